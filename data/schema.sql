@@ -1,0 +1,205 @@
+-- The warehouse's tables, the one place that fixes names, types, keys and units.
+--
+-- What follows `--` becomes the COMMENT of the table, column or macro it stands at: above a CREATE, after a column.
+-- To add a table, write it here; `python -m tasks.warehouse` then brings data/README.md up to date.
+-- Losses are nats per token, fractions and scores 0..1, timestamps UTC. NULL is "not measured", never 0.
+
+-- 97.5 % quantile of Student's t with df degrees of freedom: a table to 30, then its expansion around the normal.
+CREATE MACRO t_975(df) AS coalesce(
+    [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
+     2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
+     2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423][df],
+    1.95996 + 2.37227 / df + 2.82250 / (df * df)
+);
+
+-- Aggregate: half the width of the 95 % confidence interval of a mean, t sd / sqrt(n); NULL for fewer than 2 values.
+CREATE MACRO ci95(x) AS CASE WHEN count(x) > 1 THEN t_975(count(x) - 1) * stddev_samp(x) / sqrt(count(x)) END;
+
+-- One row a study: what was asked, and the run that answered it last.
+CREATE TABLE studies (
+    study               VARCHAR PRIMARY KEY,  -- name, as in its file in flows/studies
+    question            VARCHAR,              -- what the study asks, in its author's words
+    config              VARCHAR,              -- the whole validated study file, as JSON text
+    git_commit          VARCHAR,              -- commit of the code that ran
+    started_at          TIMESTAMP,            -- when the run began, UTC
+    finished_at         TIMESTAMP,            -- when the run ended, UTC
+    headstream_version  VARCHAR,              -- version of headstream that ran
+    n_models            INTEGER,              -- models in the grid, failed ones included
+    n_failed            INTEGER               -- models that failed
+);
+
+-- One row a model of a study, failed ones included; equal models of several studies are trained once and shared.
+CREATE TABLE study_models (
+    study     VARCHAR,  -- studies.study
+    model_id  VARCHAR,  -- models.model_id; a failed model has no row there
+    cell      VARCHAR,  -- the model's place in the grid, like `n_layers=2 seed=0`
+    status    VARCHAR,  -- trained or failed
+    failure   VARCHAR,  -- why it failed, in one line
+    PRIMARY KEY (study, model_id)
+);
+
+-- One row a tokenised corpus.
+CREATE TABLE corpora (
+    corpus_id             VARCHAR PRIMARY KEY,  -- key of the corpus artifact
+    source                VARCHAR,              -- `python-stdlib`, or the paths that were read
+    documents             BIGINT,               -- documents read
+    bytes                 BIGINT,               -- bytes of UTF-8 text
+    train_documents       BIGINT,               -- documents in the training split
+    validation_documents  BIGINT,               -- documents in the validation split
+    train_tokens          BIGINT,               -- tokens in the training split
+    validation_tokens     BIGINT,               -- tokens in the validation split
+    vocabulary            INTEGER,              -- tokens the tokenizer knows, BOS included
+    bytes_per_token       DOUBLE,               -- bytes of text a token stands for, on average
+    tokenizer_sha256      VARCHAR,              -- hash of the tokenizer file
+    text_sha256           VARCHAR               -- hash of the text
+);
+
+-- One row a trained model: its architecture, its training and what came of it.
+CREATE TABLE models (
+    model_id                    VARCHAR PRIMARY KEY,  -- key of the training artifact
+    corpus_id                   VARCHAR,              -- corpora.corpus_id
+    name                        VARCHAR,              -- short name, like 2L4H
+    n_layers                    INTEGER,              -- layers
+    n_heads                     INTEGER,              -- heads in every layer; NULL if layers differ
+    heads_per_layer             INTEGER[],            -- heads in each layer
+    total_heads                 INTEGER,              -- heads in all layers
+    d_model                     INTEGER,              -- width of the residual stream
+    d_head                      INTEGER,              -- width of queries and keys
+    d_value                     INTEGER,              -- width of values
+    n_ctx                       INTEGER,              -- positions in a sequence, BOS included
+    positions                   VARCHAR,              -- relative, shortformer, rotary, learned, sinusoidal or none
+    normalization               VARCHAR,              -- none, layernorm or rmsnorm
+    normalization_place         VARCHAR,              -- pre or post: before or after each sublayer
+    feed_forward                VARCHAR,              -- none, relu or gelu
+    d_mlp                       INTEGER,              -- width of the feed-forward layers; NULL without them
+    biases                      BOOLEAN,              -- whether linear maps have biases
+    tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
+    qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
+    seed                        INTEGER,              -- of weights and batches
+    tokens                      BIGINT,               -- tokens trained on
+    batch_size                  INTEGER,              -- sequences a step
+    optimizer                   VARCHAR,              -- of the attention matrices
+    learning_rate               DOUBLE,               -- peak, of AdamW
+    muon_learning_rate          DOUBLE,               -- peak, of Muon
+    position_rate               DOUBLE,               -- how many times faster the relative position bias learns
+    weight_decay                DOUBLE,               -- decoupled
+    warmup_steps                INTEGER,              -- steps of linear warm-up
+    final_rate_fraction         DOUBLE,               -- of the peak, where the learning rates' cosine ends
+    gradient_clip               DOUBLE,               -- largest gradient norm
+    repeats_fraction            DOUBLE,               -- fraction of training sequences that are repeated random tokens
+    checkpoints                 INTEGER,              -- checkpoints kept, the initialisation and the last included
+    precision                   VARCHAR,              -- of matrix products in training: bfloat16 or float32
+    compile                     BOOLEAN,              -- whether the training step was compiled
+    threads                     INTEGER,              -- CPU threads used for training
+    vocabulary                  INTEGER,              -- tokens embedded
+    parameters                  BIGINT,               -- trained numbers
+    steps                       INTEGER,              -- optimiser steps
+    seconds                     DOUBLE,               -- wall time of training
+    tokens_per_second           DOUBLE,               -- training speed, once warm
+    device                      VARCHAR,              -- cpu or cuda
+    final_train_loss_nats       DOUBLE,               -- training loss at the end, nats per token
+    final_validation_loss_nats  DOUBLE                -- validation loss at the end, nats per token
+);
+
+-- One row a logged training step.
+CREATE TABLE training (
+    model_id       VARCHAR,  -- models.model_id
+    step           INTEGER,  -- optimiser steps taken
+    tokens         BIGINT,   -- tokens seen so far
+    loss_nats      DOUBLE,   -- training loss of the step, nats per token
+    learning_rate  DOUBLE,   -- of AdamW at the step
+    gradient_norm  DOUBLE,   -- before clipping
+    seconds        DOUBLE,   -- wall time since training began
+    PRIMARY KEY (model_id, step)
+);
+
+-- One row a checkpoint: losses of the whole model. Step 0 is the initialisation.
+CREATE TABLE evaluations (
+    model_id                    VARCHAR,  -- models.model_id
+    step                        INTEGER,  -- optimiser steps taken; 0 is the initialisation
+    tokens                      BIGINT,   -- tokens seen so far
+    validation_loss_nats        DOUBLE,   -- mean loss on validation text, nats per token
+    validation_loss_sem_nats    DOUBLE,   -- its standard error over sequences, nats
+    in_context_learning_nats    DOUBLE,   -- loss at late_index minus loss at early_index, nats: negative if context helps
+    early_index                 INTEGER,  -- prediction, counted from 0, around which the early loss is taken
+    late_index                  INTEGER,  -- prediction, counted from 0, around which the late loss is taken
+    first_occurrence_loss_nats  DOUBLE,   -- loss on first occurrences in repeated random tokens, random period, nats
+    later_occurrence_loss_nats  DOUBLE,   -- loss on later occurrences there, nats
+    repeat_gain_nats            DOUBLE,   -- first minus later, nats: positive if repeats are predicted
+    PRIMARY KEY (model_id, step)
+);
+
+-- One row a checkpoint and position of the predicted token.
+CREATE TABLE position_losses (
+    model_id   VARCHAR,  -- models.model_id
+    step       INTEGER,  -- optimiser steps taken
+    position   INTEGER,  -- prediction within the sequence, counted from 0
+    loss_nats  DOUBLE,   -- mean loss on validation text, nats
+    PRIMARY KEY (model_id, step, position)
+);
+
+-- One row a checkpoint and occurrence of a token in repeated random tokens of random period.
+CREATE TABLE repeat_losses (
+    model_id    VARCHAR,  -- models.model_id
+    step        INTEGER,  -- optimiser steps taken
+    occurrence  INTEGER,  -- 1 is the first time that the predicted token comes
+    loss_nats   DOUBLE,   -- mean loss, nats
+    PRIMARY KEY (model_id, step, occurrence)
+);
+
+-- One row a head and checkpoint: everything about a head that is one number.
+CREATE TABLE heads (
+    model_id                       VARCHAR,  -- models.model_id
+    step                           INTEGER,  -- optimiser steps taken; 0 is the initialisation
+    layer                          INTEGER,  -- counted from 0
+    head                           INTEGER,  -- counted from 0 within its layer
+    previous_token                 DOUBLE,   -- mean attention on the token before, validation text
+    duplicate_token                DOUBLE,   -- mean attention on earlier copies of the current token, validation text
+    prefix_matching                DOUBLE,   -- mean attention on what followed earlier copies, random tokens repeated 4 times
+    induction_random_period        DOUBLE,   -- the same, a random period for each sequence: a fixed offset earns nothing
+    induction_natural              DOUBLE,   -- the same on validation text, where the token occurred before
+    entropy                        DOUBLE,   -- entropy of the pattern over that of attending evenly to visible keys
+    entropy_without_bos            DOUBLE,   -- entropy, BOS not among the keys
+    mean_distance                  DOUBLE,   -- mean distance attended back, positions
+    mean_distance_without_bos      DOUBLE,   -- mean_distance, BOS not among the keys
+    argmax_distance                DOUBLE,   -- mean distance back to the most attended key, positions
+    argmax_distance_without_bos    DOUBLE,   -- argmax_distance, BOS not among the keys
+    confidence                     DOUBLE,   -- mean largest weight of a query
+    confidence_without_bos         DOUBLE,   -- confidence, BOS not among the keys
+    bos_attention                  DOUBLE,   -- mean attention on BOS
+    positional_offset              INTEGER,  -- most frequent distance back to the most attended key, positions
+    positional_share               DOUBLE,   -- fraction of queries whose most attended key is at that distance
+    positional_offset_without_bos  INTEGER,  -- positional_offset, BOS not among the keys
+    positional_share_without_bos   DOUBLE,   -- positional_share, BOS not among the keys
+    PRIMARY KEY (model_id, step, layer, head)
+);
+
+-- One row an attention weight on a sample passage, last checkpoint; every head sees the same passage.
+CREATE TABLE attention_samples (
+    model_id     VARCHAR,  -- models.model_id
+    layer        INTEGER,  -- counted from 0
+    head         INTEGER,  -- counted from 0 within its layer
+    query        INTEGER,  -- position that attends, counted from 0 (BOS)
+    key          INTEGER,  -- position attended to, counted from 0 (BOS)
+    query_token  VARCHAR,  -- text of the token at query
+    key_token    VARCHAR,  -- text of the token at key
+    weight       DOUBLE,   -- attention weight; a query's weights sum to 1
+    PRIMARY KEY (model_id, layer, head, query, key)
+);
+
+-- One row an artifact that the warehouse was built from.
+CREATE TABLE artifacts (
+    stage    VARCHAR,    -- the step that made it
+    key      VARCHAR,    -- hash of everything that decided its content
+    digest   VARCHAR,    -- hash of its content
+    subject  VARCHAR,    -- what it is about: a model_id, a corpus_id or a study
+    created  TIMESTAMP,  -- when it was committed, UTC
+    seconds  DOUBLE,     -- wall time that making it took
+    bytes    BIGINT,     -- size of its files
+    PRIMARY KEY (stage, key)
+);
+
+-- One row: what this file is an index of.
+CREATE TABLE warehouse (
+    fingerprint  VARCHAR PRIMARY KEY  -- hash of the artifacts, the schema, the views and the code that built the file
+);

@@ -1,0 +1,117 @@
+-- When did a score take off? One row a model and score: the steepest change of its trajectory over ln(1 + tokens),
+-- so that the initialisation has a place. Trajectories are smoothed by medians of 3, their two ends left as they are.
+--
+-- model_id: models.model_id
+-- name: the model's short name, like 2L4H
+-- studies: the studies that the model belongs to
+-- seed: of weights and batches
+-- n_layers: layers of the model
+-- score: prefix_matching, of the head in which it is highest at the last checkpoint, or repeat_gain_nats
+-- layer: layer of that head; NULL for repeat_gain_nats
+-- head: that head, counted from 0 within its layer; NULL for repeat_gain_nats
+-- occurred: whether the score rose by 0.1 or more (prefix_matching) or 0.2 nats or more (repeat_gain_nats); NULL if not measured
+-- step: the checkpoint that the steepest change led to; NULL, like the window, if none occurred
+-- tokens: tokens seen by that checkpoint
+-- before: the score at the first checkpoint
+-- after: the score at the last checkpoint
+-- change: after minus before
+-- window_start_tokens: last checkpoint before window_end_tokens with at most 10 % of the change, tokens
+-- window_end_tokens: first checkpoint with at least 90 % of the change, tokens
+-- in_context_learning_share: of the fall of in_context_learning_nats in all of training, the fraction inside the window
+WITH smallest_changes AS (
+    FROM (VALUES ('prefix_matching', 0.1), ('repeat_gain_nats', 0.2)) AS t(score, smallest_change)
+),
+best_heads AS (
+    SELECT model_id, layer, head
+    FROM heads
+    WHERE prefix_matching IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY model_id ORDER BY step DESC, prefix_matching DESC, layer, head) = 1
+),
+measured AS (
+    SELECT
+        model_id, 'prefix_matching' AS score, layer, head, step, tokens,
+        prefix_matching AS value, in_context_learning_nats AS learning
+    FROM heads
+    JOIN best_heads USING (model_id, layer, head)
+    JOIN evaluations USING (model_id, step)
+    UNION ALL
+    SELECT model_id, 'repeat_gain_nats', NULL, NULL, step, tokens, repeat_gain_nats, in_context_learning_nats
+    FROM evaluations
+),
+smoothed AS (
+    SELECT
+        * EXCLUDE (value, learning),
+        lag(step) OVER so_far IS NULL OR lead(step) OVER so_far IS NULL AS at_an_end,
+        if(at_an_end, value, median(value) OVER three) AS level,
+        if(at_an_end, learning, median(learning) OVER three) AS learning
+    FROM measured
+    WHERE value IS NOT NULL AND tokens IS NOT NULL
+    WINDOW
+        so_far AS (PARTITION BY model_id, score ORDER BY step),
+        three AS (PARTITION BY model_id, score ORDER BY step ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)
+),
+progressing AS (
+    SELECT
+        *,
+        first_value(level) OVER trajectory AS before,
+        last_value(level) OVER trajectory AS after,
+        (level - before) / nullif(after - before, 0) AS progress,
+        (level - lag(level) OVER trajectory)
+        / nullif(ln(1 + tokens) - ln(1 + lag(tokens) OVER trajectory), 0) AS slope
+    FROM smoothed
+    WINDOW trajectory AS (
+        PARTITION BY model_id, score ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
+),
+marked AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY model_id, score ORDER BY slope DESC NULLS LAST, step) = 1 AS is_steepest,
+        min(step) FILTER (progress >= 0.9) OVER (PARTITION BY model_id, score) AS end_step
+    FROM progressing
+),
+changes AS (
+    SELECT
+        model_id,
+        score,
+        any_value(layer) AS layer,
+        any_value(head) AS head,
+        any_value(before) AS before,
+        any_value(after) AS after,
+        max(step) FILTER (is_steepest) AS step,
+        max(tokens) FILTER (is_steepest) AS tokens,
+        max(tokens) FILTER (progress <= 0.1 AND step < end_step) AS window_start_tokens,
+        max(tokens) FILTER (step = end_step) AS window_end_tokens,
+        arg_max_null(learning, step) FILTER (progress <= 0.1 AND step < end_step) AS learning_at_start,
+        max(learning) FILTER (step = end_step) AS learning_at_end,
+        arg_min_null(learning, step) AS first_learning,
+        arg_max_null(learning, step) AS last_learning
+    FROM marked
+    GROUP BY model_id, score
+)
+SELECT
+    model_id,
+    name,
+    studies,
+    seed,
+    n_layers,
+    score,
+    layer,
+    head,
+    after - before >= smallest_change AS occurred,
+    if(occurred, step, NULL) AS step,
+    if(occurred, changes.tokens, NULL) AS tokens,
+    before,
+    after,
+    after - before AS change,
+    if(occurred, window_start_tokens, NULL) AS window_start_tokens,
+    if(occurred, window_end_tokens, NULL) AS window_end_tokens,
+    if(
+        occurred AND last_learning < first_learning,
+        (learning_at_end - learning_at_start) / (last_learning - first_learning),
+        NULL
+    ) AS in_context_learning_share
+FROM model_summary
+CROSS JOIN smallest_changes
+LEFT JOIN changes USING (model_id, score)
+ORDER BY name, seed, model_id, score

@@ -1,0 +1,104 @@
+"""The command `headstream`. Heavy imports are inside commands, so that --help answers at once."""
+
+import sys
+from typing import Annotated, Literal, Optional
+
+import typer
+
+from tasks.errors import RequestError, WorkError
+
+app = typer.Typer(
+    name="headstream",
+    help="Train families of small transformers and work out what every attention head does.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A study that ships, or the path of a study file.")]
+
+
+@app.command(epilog="Example: headstream run quick")
+def run(
+    study: StudyName,
+    jobs: Annotated[Optional[int], typer.Option(min=1, help="Models at once; default: one a core.")] = None,  # noqa: UP045
+) -> None:
+    """Run what a study still lacks, then say where its report is."""
+    from flows.running import run_and_show
+
+    run_and_show(_load(study), jobs)
+
+
+@app.command(epilog="Example: headstream plan quick")
+def plan(study: StudyName) -> None:
+    """Show what `run` would do, what is already there and why, with estimated time and disk."""
+    from flows.planning import print_plan
+
+    print_plan(_load(study))
+
+
+@app.command(epilog='Example: headstream sql "select * from induction_by_depth"')
+def sql(
+    query: Annotated[Optional[str], typer.Argument(help="One SELECT; without it, the tables are listed.")] = None,  # noqa: UP045
+    format: Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")] = "table",
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the query is stopped.")] = 30.0,
+) -> None:
+    """Ask the results in SQL: read-only, and without reach outside the warehouse."""
+    from tasks import places
+    from tasks.sql import format_table, list_tables, run_sql
+
+    warehouse = places.warehouse_file()
+    rows = run_sql(warehouse, query, timeout_seconds=timeout) if query else list_tables(warehouse)
+    print(format_table(rows, format))
+
+
+@app.command(epilog="Example: headstream report quick")
+def report(study: StudyName) -> None:
+    """Write a study's report again from the warehouse."""
+    from flows.running import report_again
+
+    print(report_again(_load(study)))
+
+
+@app.command(epilog="Example: headstream studies")
+def studies() -> None:
+    """List the studies there are, and the state of each."""
+    from flows.planning import print_studies
+
+    print_studies()
+
+
+@app.command(epilog="Example: headstream index")
+def index() -> None:
+    """Build the warehouse again from the store."""
+    from tasks import places
+    from tasks.store import Store
+    from tasks.warehouse import build_warehouse
+
+    build_warehouse(Store(places.store_folder()), places.warehouse_file())
+    print(places.warehouse_file())
+
+
+def _load(name_or_path: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    from flows.study_schema import parse_study
+    from tasks.study_source import read_study_file
+
+    return parse_study(*read_study_file(name_or_path))
+
+
+def main() -> None:
+    """Run the command line; errors become one line and an exit code."""
+    try:
+        app()
+    except (RequestError, WorkError) as error:
+        print(f"headstream: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, RequestError) else 1)
+    except BrokenPipeError:
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("headstream: stopped; `headstream run` goes on from here.", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

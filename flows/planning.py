@@ -1,0 +1,51 @@
+"""Showing what a study would do, and which studies there are."""
+
+import os
+
+from rich.console import Console
+from rich.table import Table
+
+from flows.study_schema import Study, parse_study
+from tasks.planning import PlannedStep, plan_steps
+from tasks.study_source import read_study_file, shipped_studies
+
+
+def planned(study: Study) -> list[PlannedStep]:
+    """Every step of a study, done or to run."""
+    return list(plan_steps(study.corpus, study.tokenizer, study.cells, study.analysis))
+
+
+def print_plan(study: Study) -> None:
+    """Print each step's state and why, then what is left in time and disk."""
+    steps = planned(study)
+    table = Table("step", "of", "state", "why", box=None, header_style="bold")
+    for step in steps:
+        state = "[green]done[/]" if step.done else "[yellow]to run[/]"
+        table.add_row(step.step, step.subject, state, step.why)
+    console = Console()
+    console.print(table)
+    console.print(_what_is_left(steps))
+
+
+def _what_is_left(steps: list[PlannedStep]) -> str:
+    left = [step for step in steps if not step.done]
+    if not left:
+        return "Nothing to run: the report needs no more than seconds."
+    cores = os.cpu_count() or 1
+    shared = sum(s.seconds for s in left if s.step in ("corpus", "tokens"))
+    models = [s.seconds for s in left if s.step not in ("corpus", "tokens")]
+    minutes = (shared + max([sum(models) / cores, *models])) / 60
+    megabytes = sum(s.bytes for s in left) / 1e6
+    return f"{len(left)} of {len(steps)} steps to run: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."
+
+
+def print_studies() -> None:
+    """Print the studies that ship, with size and state."""
+    table = Table("study", "models", "state", "asks", box=None, header_style="bold")
+    for name in shipped_studies():
+        study = parse_study(*read_study_file(name))
+        models = [step for step in planned(study) if step.step == "training"]
+        done = sum(step.done for step in models)
+        state = "done" if done == len(models) else f"{done} of {len(models)} trained" if done else "not run"
+        table.add_row(name, str(len(models)), state, study.question)
+    Console().print(table)

@@ -1,0 +1,34 @@
+"""Running a study from the command line."""
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+
+# Before Prefect is imported: no telemetry (it fails loudly offline), and no log lines between the progress bars, which
+# say the same; Prefect's server keeps them.
+os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
+
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.display import shown_progress
+from flows.study import run_study
+from flows.study_schema import Study
+from tasks import steps
+
+
+def run_and_show(study: Study, jobs: int | None) -> None:
+    """Run a study with live progress, then print its answer and where its report is."""
+    console = Console(stderr=True)
+    runner = ThreadPoolTaskRunner(max_workers=jobs or os.cpu_count() or 1)  # type: ignore[var-annotated]
+    with shown_progress(console):
+        report = run_study.with_options(task_runner=runner)(study)
+    print(report)
+
+
+def report_again(study: Study) -> Path:
+    """Index the store and write the study's report from it."""
+    steps.index_results.fn()
+    return steps.report_of(study.name)

@@ -1,0 +1,161 @@
+"""What a study is: the schema of a study file, and the grid of models that it spans."""
+
+import difflib
+import itertools
+import math
+import re
+from functools import cached_property
+from typing import Any, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from tasks.behaviour import AnalysisConfig
+from tasks.corpus import CorpusConfig
+from tasks.tokens import TokenizerConfig
+
+from models.architecture import Architecture
+from tasks.cell import Cell
+from tasks.errors import RequestError
+from tasks.training_config import TrainingConfig
+
+_CLOSED = ConfigDict(frozen=True, extra="forbid")
+
+
+def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
+    """The fields of a config, each optional: what a study leaves out takes the config's default, cell by cell."""
+    fields: dict[str, Any] = {
+        key: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
+        for key, field in config.model_fields.items()
+    }
+    return create_model(name, __config__=_CLOSED, **fields)
+
+
+ModelSection = _section("ModelSection", Architecture)
+TrainingSection = _section("TrainingSection", TrainingConfig)
+AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
+
+
+class Study(BaseModel):
+    """A corpus, a grid of models to train on it, and how to analyse them."""
+
+    model_config = _CLOSED
+
+    name: str = Field(description="Names the study's report and its rows.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    question: str = Field("", max_length=500, description="What the study asks; opens its report.")
+    corpus: CorpusConfig = Field(CorpusConfig(), description="The text.")
+    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
+    grid: dict[str, list[Any]] = Field({}, description="Axes: any field of [model] or [training], with its values.")
+    model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")  # type: ignore[valid-type]
+    training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")  # type: ignore[valid-type]
+    analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
+    max_models: int = Field(200, ge=1, description="A larger grid is refused.")
+
+    @field_validator("grid")
+    @classmethod
+    def _check_axes(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for axis, values in grid.items():
+            if axis not in AXES:
+                raise ValueError(
+                    f"an axis must be a field of [model] or [training], got {axis!r}.{_nearest(axis, AXES)}"
+                )
+            if not values:
+                raise ValueError(f"axis {axis!r} must have at least one value, got none. List its values, or drop it.")
+            if len({repr(v) for v in values}) < len(values):
+                raise ValueError(f"axis {axis!r} must list each value once, got {values}. Drop the repeated one.")
+        return grid
+
+    @model_validator(mode="after")
+    def _check_grid(self) -> Self:
+        size = math.prod(len(values) for values in self.grid.values())
+        if size > self.max_models:
+            raise ValueError(
+                f"the grid must have at most max_models={self.max_models} cells, got {size}."
+                " Shorten an axis, or raise max_models."
+            )
+        fixed = {*self.model.model_fields_set, *self.training.model_fields_set}
+        if both := sorted(fixed & set(self.grid)):
+            raise ValueError(
+                f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
+            )
+        _ = self.cells
+        return self
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every model of the grid, in the order of its axes."""
+        return tuple(
+            self._cell(dict(zip(self.grid, values, strict=True))) for values in itertools.product(*self.grid.values())
+        )
+
+    def _cell(self, place: dict[str, Any]) -> Cell:
+        label = " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
+
+        def complete(config: type[BaseModel], section: BaseModel) -> Any:
+            given = section.model_dump(exclude_unset=True) | {
+                k: v for k, v in place.items() if k in config.model_fields
+            }
+            try:
+                return config.model_validate(given)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = f"{first['loc'][0]}: " if first["loc"] else ""
+                raise ValueError(f"cell {label}: {where}{_message(first)}") from None
+
+        return Cell(label, complete(Architecture, self.model), complete(TrainingConfig, self.training))
+
+
+def parse_study(source: str, content: dict[str, Any]) -> Study:
+    """Validate the content of a study file.
+
+    Raises:
+        RequestError: names the file, the field, what must hold and what came.
+    """
+    try:
+        return Study.model_validate(content)
+    except ValidationError as error:
+        errors = error.errors()
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise RequestError(f"{source}: {_describe(errors[0])}{more}") from None
+
+
+def _describe(error: Any) -> str:
+    *sections, field = [str(part) for part in error["loc"] if part != "function-after"] or [""]
+    place = f"[{'.'.join(sections)}] " if sections else ""
+    if error["type"] == "extra_forbidden":
+        known = _fields_at(sections)
+        return (
+            f"{place}has no field {field!r}.{_nearest(field, known)}"
+            if place
+            else f"no field {field!r}.{_nearest(field, known)}"
+        )
+    if error["type"] == "missing":
+        return f"{place}{field} must be given, got nothing. Add it."
+    name = f"{place}{field}: " if field and not sections else f"{place}{field}: " if field else ""
+    return f"{name}{_message(error)}"
+
+
+def _fields_at(sections: list[str]) -> dict[str, Any]:
+    config: Any = Study
+    for section in sections:
+        config = config.model_fields[section].annotation
+    return config.model_fields
+
+
+def _message(error: Any) -> str:
+    if error["type"] == "value_error":
+        return re.sub(r"^Value error, ", "", error["msg"])
+    wanted = re.sub(r"^Input should", "must", error["msg"])
+    wanted = re.sub(r"^(String|List|Value) should", r"must", wanted)
+    return f"{wanted}, got {error['input']!r}."
+
+
+def _nearest(name: str, known: Any) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."

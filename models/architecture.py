@@ -1,0 +1,89 @@
+"""What a transformer is made of: every architectural choice, its default and what it must satisfy."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+HeadCounts = Annotated[int, Field(ge=0)] | tuple[Annotated[int, Field(ge=0)], ...]
+
+
+class Architecture(BaseModel):
+    """A decoder-only transformer; the defaults are the setting in which path expansion is exact."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    n_layers: int = Field(2, ge=0, le=64, description="Layers; 0 leaves embedding and unembedding alone.")
+    n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count a layer.")
+    d_model: int = Field(128, ge=1, description="Width of the residual stream.")
+    d_head: int | None = Field(None, ge=1, description="Width of queries and keys; default d_model / n_heads.")
+    d_value: int | None = Field(None, ge=1, description="Width of values; default d_head.")
+    n_ctx: int = Field(128, ge=2, description="Positions a sequence may have, BOS included.")
+    positions: Literal["relative", "shortformer", "rotary", "learned", "sinusoidal", "none"] = Field(
+        "relative",
+        description="relative: a learned bias per head and distance; shortformer: sinusoids added to what"
+        " queries and keys read; rotary: queries and keys turned; learned, sinusoidal: added to the stream.",
+    )
+    normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Of the stream.")
+    normalization_place: Literal["pre", "post"] = Field("pre", description="Before or after each sublayer.")
+    feed_forward: Literal["none", "relu", "gelu"] = Field("none", description="Feed-forward activation.")
+    d_mlp: int | None = Field(None, ge=1, description="Feed-forward width; default 4 d_model.")
+    biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
+    tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
+    qk_normalization: bool = Field(False, description="RMS-normalise queries and keys of each head.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if isinstance(self.n_heads, tuple):
+            if len(self.n_heads) != self.n_layers:
+                raise ValueError(
+                    f"n_heads as a list must hold one count a layer, got {len(self.n_heads)} counts for"
+                    f" n_layers={self.n_layers}. Give {self.n_layers} counts, or one number for all layers."
+                )
+            if self.d_head is None:
+                raise ValueError("d_head must be set when n_heads is a list, got none. Set d_head.")
+        elif self.n_heads == 0:
+            raise ValueError("n_heads must be at least 1, got 0. For a model without heads set n_layers = 0.")
+        elif self.d_head is None and self.d_model % self.n_heads:
+            divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
+            near = ", ".join(map(str, divisors[:3])) + ", ..."
+            raise ValueError(
+                f"n_heads must divide d_model, got n_heads={self.n_heads}, d_model={self.d_model}."
+                f" Choose {near}, or set d_head."
+            )
+        if self.positions == "rotary" and self.head_width % 2:
+            raise ValueError(
+                f"d_head must be even with rotary positions, got {self.head_width}. Choose an even d_head."
+            )
+        if self.d_mlp is not None and self.feed_forward == "none":
+            raise ValueError(
+                f"d_mlp needs a feed-forward layer, got d_mlp={self.d_mlp} with feed_forward='none'."
+                " Set feed_forward to 'relu' or 'gelu', or leave d_mlp out."
+            )
+        return self
+
+    @property
+    def heads_per_layer(self) -> tuple[int, ...]:
+        """Head count of each layer."""
+        return self.n_heads if isinstance(self.n_heads, tuple) else (self.n_heads,) * self.n_layers
+
+    @property
+    def head_width(self) -> int:
+        """d_head, resolved."""
+        return self.d_head or self.d_model // int(self.n_heads)  # type: ignore[arg-type]
+
+    @property
+    def value_width(self) -> int:
+        """d_value, resolved."""
+        return self.d_value or self.head_width
+
+    @property
+    def mlp_width(self) -> int:
+        """d_mlp, resolved; 0 without feed-forward layers."""
+        return 0 if self.feed_forward == "none" else self.d_mlp or 4 * self.d_model
+
+    @property
+    def name(self) -> str:
+        """Short name that people read, such as 2L4H."""
+        same = len(set(self.heads_per_layer)) <= 1
+        heads = str(self.heads_per_layer[0]) if same and self.n_layers else "-".join(map(str, self.heads_per_layer))
+        return f"{self.n_layers}L{heads}H" if self.n_layers else "0L"

@@ -1,0 +1,38 @@
+"""Which keys a head of some kind would attend to, given the tokens, and how much attention they get.
+
+A mask is True at the keys that earn a score. BOS never does, as a query or as a key: heads rest on it.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+def previous_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
+    """The position before each query."""
+    n = tokens.shape[1]
+    before = torch.ones(n, n, dtype=torch.bool, device=tokens.device)
+    return _not_bos(tokens, bos) & before.tril(-1).triu(-1)
+
+
+def duplicate_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
+    """Earlier positions that hold the query's token."""
+    return _not_bos(tokens, bos) & (tokens[:, :, None] == tokens[:, None, :]).tril(-1)
+
+
+def induction_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
+    """Positions right after an earlier occurrence of the query's token, the query's own position left out."""
+    after = duplicate_token_keys(tokens, bos).roll(1, dims=2)  # what wraps round lies in the future
+    return _not_bos(tokens, bos) & after.tril(-1)
+
+
+def attention_on(
+    pattern: Float[Tensor, "batch head q_pos k_pos"], keys: Bool[Tensor, "batch q_pos k_pos"]
+) -> Float[Tensor, "batch head q_pos"]:
+    """Attention that each query gives to its keys of a mask, 0..1; NaN where it has none."""
+    return (pattern * keys[:, None]).sum(-1).where(keys.any(-1)[:, None], torch.nan)
+
+
+def _not_bos(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
+    content = tokens != bos
+    return content[:, :, None] & content[:, None, :]

@@ -1,0 +1,66 @@
+"""What an attention pattern looks like, whatever the tokens are: how spread, how far, how certain."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PatternStatistics:
+    """One number a query; NaN where it sees fewer than two keys or gives none of them attention."""
+
+    entropy: Float[Tensor, "batch head q_pos"]  # 0..1, where 1 = all visible keys get the same
+    mean_distance: Float[Tensor, "batch head q_pos"]  # positions back, expected under the pattern
+    argmax_distance: Float[Tensor, "batch head q_pos"]  # positions back, of the key attended to most
+    confidence: Float[Tensor, "batch head q_pos"]  # largest weight of the row. Source: Voita et al. 2019
+
+
+def visible_keys(tokens: Int[Tensor, "batch pos"], bos: int, *, with_bos: bool) -> Bool[Tensor, "batch q_pos k_pos"]:
+    """Keys that each query sees, with or without BOS among them; a BOS query sees none: it never counts."""
+    n = tokens.shape[1]
+    content = tokens != bos
+    causal = torch.ones(n, n, dtype=torch.bool, device=tokens.device).tril()
+    visible = causal & content[:, :, None]
+    return visible if with_bos else visible & content[:, None, :]
+
+
+def pattern_statistics(
+    pattern: Float[Tensor, "batch head q_pos k_pos"], visible: Bool[Tensor, "batch q_pos k_pos"]
+) -> PatternStatistics:
+    """Statistics of the attention given to visible keys, each row scaled to sum to 1 over them."""
+    n = pattern.shape[-1]
+    position = torch.arange(n, dtype=pattern.dtype, device=pattern.device)
+    n_visible = visible.sum(-1)[:, None]
+    weight = pattern * visible[:, None]
+    mass = weight.sum(-1)
+    weight /= mass[..., None]
+    confidence, argmax = weight.max(-1)
+    counted = (n_visible > 1) & (mass > 0)
+
+    def where_counted(statistic: Tensor) -> Tensor:
+        return statistic.where(counted, torch.nan)
+
+    return PatternStatistics(
+        entropy=where_counted(torch.special.entr(weight).sum(-1) / n_visible.log()),
+        mean_distance=where_counted(position - weight @ position),
+        argmax_distance=where_counted(position - argmax),
+        confidence=where_counted(confidence),
+    )
+
+
+def positional_offset(
+    argmax_distance: Float[Tensor, "batch head q_pos"],
+) -> tuple[Float[Tensor, "head"], Float[Tensor, "head"]]:
+    """Most frequent distance of the key attended to most, and its share of all queries.
+
+    A share of 0.9 or more makes a positional head. Source: Voita et al. 2019.
+    """
+    distance = argmax_distance.transpose(0, 1).flatten(1)
+    counted = ~distance.isnan()
+    counts = torch.zeros(len(distance), argmax_distance.shape[2], device=distance.device)
+    counts.scatter_add_(1, distance.nan_to_num().long(), counted.to(counts.dtype))
+    most, offset = counts.max(dim=1)
+    n = counts.sum(dim=1)
+    return offset.where(n > 0, torch.nan), most / n

@@ -1,0 +1,81 @@
+"""Sequences of repeated random tokens, in which only a head that matches and looks one further can predict.
+
+A sequence opens with BOS. No token comes twice within a period, so that a token tells what will follow it.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Generator, Tensor
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Sequences made of one period of tokens over and over."""
+
+    tokens: Int[Tensor, "batch pos"]
+    occurrence: Int[Tensor, "batch pos"]  # 1 where a token comes for the first time, then 2, ...; 0 at BOS
+
+
+def middle_tokens(counts: Int[Tensor, "d_vocab"], bos: int) -> Int[Tensor, "token"]:
+    """Tokens of the middle of the corpus' frequency ranking: its top and bottom 4 % are left out.
+
+    BOS and tokens that the corpus never uses have no rank. Source: Olsson et al. 2022, prefix matching score.
+    """
+    ranked = counts.argsort(descending=True, stable=True)
+    ranked = ranked[(counts[ranked] > 0) & (ranked != bos)]
+    left_out = round(0.04 * len(ranked))
+    return ranked[left_out : len(ranked) - left_out]
+
+
+def fixed_period_repeats(
+    counts: Int[Tensor, "d_vocab"], bos: int, n_ctx: int, n_sequences: int, generator: Generator
+) -> Repeats | None:
+    """Sequences of 25 tokens four times over, and one token more to predict.
+
+    The period is shorter where n_ctx or the vocabulary is too small; None where not even two tokens fit.
+    Source: Olsson et al. 2022, prefix matching score.
+    """
+    pool, n_repeats = middle_tokens(counts, bos), 4
+    period = min(25, (n_ctx - 1) // n_repeats, len(pool))
+    if period < 2:
+        return None
+    return repeat_tokens(pool, bos, torch.full((n_sequences,), period), n_repeats * period + 1, generator)
+
+
+def random_period_repeats(
+    counts: Int[Tensor, "d_vocab"], bos: int, n_ctx: int, n_sequences: int, generator: Generator
+) -> Repeats | None:
+    """Sequences that fill n_ctx, each of a period from n_ctx / 8 to n_ctx / 2, so that no fixed offset fits.
+
+    All periods come equally often, give or take one. None where the vocabulary is too small for them.
+    """
+    pool = middle_tokens(counts, bos)
+    shortest, longest = max(2, n_ctx // 8), min(n_ctx // 2, len(pool))
+    if longest < shortest:
+        return None
+    span = longest - shortest + 1
+    rounds = [torch.randperm(span, generator=generator) for _ in range(0, n_sequences, span)]
+    return repeat_tokens(pool, bos, shortest + torch.cat(rounds)[:n_sequences], n_ctx, generator)
+
+
+def repeat_tokens(
+    pool: Int[Tensor, "token"], bos: int, periods: Int[Tensor, "batch"], length: int, generator: Generator
+) -> Repeats:
+    """BOS and `length` tokens in each sequence: as many of the pool as its period says, over and over."""
+    drawn = torch.rand(len(periods), len(pool), generator=generator).argsort(dim=1)
+    step = torch.arange(length).expand(len(periods), -1)
+    tokens = pool[drawn.gather(1, step % periods[:, None])]
+    occurrence = step // periods[:, None] + 1
+    opening = torch.zeros(len(periods), 1, dtype=torch.int64)
+    return Repeats(torch.cat([opening + bos, tokens], 1), torch.cat([opening, occurrence], 1))
+
+
+def repeated_bigrams(tokens: Int[Tensor, "batch pos"], bos: int) -> Int[Tensor, "batch"]:
+    """How many different bigrams come more than once in each sequence, those with BOS left out."""
+    first, second = tokens[:, :-1], tokens[:, 1:]
+    alone = -1 - torch.arange(first.shape[1], device=tokens.device)
+    bigrams = torch.where((first == bos) | (second == bos), alone, first * (tokens.max() + 1) + second)
+    again = bigrams.sort(dim=1).values.diff(dim=1) == 0
+    return again[:, :1].sum(1) + (again[:, 1:] & ~again[:, :-1]).sum(1)

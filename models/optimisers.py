@@ -1,0 +1,93 @@
+"""The optimisers of training: Muon for the heads' matrices, AdamW for everything else, one schedule for both."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
+
+
+def orthogonalise(matrices: Float[Tensor, "batch rows cols"], n_steps: int = 5) -> Float[Tensor, "batch rows cols"]:
+    """Bring every singular value of each matrix near 1 by a quintic Newton-Schulz iteration.
+
+    Source: Jordan et al. 2024, Muon; the coefficients overshoot on purpose (values end in about 0.7..1.2).
+    """
+    a, b, c = NEWTON_SCHULZ
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = matrices.transpose(1, 2) if tall else matrices  # the Gram matrix of the short side is the small one
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(n_steps):
+        gram = x @ x.transpose(1, 2)
+        x = torch.baddbmm(a * x, b * gram + c * gram @ gram, x)
+    return x.transpose(1, 2) if tall else x
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum, orthogonalised: every matrix moves by a map whose singular values are all the learning rate.
+
+    The heads of a layer count as one matrix: side by side where they read from the stream ([head, d_model, width]), on
+    top of each other where they write to it ([head, width, d_model]); heads on their own train worse. All matrices of
+    one shape are stacked and handled at once, since one by one they are too small to keep a core busy.
+    Source: Jordan et al. 2024, with Nesterov momentum.
+    """
+
+    def __init__(
+        self,
+        reading: Iterable[Tensor],
+        writing: Iterable[Tensor],
+        lr: float,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+    ) -> None:
+        groups = [{"params": list(reading), "writes": False}, {"params": list(writing), "writes": True}]
+        super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Take one step from the gradients."""
+        stacks: dict[torch.Size, list[tuple[Tensor, dict[str, Any]]]] = defaultdict(list)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None and p.numel():
+                    stacks[_join_heads(p, group["writes"]).shape].append((p, group))
+        for stack in stacks.values():
+            self._step_stack(stack)
+
+    def _step_stack(self, stack: list[tuple[Tensor, dict[str, Any]]]) -> None:
+        joined = []
+        for p, group in stack:
+            momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
+            momentum.lerp_(p.grad, 1 - group["momentum"])
+            joined.append(_join_heads(p.grad.lerp(momentum, group["momentum"]), group["writes"]))  # type: ignore[union-attr]
+        updates = orthogonalise(torch.stack(joined).bfloat16())
+        for (p, group), update in zip(stack, updates, strict=True):
+            p.mul_(1 - group["lr"] * group["weight_decay"])
+            p.sub_(_split_heads(update.to(p.dtype), p, group["writes"]), alpha=group["lr"])
+
+
+def _join_heads(x: Tensor, writes: bool) -> Float[Tensor, "rows cols"]:
+    if x.ndim == 2:
+        return x
+    return x.flatten(0, 1) if writes else x.transpose(0, 1).flatten(1)
+
+
+def _split_heads(matrix: Float[Tensor, "rows cols"], like: Tensor, writes: bool) -> Tensor:
+    if like.ndim == 2 or writes:
+        return matrix.view(like.shape)
+    return matrix.unflatten(1, (like.shape[0], like.shape[2])).transpose(0, 1)
+
+
+def rate_factor(step: int, n_steps: int, warmup_steps: int, final_fraction: float) -> float:
+    """What the learning rates are multiplied by at a step: linear warm-up, then a cosine down to the final fraction.
+
+    >>> [round(rate_factor(s, 300, 100, 0.1), 2) for s in (0, 49, 99, 200, 300)]
+    [0.01, 0.5, 1.0, 0.55, 0.1]
+    """
+    warm = min(1.0, (step + 1) / warmup_steps) if warmup_steps else 1.0
+    progress = max(0.0, step - warmup_steps) / max(1, n_steps - warmup_steps)
+    return warm * (final_fraction + (1 - final_fraction) * (1 + math.cos(math.pi * min(1.0, progress))) / 2)

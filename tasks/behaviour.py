@@ -1,0 +1,170 @@
+"""What a model does at each of its checkpoints: losses, scores of every head, and one passage to look at."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from models.heads.behaviour import Behaviour, Stimuli, model_behaviour
+from models.heads.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
+from models.transformer import Transformer
+from tasks.checkpoints import checkpoint_steps, load_model, tokens_per_step
+from tasks.tables import write_table
+from tasks.tokens import Tokens, require_context
+
+MAX_PASSAGES = 4096  # windows among which the passage is chosen
+
+
+class AnalysisConfig(BaseModel):
+    """The [analysis] section of a study: on how much text and on how many repeats models are measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    loss_windows: int = Field(256, ge=1, description="Validation sequences that losses are averaged over.")
+    pattern_windows: int = Field(
+        64, ge=1, description="How many of these sequences attention patterns are measured on."
+    )
+    fixed_period_sequences: int = Field(10, ge=1, description="Sequences for prefix matching.")
+    random_period_sequences: int = Field(
+        64, ge=1, description="Sequences of random period, for induction and the gain from repeats."
+    )
+    passage_tokens: int = Field(
+        48, ge=2, description="Tokens, BOS included, of the passage whose attention is kept whole."
+    )
+    seed: int = Field(0, ge=0, description="Of the random tokens that are repeated.")
+
+
+def measure_behaviour(
+    config: AnalysisConfig,
+    training_folder: Path,
+    tokens_folder: Path,
+    folder: Path,
+    model_id: str,
+    report: Callable[[float], None] = lambda fraction: None,
+    device: str = "cpu",
+) -> dict[str, object]:
+    """Measure every checkpoint of a model into the tables of `folder`; returns facts about the last one.
+
+    `report` hears the fraction done after each checkpoint.
+
+    Raises:
+        RequestError: the validation text is too short for one sequence.
+    """
+    torch.set_num_threads(1)  # models are measured side by side
+    tokens, steps = Tokens.open(tokens_folder), checkpoint_steps(training_folder)
+    model = load_model(training_folder, steps[-1])
+    n_ctx = model.architecture.n_ctx
+    require_context(tokens, n_ctx)
+    stimuli = build_stimuli(config, tokens, n_ctx)
+    measured: dict[int, Behaviour] = {}
+    for step in steps:
+        measured[step] = model_behaviour(load_model(training_folder, step).to(device), stimuli)
+        report(len(measured) / len(steps))
+    tables = behaviour_rows(measured, tokens_per_step(training_folder))
+    for name, rows in tables.items():
+        write_table(folder, name, [{"model_id": model_id, **row} for row in rows])
+    if measured[steps[-1]].layers:
+        passage = choose_passage(tokens, min(config.passage_tokens, n_ctx))
+        samples = attention_samples(model, passage, tokens.token_labels())
+        write_table(folder, "attention_samples", {"model_id": model_id, **samples})
+    return _facts(tables)
+
+
+def build_stimuli(config: AnalysisConfig, tokens: Tokens, n_ctx: int) -> Stimuli:
+    """The sequences that every model of one corpus and n_ctx is measured on."""
+    text = torch.from_numpy(_spread_windows(tokens, n_ctx, config.loss_windows))
+    n_patterns = min(config.pattern_windows, len(text))
+    for_patterns = torch.zeros(len(text), dtype=torch.bool)
+    for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
+    generator = torch.Generator().manual_seed(config.seed)
+    counts = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64))
+    repeats = counts, tokens.bos, n_ctx
+    return Stimuli(
+        bos=tokens.bos,
+        text=text[for_patterns],
+        more_text=text[~for_patterns],
+        fixed_period=fixed_period_repeats(*repeats, config.fixed_period_sequences, generator),
+        random_period=random_period_repeats(*repeats, config.random_period_sequences, generator),
+    )
+
+
+def choose_passage(tokens: Tokens, n_tokens: int) -> NDArray[np.int64]:
+    """The window of validation text in which most different bigrams come again: no model has a say in it."""
+    windows = _spread_windows(tokens, n_tokens - 1, MAX_PASSAGES)
+    return windows[repeated_bigrams(torch.from_numpy(windows), tokens.bos).numpy().argmax()]  # the first of equals
+
+
+def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Columns of attention by every head, from each query of a passage to each key that it sees."""
+    patterns = [layer.pattern[0] for layer in model.trace(torch.from_numpy(passage)[None]).layers]
+    n_heads = [len(pattern) for pattern in patterns]
+    layer, head = np.repeat(np.arange(len(patterns)), n_heads), np.concatenate([np.arange(n) for n in n_heads])
+    query, key = np.tril_indices(len(passage))
+    text = np.array([labels[token] for token in passage], dtype=object)
+    by_pair = {"query": query, "key": key, "query_token": text[query], "key_token": text[key]}
+    return {
+        "layer": np.repeat(layer, len(query)),
+        "head": np.repeat(head, len(query)),
+        **{name: np.tile(values, len(head)) for name, values in by_pair.items()},
+        "weight": torch.cat(patterns)[:, query, key].flatten().numpy(force=True),
+    }
+
+
+def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> dict[str, list[dict[str, Any]]]:
+    """Rows of each table, of what was measured at each step; NaN where there is no value."""
+    evaluations, position_losses, repeat_losses, heads = [], [], [], []
+    for step, behaviour in measured.items():
+        text, repeats = vars(behaviour.text).copy(), vars(behaviour.repeats).copy()
+        by_position, by_occurrence = text.pop("position_losses_nats"), repeats.pop("occurrence_losses_nats")
+        evaluations.append({"step": step, "tokens": step * tokens_per_step, **text, **repeats})
+        position_losses += [
+            {"step": step, "position": position, "loss_nats": loss}
+            for position, loss in enumerate(by_position.tolist())
+        ]
+        repeat_losses += [
+            {"step": step, "occurrence": occurrence, "loss_nats": loss}
+            for occurrence, loss in enumerate(by_occurrence.tolist(), start=1)
+        ]
+        for layer, scores in enumerate(behaviour.layers):
+            columns = {name: values.tolist() for name, values in vars(scores).items()}
+            heads += [
+                {"step": step, "layer": layer, "head": head, **dict(zip(columns, values, strict=True))}
+                for head, values in enumerate(zip(*columns.values(), strict=True))
+            ]
+    return {
+        "evaluations": evaluations,
+        "position_losses": position_losses,
+        "repeat_losses": repeat_losses,
+        "heads": heads,
+    }
+
+
+def _facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, object]:
+    """The last checkpoint in a few numbers."""
+    last = tables["evaluations"][-1]
+    heads = [row for row in tables["heads"] if row["step"] == last["step"]]
+    numbers = {
+        "validation_loss_nats": last["validation_loss_nats"],
+        "repeat_gain_nats": last["repeat_gain_nats"],
+        **{
+            f"best_{score}": max((head[score] for head in heads), default=np.nan)
+            for score in ("previous_token", "induction_random_period")
+        },
+    }
+    return {"checkpoints": len(tables["evaluations"]), **{k: v if v == v else None for k, v in numbers.items()}}
+
+
+def _spread_windows(tokens: Tokens, n_tokens: int, n_windows: int) -> NDArray[np.int64]:
+    """BOS and `n_tokens` tokens each, none twice, evenly spread over the first half of the validation stream.
+
+    The second half is left for reference data. A stream too short for that gives its first window.
+    """
+    length = len(tokens.validation)
+    usable = max(length // 2, min(length, n_tokens))
+    n_windows = min(n_windows, usable // n_tokens)
+    starts = np.arange(n_windows) * usable // n_windows
+    return np.insert(tokens.validation.windows(starts, n_tokens), 0, tokens.bos, axis=1)

@@ -1,0 +1,50 @@
+"""Weights on disk: safetensors files beside one model.json that says what they are weights of."""
+
+import json
+import os
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+from models.architecture import Architecture
+from models.transformer import Transformer
+
+
+def write_model_card(folder: Path, model: Transformer, tokens_per_step: int) -> None:
+    """Say what the checkpoints of this folder are weights of."""
+    card = {
+        "architecture": model.architecture.model_dump(mode="json"),
+        "d_vocab": model.d_vocab,
+        "tokens_per_step": tokens_per_step,
+    }
+    (folder / "model.json").write_text(json.dumps(card, indent=1))
+
+
+def save_checkpoint(folder: Path, model: Transformer, step: int) -> None:
+    """Write the weights after `step` training steps; the file appears whole or not at all."""
+    path = _path(folder, step)
+    path.parent.mkdir(exist_ok=True)
+    save_file({name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}, f"{path}.part")
+    os.replace(f"{path}.part", path)
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """The steps at which weights were kept, ascending; 0 is the initialisation."""
+    return sorted(int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors"))
+
+
+def tokens_per_step(folder: Path) -> int:
+    """Tokens that one training step reads."""
+    return json.loads((folder / "model.json").read_text())["tokens_per_step"]
+
+
+def load_model(folder: Path, step: int) -> Transformer:
+    """The model as it was after `step` training steps, in float32 on the CPU."""
+    card = json.loads((folder / "model.json").read_text())
+    model = Transformer(Architecture.model_validate(card["architecture"]), card["d_vocab"])
+    model.load_state_dict(load_file(_path(folder, step)))
+    return model.eval().requires_grad_(False)
+
+
+def _path(folder: Path, step: int) -> Path:
+    return folder / "checkpoints" / f"{step:07d}.safetensors"

@@ -1,0 +1,71 @@
+"""Which device, precision, thread count and compiler a training run uses: the choices that change its numbers."""
+
+import os
+import shutil
+from dataclasses import dataclass
+
+import torch
+
+from models.architecture import Architecture
+from tasks.errors import RequestError
+from tasks.training_config import TrainingConfig
+
+# Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
+COMPILE_PAYS_FROM_FLOPS = 3e12
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What the same config computes differently on different machines; part of a training artifact's key."""
+
+    device: str
+    precision: str
+    threads: int
+    compiled: bool
+
+
+def training_flops(architecture: Architecture, d_vocab: int, tokens: int) -> float:
+    """Floating-point operations of the matrix products of training: forward, and twice that backward."""
+    a = architecture
+    per_head = a.d_model * 2 * (a.head_width + a.value_width) + a.n_ctx * (a.head_width + a.value_width)
+    per_token = (
+        sum(a.heads_per_layer) * per_head + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
+    )
+    return 6.0 * per_token * tokens
+
+
+def resolve_numerics(
+    architecture: Architecture, config: TrainingConfig, d_vocab: int
+) -> tuple[Numerics, str]:
+    """Decide what "auto" means here, and say in words why the model is or isn't compiled.
+
+    Raises:
+        RequestError: a device was asked for that this machine doesn't have.
+    """
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise RequestError(
+            "device must be one this machine has, got device='cuda' without a CUDA GPU. Set device = 'auto' or 'cpu'."
+        )
+    cuda = torch.cuda.is_available() and config.device != "cpu"
+    compiled, why = _decide_compile(config, training_flops(architecture, d_vocab, config.tokens))
+    return Numerics("cuda" if cuda else "cpu", _precision(config, cuda), config.threads, compiled), why
+
+
+def _precision(config: TrainingConfig, cuda: bool) -> str:
+    if config.precision != "auto":
+        return config.precision
+    return "bfloat16" if cuda or _cpu_multiplies_bfloat16() else "float32"
+
+
+def _cpu_multiplies_bfloat16() -> bool:
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def _decide_compile(config: TrainingConfig, flops: float) -> tuple[bool, str]:
+    if config.compile == "never":
+        return False, "not compiled: compile = 'never'"
+    if config.compile == "auto" and flops < COMPILE_PAYS_FROM_FLOPS:
+        return False, f"not compiled: {flops:.1e} FLOPs of training are too few to pay for compiling"
+    if not shutil.which(os.environ.get("CXX", "g++")):
+        return False, "not compiled: no C++ compiler was found (set CXX, or install g++)"
+    return True, f"compiled: {flops:.1e} FLOPs of training"

@@ -1,0 +1,322 @@
+"""Documents from files: opening and decompressing, taking text out of each format, cutting and repairing it.
+
+All of it streams: memory is bounded by the size of a part, and by one record of JSON lines or Parquet.
+"""
+
+import bz2
+import gzip
+import io
+import itertools
+import json
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.errors import RequestError
+
+BLOCK_BYTES = 1 << 20
+LINE_BYTES = 256 << 20  # an array of records on a single line is refused before it fills memory
+
+COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": lambda raw: pa.CompressedInputStream(raw, "zstd"),
+}
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+
+CONLLU_TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
+CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t]+)(.*)")
+
+
+class SourceFile(NamedTuple):
+    """A file to read: where it is, its name in messages and tables, and its size on disk."""
+
+    path: Path
+    name: str
+    bytes: int
+
+
+class Part(NamedTuple):
+    """A piece of a document, whole when the document is short; `document` counts those that hold text."""
+
+    document: int
+    part: int
+    text: str
+
+
+def format_suffix(name: str) -> str:
+    """The suffix that decides the format, compression aside: `a.jsonl.gz` -> `.jsonl`."""
+    path = Path(name.lower())
+    return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix
+
+
+def cut(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
+    """The joined blocks in pieces of at most `limit` (> 4) bytes, each with its offset, cut at the last line end.
+
+    A piece without a line end is cut between characters, but not between carriage return and line feed.
+    """
+    offset, rest = 0, b""
+    for block in blocks:
+        rest = rest + block if rest else block
+        start = 0
+        while len(rest) - start > limit:
+            end = rest.rfind(b"\n", start, start + limit) + 1 or _character_end(rest, start + limit)
+            yield offset + start, rest[start:end]
+            start = end
+        offset, rest = offset + start, rest[start:]
+    if rest:
+        yield offset, rest
+
+
+def _character_end(raw: bytes, end: int) -> int:
+    """The last place up to `end` where UTF-8 text may be cut; `end` when the bytes are not UTF-8."""
+    for place in range(end, end - 4, -1):
+        if raw[place] & 0xC0 != 0x80 and raw[place - 1 : place + 1] != b"\r\n":
+            return place
+    return end
+
+
+@dataclass
+class Reader:
+    """Reads files into parts of documents, and counts what it repairs and leaves out."""
+
+    text_field: str
+    on_bad_text: Literal["refuse", "replace", "skip"]
+    document_bytes: int
+    max_expansion: float
+    max_bytes: int
+    documents: int = 0
+    empty: int = 0
+    skipped: int = 0
+    replaced: int = 0
+    bytes_read: int = 0
+    position: int = 0
+    """Bytes consumed of the current file, for progress."""
+
+    def read(self, file: SourceFile) -> Iterator[Part]:
+        """The parts of the file's documents, in order, without those that hold only white space.
+
+        Raises: RequestError naming the file and the place.
+        """
+        for place, blocks in self._documents(file):
+            part = 0
+            for offset, raw in cut(blocks, self.document_bytes):
+                text = self._text(raw, place, offset)
+                if text and not text.isspace():
+                    yield Part(self.documents, part, text)
+                    part += 1
+            self.documents += part > 0
+            self.empty += part == 0
+
+    def _documents(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
+        """Each document: how messages name its place, and its bytes."""
+        match format_suffix(file.name) if file.bytes else "":
+            case ".jsonl" | ".ndjson":
+                yield from self._json_lines(file)
+            case ".parquet":
+                yield from self._parquet(file)
+            case ".conllu":
+                for _, sentences in itertools.groupby(self._conllu(file), key=itemgetter(0)):
+                    yield file.name, (text.encode() for _, text in sentences)
+            case _:
+                with self._open(file) as stream:
+                    yield file.name, iter(lambda: stream.read(BLOCK_BYTES), b"")
+
+    def _open(self, file: SourceFile) -> io.BufferedReader:
+        try:
+            raw = file.path.open("rb")
+        except OSError as error:
+            raise RequestError(f"{file.name} must be readable, got: {reason(error)}.") from error
+        return io.BufferedReader(_Decompressed(raw, file, self), BLOCK_BYTES)
+
+    def _text(self, raw: bytes, place: str, offset: int) -> str | None:
+        """The bytes as text with Unix line ends and no BOM, or None where bad text is skipped."""
+        try:
+            text = raw.decode()
+            bad = raw.find(b"\0")
+        except UnicodeDecodeError as error:
+            bad = raw.find(b"\0", 0, error.start)
+            bad = error.start if bad < 0 else bad
+        if bad >= 0:
+            if self.on_bad_text == "refuse":
+                raise RequestError(
+                    f"text must be UTF-8 without NUL bytes, got 0x{raw[bad]:02x} at byte {offset + bad:,} of {place}. "
+                    'Convert it to UTF-8, or set on_bad_text = "replace" or "skip".'
+                )
+            if self.on_bad_text == "skip":
+                self.skipped += 1
+                return None
+            self.replaced += 1
+            text = raw.decode(errors="replace").replace("\0", "\ufffd")
+        if offset == 0:
+            text = text.removeprefix("\ufeff")
+        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+    def _bad_record(self, must: str, got: str, place: str) -> None:
+        if self.on_bad_text != "skip":
+            raise RequestError(f'{must}, got {got} in {place}. Correct it, or set on_bad_text = "skip".')
+        self.skipped += 1
+
+    def _lines(self, file: SourceFile) -> Iterator[tuple[str, str]]:
+        """Each line that holds text, with its place."""
+        offset = 0
+        with self._open(file) as stream:
+            for number in itertools.count(1):
+                raw = stream.readline(LINE_BYTES + 1)
+                if not raw:
+                    return
+                place = f"line {number:,} of {file.name}"
+                if len(raw) > LINE_BYTES:
+                    raise RequestError(
+                        f"a line must hold at most {LINE_BYTES:,} bytes, got more in {place}. Write a record a line."
+                    )
+                line = self._text(raw, file.name, offset)
+                offset += len(raw)
+                del raw  # a line may be large
+                if line is not None:
+                    yield place, line
+
+    def _json_lines(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
+        must = f"a line must be a JSON object with a string field {self.text_field!r} (text_field)"
+        for place, line in self._lines(file):
+            if line.isspace():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                self._bad_record(must, f"invalid JSON ({error})", place)
+                continue
+            text = record.get(self.text_field) if isinstance(record, dict) else None
+            if isinstance(text, str):
+                # JSON may hold a lone surrogate, which no text can: as bytes it is invalid UTF-8 like any other.
+                yield f"the text in {place}", [text.encode(errors="surrogatepass")]
+            elif isinstance(record, dict):
+                kinds = ", ".join(f"{name}: {type(value).__name__}" for name, value in record.items())
+                self._bad_record(must, f"{{{kinds}}}", place)
+            else:
+                self._bad_record(must, f"a {type(record).__name__}", place)
+
+    def _parquet(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
+        try:
+            with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
+                fields = {field.name: field.type for field in table.schema_arrow}
+            if not _is_string(fields.get(self.text_field)):
+                kinds = ", ".join(f"{name}: {kind}" for name, kind in fields.items())
+                raise RequestError(
+                    f"{file.name} must have a string column {self.text_field!r}, got {kinds}. Set text_field."
+                )
+            spend = _Allowance(file, self).spend
+            for row, text in enumerate(self._parquet_texts(file), start=1):
+                place = f"row {row:,} of {file.name}"
+                if text is None:
+                    self._bad_record("a text must not be null", "null", place)
+                    continue
+                spend(len(text))
+                yield f"the text in {place}", [text]
+        except BROKEN as error:
+            raise RequestError(f"{file.name} must be a whole Parquet file, got: {reason(error)}.") from error
+
+    def _parquet_texts(self, file: SourceFile) -> Iterator[bytes | None]:
+        # Repeated texts stay dictionary-encoded, so that a small file cannot unfold into a huge batch.
+        with pq.ParquetFile(
+            file.path, read_dictionary=[self.text_field], buffer_size=BLOCK_BYTES, pre_buffer=False
+        ) as table:
+            for group in range(table.num_row_groups):
+                size = table.metadata.row_group(group)
+                rows = max(1, size.num_rows * BLOCK_BYTES // max(1, size.total_byte_size))
+                for batch in table.iter_batches(min(rows, 65_536), row_groups=[group], columns=[self.text_field]):
+                    for cell in batch.column(0):
+                        text = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
+                        yield text.as_buffer().to_pybytes() if text.is_valid else None
+                self.position = file.bytes * (group + 1) // table.num_row_groups
+
+    def _conllu(self, file: SourceFile) -> Iterator[tuple[int, str]]:
+        """Each sentence as a line, with the number of its document in the file."""
+        document, said, covered = 0, "", 0
+        words: list[str] = []
+        # The last sentence may lack the blank line that ends a sentence.
+        for place, line in itertools.chain(self._lines(file), [(file.name, "\n")]):
+            if line.isspace():
+                if sentence := said or "".join(words).strip():
+                    yield document, sentence + "\n"
+                said, words, covered = "", [], 0
+            elif comment := CONLLU_TEXT.match(line):
+                said = comment[1].strip()
+            elif line.startswith("#"):
+                document += line.startswith("# newdoc")
+            elif token := CONLLU_TOKEN.match(line):
+                first, rest, form, columns = token.groups(default="")
+                # 8.1 is an empty node; 3-4 spells out what words 3 and 4 write together.
+                if rest.startswith(".") or int(first) <= covered:
+                    continue
+                covered = int(rest[1:] or 0)
+                words.append(form if "SpaceAfter=No" in columns else form + " ")
+            else:
+                self._bad_record("a word must be a number, a tab and its form", repr(line[:40]), place)
+
+
+def _is_string(kind: pa.DataType | None) -> bool:
+    if kind is not None and pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what went wrong, for a one-line message."""
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+class _Allowance:
+    """What a file may still yield: guards memory and disk against compression bombs."""
+
+    def __init__(self, file: SourceFile, reader: Reader):
+        self.file, self.reader, self.got = file, reader, 0
+
+    def spend(self, count: int) -> None:
+        file, reader = self.file, self.reader
+        self.got += count
+        reader.bytes_read += count
+        if self.got > max(BLOCK_BYTES, reader.max_expansion * file.bytes):
+            raise RequestError(
+                f"{file.name} must expand to at most {reader.max_expansion:g} times its {file.bytes:,} bytes, got "
+                "more. Raise max_expansion if the file is what you expect."
+            )
+        if reader.bytes_read > reader.max_bytes:
+            raise RequestError(
+                f"a corpus must hold at most {reader.max_bytes:,} bytes, got more by {file.name}. Raise max_bytes."
+            )
+
+
+class _Decompressed(io.RawIOBase):
+    """A file's decompressed bytes, within its allowance."""
+
+    def __init__(self, raw: BinaryIO, file: SourceFile, reader: Reader):
+        self._raw, self._file, self._reader = raw, file, reader
+        self._inner = COMPRESSIONS.get(file.path.suffix.lower(), lambda stream: stream)(raw)
+        self._spend = _Allowance(file, reader).spend
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            count: int = self._inner.readinto(buffer)
+        except BROKEN as error:
+            raise RequestError(f"{self._file.name} must be readable and whole, got: {reason(error)}.") from error
+        self._reader.position = self._raw.tell()
+        self._spend(count)
+        return count
+
+    def close(self) -> None:
+        self._inner.close()
+        self._raw.close()
+        super().close()

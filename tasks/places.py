@@ -1,0 +1,27 @@
+"""Where things are: resources that ship with the code, and what runs write below HEADSTREAM_HOME."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+STUDIES = ROOT / "flows" / "studies"
+
+
+def home() -> Path:
+    """Folder that holds data/ and reports/: HEADSTREAM_HOME if it is set, else the repository."""
+    return Path(os.environ.get("HEADSTREAM_HOME", ROOT)).expanduser().resolve()
+
+
+def store_folder() -> Path:
+    """The artifact store, the record of everything computed."""
+    return home() / "data" / "store"
+
+
+def warehouse_file() -> Path:
+    """The DuckDB index over the store's tables."""
+    return home() / "data" / "warehouse.duckdb"
+
+
+def report_folder(study: str) -> Path:
+    """Where a study's report is published."""
+    return home() / "reports" / "generated" / study

@@ -1,0 +1,95 @@
+"""Work in a process of its own: a crash, a kill or a leak ends that work alone, and no child outlives its parent."""
+
+import multiprocessing
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tasks.errors import RequestError, WorkError
+
+# A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["torch", "tasks.training", "tasks.behaviour"])
+
+
+class ProcessDied(WorkError):
+    """A child ended without an answer: killed, out of memory, or crashed; worth another try."""
+
+
+def run_in_process(
+    work: Callable[..., Any],
+    *args: Any,
+    on_report: Callable[[Any], None] = lambda report: None,
+    timeout_seconds: float | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call `work(*args, report=..., **kwargs)` in a child; what it reports comes to `on_report`, here.
+
+    Raises:
+        RequestError, WorkError: as the work raised them.
+        ProcessDied: the child ended without an answer, or ran out of its time.
+    """
+    receiver, sender = _context.Pipe(duplex=False)
+    child = _context.Process(target=_serve, args=(sender, work, args, kwargs), daemon=True)
+    child.start()
+    sender.close()
+    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+    try:
+        while True:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and (left <= 0 or not receiver.poll(left)):
+                raise ProcessDied(
+                    f"{work.__name__} must end within {timeout_seconds:.0f} s, but it was still running and was stopped."
+                )
+            kind, value = receiver.recv()
+            if kind == "report":
+                on_report(value)
+            elif kind == "result":
+                return value
+            else:
+                raise {"request": RequestError, "work": WorkError}[kind](value)
+    except EOFError:
+        child.join()
+        raise ProcessDied(_cause_of_death(work.__name__, child.exitcode)) from None
+    finally:
+        receiver.close()
+        child.kill()  # after an answer there is nothing left that it could lose
+        child.join()
+
+
+def _cause_of_death(name: str, exit_code: int | None) -> str:
+    killed = exit_code is not None and exit_code < 0
+    how = (
+        f"was killed by signal {-exit_code}" if killed and exit_code else f"ended with exit code {exit_code}"
+    )
+    memory = " (most often: the machine ran out of memory)" if exit_code == -9 else ""
+    return f"{name}: its process {how}{memory} before it was done."
+
+
+def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: dict) -> None:
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    try:
+        result = work(*args, report=lambda value: sender.send(("report", value)), **kwargs)
+        sender.send(("result", result))
+    except RequestError as error:
+        sender.send(("request", str(error)))
+    except WorkError as error:
+        sender.send(("work", str(error)))
+    except MemoryError:
+        sender.send(
+            ("work", f"{work.__name__} ran out of memory. Use a smaller model or batch, or fewer jobs.")
+        )
+    except Exception as error:
+        traceback.print_exc()
+        sender.send(("work", f"{work.__name__} failed: {type(error).__name__}: {error}"))
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,38 @@
+"""Progress of long work: steps publish it, and whoever shows it (terminal, Prefect, log) listens."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    """How far one step is; `subject` names the model or corpus it works on."""
+
+    step: str
+    subject: str
+    fraction: float
+    text: str = ""
+
+
+Listener = Callable[[Event], None]
+_listeners: list[Listener] = []
+_lock = threading.Lock()
+
+
+def publish(event: Event) -> None:
+    """Tell every listener; called from the threads of several steps."""
+    with _lock:
+        for listener in _listeners:
+            listener(event)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Hear every event inside the block."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)

@@ -1,0 +1,414 @@
+"""The artifact store: a result is a folder named by the hash of what decided it, there whole or not at all.
+
+- root/<stage>/<key>/: the stage's files and manifest.json
+- root/.staging/<uuid>/: an artifact being written; its writer holds the lock <uuid>.lock beside it
+- root/.quarantine/: artifacts that no longer match their manifest, moved here by whoever found out
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import NAMESPACE_URL, uuid4, uuid5
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, StringConstraints
+
+from tasks.errors import RequestError, WorkError
+
+MANIFEST = "manifest.json"
+RESUME = ".resume"
+RESUMABLE_SECONDS = 14 * 24 * 3600
+
+_NAME = re.compile(r"[a-z0-9_-]+")
+_FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
+_DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
+
+log = logging.getLogger(__name__)
+
+
+class StoredFile(BaseModel, frozen=True, extra="forbid"):
+    """What the manifest says of a file; a `timed` one records the clock, so it differs between equal runs."""
+
+    bytes: int
+    sha256: str
+    timed: bool
+
+
+class InputReference(BaseModel, frozen=True, extra="forbid"):
+    """The artifact that another one was made from."""
+
+    stage: str
+    key: str
+    digest: str
+
+
+class Manifest(BaseModel, frozen=True, extra="forbid"):
+    """What an artifact holds, what decided it, when it was made (ISO 8601, UTC) and in how many seconds."""
+
+    stage: str
+    key: str
+    code_version: str
+    config: dict[str, Any]
+    inputs: dict[str, InputReference]
+    numerics: dict[str, Any]
+    files: dict[Annotated[str, StringConstraints(pattern=_FILE_NAME)], StoredFile]
+    facts: dict[str, Any]
+    created: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A committed folder of files and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def digest(self) -> str:
+        """What the artifact is to those made from it: a hash of its stage, key and files, less the timed."""
+        files = {name: stored.sha256 for name, stored in self.manifest.files.items() if not stored.timed}
+        return _json_sha256({"stage": self.manifest.stage, "key": self.manifest.key, "files": files})
+
+    def file(self, name: str) -> Path:
+        """The path of one of the artifact's files."""
+        if name not in self.manifest.files:
+            held = ", ".join(self.manifest.files) or "no file"
+            raise WorkError(f"{self.folder} must hold {name}, it holds {held}. Ask for one of these.")
+        return self.folder / name
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what an artifact holds: equal requests have equal keys, and so one artifact.
+
+    `config` is the slice that the stage reads; `inputs` maps roles to artifacts; `numerics` is what changes
+    numbers besides: device kind, precision, thread count.
+    """
+
+    stage: str
+    code_version: str
+    config: Mapping[str, Any]
+    inputs: Mapping[str, Artifact]
+    numerics: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """A hash of all of it, 32 hexadecimal digits."""
+        inputs = {role: artifact.digest for role, artifact in self.inputs.items()}
+        return _json_sha256({**vars(self), "inputs": inputs})[:32]
+
+
+class Store:
+    """Content-addressed artifacts in one folder; processes may share it, and be killed at any moment."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._staging = self.root / ".staging"
+
+    def find(self, request: Request) -> Artifact | None:
+        """The artifact that answers a request, its files verified; None when it must be built (again)."""
+        return self.open(request.stage, request.key)
+
+    def open(self, stage: str, key: str) -> Artifact | None:
+        """The artifact of that name, its files verified; None when there is none, or it was corrupt."""
+        return self._load(stage, key, verify=True)
+
+    def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
+        """Every artifact, of one stage or of all, sorted by stage and key; their files are not verified."""
+        for stage_folder in _named_folders(self.root):
+            if stage in (None, stage_folder.name):
+                for folder in _named_folders(stage_folder):
+                    if artifact := self._load(stage_folder.name, folder.name, verify=False):
+                        yield artifact
+
+    def build(
+        self,
+        request: Request,
+        write: Callable[[Path], Mapping[str, Any] | None],
+        *,
+        timed: Collection[str] = (),
+        resumable: bool = False,
+    ) -> Artifact:
+        """Finds the artifact, or has `write` fill a folder and return the manifest's facts, and commits that.
+
+        Runs that ask for the same key at once do the work once: the others wait. With `resumable`, `write`
+        gets the folder as an interrupted run left it; its subfolder `.resume` is for checkpoints, which are
+        not committed.
+
+        Raises: WorkError when the disk is full or can't be written; whatever `write` raises.
+        """
+        if found := self.find(request):
+            return found
+        target = self._folder(request.stage, request.key)
+        staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{request.stage}/{request.key}"))
+        with _explained(self.root), self._locked(staging, target):
+            if found := self.find(request):
+                return found
+            try:
+                if not (resumable and (staging / RESUME).is_dir()):
+                    self._discard(staging)
+                    (staging / RESUME if resumable else staging).mkdir(parents=True)
+                (staging / MANIFEST).unlink(missing_ok=True)
+                started = time.monotonic()
+                facts = write(staging)
+                _seal(staging, request, facts or {}, timed, time.monotonic() - started)
+                self._publish(staging, target)
+            except BaseException:
+                if not resumable:
+                    self._discard(staging)
+                raise
+            return _read(target)
+
+    def remove(self, artifact: Artifact) -> None:
+        """Deletes an artifact; no reader sees half of it, and what a kill leaves is swept."""
+        with _explained(self.root):
+            self._staging.mkdir(exist_ok=True)
+            self._discard(artifact.folder)
+
+    def sweep(self) -> list[Path]:
+        """Removes what killed runs left in staging, and returns it; resumable work is kept for 14 days."""
+        removed = []
+        with _explained(self.root):
+            for name in sorted({path.stem for path in self._staging.glob("*")}):
+                folder, lock = self._staging / name, self._staging / f"{name}.lock"
+                with suppress(Timeout), FileLock(lock, timeout=0):
+                    if folder.exists() and not _is_resumable(folder):
+                        shutil.rmtree(folder, ignore_errors=True)
+                        removed.append(folder)
+                    # A run waiting for this lock sees that its file is unlinked, and makes a new one.
+                    lock.unlink(missing_ok=True)
+        return removed
+
+    def quarantine(self, stage: str, key: str, reason: str) -> Path:
+        """Moves an artifact out of every reader's sight, kept for a look; the next build writes it again."""
+        resting = self.root / ".quarantine" / f"{stage}-{key}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
+        resting.parent.mkdir(exist_ok=True)
+        os.rename(self._folder(stage, key), resting)
+        log.warning("%s/%s is corrupt and will be built again: %s. Moved to %s", stage, key, reason, resting)
+        return resting
+
+    def _folder(self, stage: str, key: str) -> Path:
+        for name in (stage, key):
+            if not _NAME.fullmatch(name):
+                raise RequestError(f"a stage or key must be of a-z, 0-9, _ and -, got {name!r}. Rename it.")
+        return self.root / stage / key
+
+    def _load(self, stage: str, key: str, *, verify: bool) -> Artifact | None:
+        folder = self._folder(stage, key)
+        identity = _identity(folder)
+        if identity is None:
+            return None
+        with _explained(self.root):
+            try:
+                return _verified(folder, identity) if verify else _read(folder)
+            except (ValueError, OSError) as error:
+                if isinstance(error, OSError) and error.errno not in _DAMAGED:
+                    raise
+                if _identity(folder) != identity:  # another run has moved it, or built it again, meanwhile
+                    return self._load(stage, key, verify=verify)
+                with suppress(FileNotFoundError):
+                    self.quarantine(stage, key, str(error).splitlines()[0])
+                return None
+
+    @contextmanager
+    def _locked(self, staging: Path, target: Path) -> Iterator[None]:
+        self._staging.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{staging}.lock")
+        try:
+            held = lock.acquire(timeout=0)
+        except Timeout:
+            log.info("Waiting for another run that is building %s", target)
+            held = lock.acquire()
+        with held:
+            yield
+
+    def _publish(self, staging: Path, target: Path) -> None:
+        target.parent.mkdir(exist_ok=True)
+        checkpoints = self._set_aside(staging / RESUME)
+        _fsync(staging)
+        try:
+            os.rename(staging, target)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            # Where locks don't work (some network file systems), another run can have committed meanwhile.
+            if self._load(target.parent.name, target.name, verify=True):
+                self._discard(staging)
+            else:
+                os.rename(staging, target)
+        _fsync(target.parent)
+        _fsync(self.root)
+        shutil.rmtree(checkpoints, ignore_errors=True)
+
+    def _set_aside(self, folder: Path) -> Path:
+        """Gives a folder a name that only `sweep` finds, so that removing it may be interrupted."""
+        aside = self._staging / str(uuid4())
+        with suppress(FileNotFoundError):
+            os.rename(folder, aside)
+        return aside
+
+    def _discard(self, folder: Path) -> None:
+        shutil.rmtree(self._set_aside(folder), ignore_errors=True)
+
+
+def _seal(staging: Path, request: Request, facts: Mapping[str, Any], timed: Collection[str], seconds: float) -> None:
+    """Makes a written folder durable, its manifest last."""
+    files, folders = _contents(staging)
+    if unwritten := set(timed) - set(files):
+        raise ValueError(f"timed must name written files, got {unwritten}. Written were {set(files)}.")
+    inputs = {
+        role: InputReference(stage=source.manifest.stage, key=source.manifest.key, digest=source.digest)
+        for role, source in request.inputs.items()
+    }
+    manifest = Manifest(
+        **{**vars(request), "inputs": inputs},
+        key=request.key,
+        files={
+            name: StoredFile(bytes=path.stat().st_size, sha256=_file_sha256(path), timed=name in timed)
+            for name, path in files.items()
+        },
+        facts=dict(facts),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(seconds, 3),
+    )
+    for path in [*files.values(), *folders]:
+        _fsync(path)
+    fields = manifest.model_dump()
+    # Without a checksum of its own, nothing would notice a flipped byte in the manifest's facts.
+    text = json.dumps({**fields, "checksum": _json_sha256(fields)}, indent=2)
+    (staging / MANIFEST).write_text(f"{text}\n")
+    _fsync(staging / MANIFEST)
+
+
+def _read(folder: Path) -> Artifact:
+    """Raises: ValueError when the manifest can't be trusted."""
+    fields = json.loads((folder / MANIFEST).read_bytes())
+    if not isinstance(fields, dict) or fields.pop("checksum", None) != _json_sha256(fields):
+        raise ValueError(f"{MANIFEST} does not match its own checksum")
+    manifest = Manifest.model_validate(fields)
+    if (manifest.stage, manifest.key) != (folder.parent.name, folder.name):
+        raise ValueError(f"{MANIFEST} is that of {manifest.stage}/{manifest.key}")
+    return Artifact(folder, manifest)
+
+
+@cache
+def _verified(folder: Path, identity: tuple[int, int]) -> Artifact:
+    """Reads an artifact and checks every file, once a process; one built again has another identity.
+
+    Raises: ValueError when a file does not match the manifest.
+    """
+    artifact = _read(folder)
+    for name, stored in artifact.manifest.files.items():
+        if _file_sha256(folder / name) != stored.sha256:
+            raise ValueError(f"{name} does not match its sha256")
+    return artifact
+
+
+def _contents(staging: Path) -> tuple[dict[str, Path], list[Path]]:
+    """The files to commit by their names, and their subfolders."""
+    files, folders = {}, []
+    for path in sorted(staging.rglob("*")):
+        name = path.relative_to(staging).as_posix()
+        if name.split("/")[0] == RESUME:
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise WorkError(f"an artifact must hold plain files and folders, got {path}. Write a copy instead.")
+        if not re.fullmatch(_FILE_NAME, name) or name == MANIFEST:
+            raise WorkError(
+                "a name in an artifact must be of ASCII letters, digits and _ . = + -, start with one of the "
+                f"first three, and not be {MANIFEST}, got {name!r}. Rename it."
+            )
+        if path.is_dir():
+            folders.append(path)
+        else:
+            files[name] = path
+    return files, folders
+
+
+def _named_folders(folder: Path) -> list[Path]:
+    with suppress(FileNotFoundError):
+        return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+    return []
+
+
+def _is_resumable(staging: Path) -> bool:
+    if not (staging / RESUME).is_dir():
+        return False
+    latest = max(path.lstat().st_mtime for path in (staging, *staging.rglob("*")))
+    return time.time() - latest < RESUMABLE_SECONDS
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one of the same name, before or after it; None when there is none."""
+    try:
+        status = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _json_sha256(value: Mapping[str, Any]) -> str:
+    """The hash of a value's one canonical JSON text.
+
+    Raises: ValueError when the value isn't JSON.
+    """
+    try:
+        plain = json.loads(json.dumps(value, allow_nan=False))  # keys must be strings before they are sorted
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"config, numerics and facts must be JSON with finite numbers, got: {error}. "
+            "Use str, int, float, bool, list and dict, and None for what is missing."
+        ) from error
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained(root: Path) -> Iterator[None]:
+    """Turns the error of a full or read-only disk, from Python or a library that writes, into a WorkError."""
+    try:
+        yield
+    except (RequestError, WorkError):
+        raise
+    except Exception as error:
+        code = error.errno if isinstance(error, OSError) else None
+        reason = " ".join(str(error).split())
+        if code in _FULL or any(os.strerror(full) in reason for full in _FULL):
+            raise WorkError(
+                f"{root} must have room for another artifact, got: {reason}. "
+                "Free disk space (`headstream gc` removes what no study needs) and run again."
+            ) from error
+        if isinstance(error, OSError) and code in _UNWRITABLE and str(root) in str(error.filename):
+            raise WorkError(
+                f"{root} must be a folder that can be read and written, got: {reason}. "
+                "Correct its permissions, or mount it writable, and run again."
+            ) from error
+        raise

@@ -1,0 +1,72 @@
+"""The record of a study: which models it has, how each came out, and every artifact that belongs to it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.code_version import code_version
+from tasks.provenance import git_commit, package_version
+from tasks.store import Artifact, Request
+from tasks.tables import write_table
+
+RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock
+
+
+@dataclass(frozen=True)
+class ModelOutcome:
+    """How one cell of the grid came out: its artifacts by stage, or why it has none."""
+
+    cell: str
+    model_id: str
+    artifacts: Mapping[str, Artifact]
+    failure: str | None = None
+
+
+def record_request(
+    name: str, config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact]
+) -> Request:
+    """Decided by the study's config and everything in it, so a finished study has one record however often it runs."""
+    inputs = {artifact.manifest.stage: artifact for artifact in shared}
+    for outcome in outcomes:
+        inputs |= {f"{stage}/{outcome.model_id}": artifact for stage, artifact in outcome.artifacts.items()}
+    failures = {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure}
+    slice_ = {"study": dict(config), "failures": failures}
+    return Request("study", code_version("tasks.study_record"), slice_, inputs, {})
+
+
+def write_record(
+    folder: Path,
+    name: str,
+    question: str,
+    config: Mapping[str, Any],
+    outcomes: Sequence[ModelOutcome],
+    started_at: datetime,
+) -> dict[str, Any]:
+    """Write the tables `studies` and `study_models`."""
+    study = {
+        "study": name,
+        "question": question,
+        "config": json.dumps(config, indent=1),
+        "git_commit": git_commit(),
+        "headstream_version": package_version("headstream"),
+        "started_at": started_at,
+        "finished_at": datetime.now(UTC),
+        "n_models": len(outcomes),
+        "n_failed": sum(outcome.failure is not None for outcome in outcomes),
+    }
+    models = [
+        {
+            "study": name,
+            "model_id": outcome.model_id,
+            "cell": outcome.cell,
+            "status": "failed" if outcome.failure else "trained",
+            "failure": outcome.failure,
+        }
+        for outcome in outcomes
+    ]
+    write_table(folder, "studies", [study])
+    write_table(folder, "study_models", models)
+    return {"study": name}

@@ -1,0 +1,247 @@
+"""The transformer against an independent float64 reference in plain numpy, one sequence, head and query at a time."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from models.architecture import Architecture
+from models.transformer import Transformer, relative_scores
+
+# A prime each, so that no two dimensions can be mistaken for one another.
+BATCH, POS, D_VOCAB, D_MODEL, D_HEAD, D_VALUE, D_MLP, N_CTX = 2, 7, 13, 11, 6, 5, 17, 19
+SMALL = {"d_model": D_MODEL, "d_head": D_HEAD, "d_value": D_VALUE, "n_ctx": N_CTX}
+
+
+def build(seed=0, **options):
+    """A float64 model whose every parameter is random, those that start at 0 or 1 included."""
+    model = Transformer(Architecture(**{**SMALL, "n_heads": 3, **options}), D_VOCAB).double()
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.data.normal_(0, 0.5, generator=generator)
+    return model.requires_grad_(False)
+
+
+def draw_tokens(n=POS):
+    return torch.randint(D_VOCAB, (BATCH, n), generator=torch.Generator().manual_seed(1))
+
+
+# The reference.
+
+
+def reference_logits(model, tokens):
+    return np.stack([reference_sequence(model, sequence) for sequence in tokens.tolist()])
+
+
+def reference_sequence(model, sequence):
+    a = model.architecture
+    p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
+    W_U = p["W_E"].T if a.tied_embeddings else p["W_U_free"]
+    wave = reference_sinusoids(len(sequence), a.d_model)
+    x = np.stack([p["W_E"][token] for token in sequence])
+    if a.positions == "learned":
+        x = x + p["W_pos"][: len(sequence)]
+    if a.positions == "sinusoidal":
+        x = x + wave
+    for i in range(a.n_layers):
+        own = {n.removeprefix(f"layers.{i}."): v for n, v in p.items() if n.startswith(f"layers.{i}.")}
+        pre = a.normalization_place == "pre"
+        read = reference_norm(a.normalization, x, own, "attention_norm") if pre else x
+        out = sum(
+            (reference_head(a, own, head, read, wave) for head in range(a.heads_per_layer[i])),
+            start=np.zeros_like(x),
+        )
+        x = x + out + own.get("attention.b_O", 0)
+        x = x if pre else reference_norm(a.normalization, x, own, "attention_norm")
+        if a.feed_forward != "none":
+            read = reference_norm(a.normalization, x, own, "feed_forward_norm") if pre else x
+            hidden = read @ own["feed_forward.W_in"] + own.get("feed_forward.b_in", 0)
+            if a.feed_forward == "relu":
+                hidden = np.maximum(hidden, 0)
+            else:
+                hidden = hidden * 0.5 * (1 + np.vectorize(math.erf)(hidden / math.sqrt(2)))
+            x = x + hidden @ own["feed_forward.W_out"] + own.get("feed_forward.b_out", 0)
+            x = x if pre else reference_norm(a.normalization, x, own, "feed_forward_norm")
+    if a.normalization_place == "pre":
+        x = reference_norm(a.normalization, x, p, "final_norm")
+    return x @ W_U + p.get("b_U", 0)
+
+
+def reference_head(a, own, head, x, wave):
+    """What one head writes, query by query."""
+    positioned = x + wave if a.positions == "shortformer" else x
+    q, k, v = (
+        source @ own[f"attention.W_{name}"][head] + (own[f"attention.b_{name}"][head] if a.biases else 0)
+        for name, source in (("Q", positioned), ("K", positioned), ("V", x))
+    )
+    if a.qk_normalization:
+        q = reference_norm("rmsnorm", q, own, "attention.q_norm")
+        k = reference_norm("rmsnorm", k, own, "attention.k_norm")
+    out = np.zeros((len(x), v.shape[1]))
+    for query in range(len(x)):
+        scores = np.zeros(query + 1)
+        for key in range(query + 1):
+            if a.positions == "rotary":
+                product = reference_rotate(q[query], query) @ reference_rotate(k[key], key)
+            else:
+                product = q[query] @ k[key]
+            scores[key] = product / math.sqrt(a.head_width)
+            if a.positions == "relative":
+                scores[key] += own["attention.position_bias"][head, query - key]
+        weights = np.exp(scores - scores.max())
+        out[query] = weights / weights.sum() @ v[: query + 1]
+    return out @ own["attention.W_O"][head]
+
+
+def reference_norm(kind, x, parameters, name):
+    if kind == "none":
+        return x
+    if kind == "layernorm":
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        return x * parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * parameters[f"{name}.weight"]
+
+
+def reference_sinusoids(n, width):
+    wave = np.zeros((n, width))
+    for pos in range(n):
+        for i in range(width):
+            angle = pos / 10_000 ** (2 * (i // 2) / width)
+            wave[pos, i] = math.cos(angle) if i % 2 else math.sin(angle)
+    return wave
+
+
+def reference_rotate(vector, pos):
+    """Each pair of coordinates as a complex number, turned by its angle."""
+    pairs = vector[0::2] + 1j * vector[1::2]
+    angles = [pos / 10_000 ** (2 * i / len(vector)) for i in range(len(pairs))]
+    turned = pairs * np.exp(1j * np.array(angles))
+    return np.stack([turned.real, turned.imag], axis=1).ravel()
+
+
+POSITIONS = ["relative", "shortformer", "rotary", "learned", "sinusoidal", "none"]
+OPTIONS = [
+    *({"positions": positions} for positions in POSITIONS),
+    *(
+        {"normalization": norm, "normalization_place": place, "feed_forward": "gelu", "d_mlp": D_MLP}
+        for norm in ("layernorm", "rmsnorm")
+        for place in ("pre", "post")
+    ),
+    *({"positions": positions, "biases": True, "qk_normalization": True} for positions in POSITIONS),
+    {"feed_forward": "relu", "d_mlp": D_MLP, "biases": True},
+    {"tied_embeddings": True, "biases": True},
+    {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
+    {"n_layers": 0, "normalization": "rmsnorm"},
+]
+
+
+def named(options):
+    return " ".join(f"{name}={value}" for name, value in options.items())
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=named)
+def test_forward_equals_the_reference(options):
+    model, tokens = build(**options), draw_tokens()
+    np.testing.assert_allclose(model(tokens).numpy(), reference_logits(model, tokens), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=named)
+def test_trace_is_the_forward_pass_and_adds_up(options):
+    model, tokens = build(**options), draw_tokens()
+    trace = model.trace(tokens)
+    torch.testing.assert_close(trace.logits, model(tokens), rtol=0, atol=1e-12)
+    stream = trace.embedding
+    for layer, weights in zip(trace.layers, model.layers, strict=True):
+        torch.testing.assert_close(layer.residual_in, stream)
+        torch.testing.assert_close(layer.pattern.sum(-1), torch.ones_like(layer.pattern.sum(-1)))
+        b_O = weights.attention.b_O
+        by_head = layer.head_outputs.sum(1) + (0 if b_O is None else b_O)
+        torch.testing.assert_close(layer.attention_out, by_head, rtol=0, atol=1e-12)
+        if model.architecture.normalization_place == "pre" or model.architecture.normalization == "none":
+            written = by_head if layer.feed_forward_out is None else by_head + layer.feed_forward_out
+            torch.testing.assert_close(layer.residual_out, stream + written, rtol=0, atol=1e-12)
+        stream = layer.residual_out
+    torch.testing.assert_close(trace.residual_final, model.final_norm(stream))
+    torch.testing.assert_close(trace.logits, model.unembed(trace.residual_final))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=named)
+def test_fused_attention_mixes_the_same(options):
+    model, tokens = build(**options), draw_tokens()
+    for layer, seen in zip(model.layers, model.trace(tokens).layers, strict=True):
+        read = layer._read(seen.residual_in)
+        torch.testing.assert_close(layer.attention.mix_fused(read), seen.z, rtol=0, atol=1e-12)
+        torch.testing.assert_close(layer.attention.scores(read).softmax(-1), seen.pattern)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=named)
+def test_no_token_changes_what_came_before_it(options):
+    model, tokens = build(**options), draw_tokens()
+    changed = tokens.clone()
+    changed[:, 4:] = (changed[:, 4:] + 1) % D_VOCAB
+    before, after = model(tokens), model(changed)
+    torch.testing.assert_close(before[:, :4], after[:, :4], rtol=0, atol=1e-12)
+    assert (before[:, 4:] - after[:, 4:]).abs().amax(2).min() > 1e-6
+
+
+def test_pattern_and_values_are_those_of_torch():
+    attention = build(positions="none").layers[0].attention
+    x = torch.randn(BATCH, POS, D_MODEL, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    q, k, v = (torch.einsum("bpd,hde->bhpe", x, w) for w in (attention.W_Q, attention.W_K, attention.W_V))
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(attention.mix(x)[1], expected)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_masked_head_is_a_removed_head(positions):
+    """Zeros in `head_mask` give the logits of the model without these heads; 1 changes nothing."""
+    model = build(positions=positions, n_layers=2, n_heads=(3, 2), biases=True)
+    kept = ([0, 2], [])
+    smaller = build(positions=positions, n_layers=2, n_heads=(2, 0), biases=True)
+    state = model.state_dict()
+    for name in state:
+        layer = 0 if name.startswith("layers.0.") else 1
+        by_head = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "position_bias")
+        if name.startswith("layers.") and name.endswith(by_head):
+            state[name] = state[name][kept[layer]]
+    smaller.load_state_dict(state)
+    tokens = draw_tokens()
+    mask = [torch.tensor([1.0, 0.0, 1.0]).double(), torch.zeros(2).double()]
+    torch.testing.assert_close(model(tokens, mask), smaller(tokens), rtol=0, atol=1e-12)
+    torch.testing.assert_close(model.trace(tokens, mask).logits, model(tokens, mask), rtol=0, atol=1e-12)
+    ones = [torch.ones(3).double(), torch.ones(2).double()]
+    torch.testing.assert_close(model(tokens, ones), model(tokens), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_relative_scores_gather_the_bias_by_distance(n):
+    bias = torch.randn(3, n, dtype=torch.float64, requires_grad=True)
+    scores, expected = relative_scores(bias), torch.full((3, n, n), float("-inf"), dtype=torch.float64)
+    for query in range(n):
+        for key in range(query + 1):
+            expected[:, query, key] = bias[:, query - key]
+    torch.testing.assert_close(scores, expected)
+    weight = torch.randn(3, n, n, dtype=torch.float64)
+    gradients = [torch.autograd.grad((s.exp() * weight).sum(), bias, retain_graph=True)[0] for s in (scores, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_too_long_a_sequence_is_refused():
+    with pytest.raises(ValueError, match=f"must fit n_ctx={N_CTX}, got 20 positions"):
+        build()(draw_tokens(20))
+
+
+def test_initialisation_repeats_with_its_seed():
+    first, second, other = (
+        Transformer(Architecture(**SMALL, n_heads=3, biases=True, normalization="layernorm"), D_VOCAB).initialize(
+            torch.Generator().manual_seed(seed)
+        )
+        for seed in (0, 0, 1)
+    )
+    for name, parameter in first.state_dict().items():
+        torch.testing.assert_close(parameter, second.state_dict()[name], rtol=0, atol=0)
+    assert not torch.equal(first.W_E, other.W_E)
+    assert abs(first.W_U.std().item() * D_MODEL**0.5 - 0.8) < 0.15
+    assert all((p == 0).all() for n, p in first.named_parameters() if n.rpartition(".")[2].startswith("b_"))

@@ -1,0 +1,101 @@
+"""Transformers with hand-written weights and known circuits: what a metric must find, it must find here.
+
+The residual stream is cut into named subspaces of d_vocab dimensions, one a token: `token` (what is here, from
+W_E), `previous` (what was one before) and `next_token` (what W_U reads). A model starts with every weight zero; each
+`plant_*` writes one head. Heads move tokens between subspaces, so d_head = d_value = d_vocab. No norms, no
+feed-forward, relative positions: path expansion is exact. To plant a new circuit, write its head and, if it needs
+one, a subspace.
+"""
+
+import torch
+
+from models.architecture import Architecture
+from models.transformer import Attention, Transformer
+
+SUBSPACES = ("token", "previous", "next_token")
+BOS = 0
+SHARP = 50.0  # a score so far above 0 that softmax leaves nothing to the others
+CONFIDENT = 10.0  # logit of the predicted token
+
+
+def blank_model(heads_per_layer: tuple[int, ...], d_vocab: int, n_ctx: int) -> Transformer:
+    """W_E writes one-hot tokens to `token`, W_U reads `next_token`; heads attend evenly and write nothing."""
+    architecture = Architecture(
+        n_layers=len(heads_per_layer),
+        n_heads=heads_per_layer,
+        d_model=len(SUBSPACES) * d_vocab,
+        d_head=d_vocab,
+        n_ctx=n_ctx,
+    )
+    model = Transformer(architecture, d_vocab).requires_grad_(False)
+    for parameter in model.parameters():
+        parameter.zero_()
+    model.W_E[:, dimensions(model, "token")] = torch.eye(d_vocab)
+    model.W_U[dimensions(model, "next_token")] = CONFIDENT * torch.eye(d_vocab)
+    return model
+
+
+def dimensions(model: Transformer, subspace: str) -> slice:
+    """Where a subspace lies in the residual stream."""
+    start = SUBSPACES.index(subspace) * model.d_vocab
+    return slice(start, start + model.d_vocab)
+
+
+def attention_of(model: Transformer, layer: int) -> Attention:
+    """The heads of a layer."""
+    return model.layers[layer].attention
+
+
+def plant_fixed_offset(model: Transformer, layer: int, head: int, offset: int, into: str = "next_token") -> None:
+    """A head that attends `offset` positions back, whatever is there, and writes that token `into` a subspace.
+
+    Queries nearer to the start than that attend evenly.
+    """
+    attention = attention_of(model, layer)
+    attention.position_bias[head, offset] = SHARP
+    _move(model, layer, head, into)
+
+
+def plant_previous_token(model: Transformer, layer: int, head: int) -> None:
+    """The first half of an induction circuit: writes the token before into `previous`."""
+    plant_fixed_offset(model, layer, head, offset=1, into="previous")
+
+
+def plant_induction(model: Transformer, layer: int, head: int) -> None:
+    """Attends to positions whose `previous` is the query's token (K-composition), predicts what is there.
+
+    Where there is none it rests on BOS, whose value is nothing. Needs a previous-token head in an earlier layer.
+    """
+    attention, d_vocab = attention_of(model, layer), model.d_vocab
+    scale = SHARP * d_vocab**0.5  # undoes the division by sqrt(d_head)
+    attention.W_Q[head, dimensions(model, "token")] = scale * torch.eye(d_vocab)
+    attention.W_K[head, dimensions(model, "previous")] = torch.eye(d_vocab)
+    attention.W_K[head, dimensions(model, "token")][BOS] = 0.5  # half a match, for every query
+    _move(model, layer, head, "next_token")
+
+
+def induction_model(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """2 layers x 2 heads: L0H0 previous token, L1H1 induction; L0H1 and L1H0 attend evenly and write nothing."""
+    model = blank_model((2, 2), d_vocab, n_ctx)
+    plant_previous_token(model, layer=0, head=0)
+    plant_induction(model, layer=1, head=1)
+    return model
+
+
+def fixed_offset_model(offset: int, d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """One head that predicts the token `offset` positions back.
+
+    Where the period is offset + 1 that looks like induction.
+    """
+    model = blank_model((1,), d_vocab, n_ctx)
+    plant_fixed_offset(model, layer=0, head=0, offset=offset)
+    return model
+
+
+def _move(model: Transformer, layer: int, head: int, into: str) -> None:
+    """The head's value circuit: the attended token, BOS left out, goes `into` a subspace."""
+    attention = attention_of(model, layer)
+    content = torch.eye(model.d_vocab)
+    content[BOS, BOS] = 0
+    attention.W_V[head, dimensions(model, "token")] = content
+    attention.W_O[head][:, dimensions(model, into)] = torch.eye(model.d_vocab)

@@ -1,0 +1,82 @@
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from tasks.errors import RequestError, WorkError
+from tasks.process import ProcessDied, run_in_process
+
+
+def double(x, report):
+    for i in range(3):
+        report(i)
+    return 2 * x
+
+
+def wrong_request(report):
+    raise RequestError("n must be even, got 3. Choose 2.")
+
+
+def failing(report):
+    raise WorkError("no luck")
+
+
+def crashing(report):
+    raise ZeroDivisionError("by zero")
+
+
+def killed(report):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def endless(report):
+    report(os.getpid())
+    while True:
+        time.sleep(0.05)
+
+
+def test_result_and_reports_come_back():
+    seen = []
+    assert run_in_process(double, 21, on_report=seen.append) == 42
+    assert seen == [0, 1, 2]
+
+
+def test_errors_keep_their_kind():
+    with pytest.raises(RequestError, match="n must be even"):
+        run_in_process(wrong_request)
+    with pytest.raises(WorkError, match="no luck"):
+        run_in_process(failing)
+    with pytest.raises(WorkError, match="crashing failed: ZeroDivisionError: by zero"):
+        run_in_process(crashing)
+
+
+def test_a_killed_child_is_named_with_its_signal():
+    with pytest.raises(ProcessDied, match=r"killed by signal 9 \(most often: the machine ran out of memory\)"):
+        run_in_process(killed)
+
+
+def test_a_time_out_kills_the_child():
+    pids = []
+    with pytest.raises(ProcessDied, match="must end within 1 s"):
+        run_in_process(endless, on_report=pids.append, timeout_seconds=1.0)
+    assert not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE
+
+
+def _parent(sender):
+    run_in_process(endless, on_report=sender.send)
+
+
+def test_a_child_does_not_outlive_a_killed_parent():
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    parent = context.Process(target=_parent, args=(sender,))
+    parent.start()
+    child = psutil.Process(receiver.recv())
+    parent.kill()
+    parent.join()
+    psutil.wait_procs([child], timeout=20)
+    assert not child.is_running()
