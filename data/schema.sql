@@ -97,8 +97,7 @@ CREATE TABLE models (
     seconds                     DOUBLE,               -- wall time of training
     tokens_per_second           DOUBLE,               -- training speed, once warm
     device                      VARCHAR,              -- cpu or cuda
-    final_train_loss_nats       DOUBLE,               -- training loss at the end, nats per token
-    final_validation_loss_nats  DOUBLE                -- validation loss at the end, nats per token
+    final_train_loss_nats       DOUBLE                -- training loss at the end, nats per token
 );
 
 -- One row a logged training step.

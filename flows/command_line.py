@@ -40,7 +40,9 @@ def plan(study: StudyName) -> None:
 @app.command(epilog='Example: headstream sql "select * from induction_by_depth"')
 def sql(
     query: Annotated[Optional[str], typer.Argument(help="One SELECT; without it, the tables are listed.")] = None,  # noqa: UP045
-    format: Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")] = "table",
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")
+    ] = "table",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the query is stopped.")] = 30.0,
 ) -> None:
     """Ask the results in SQL: read-only, and without reach outside the warehouse."""
@@ -79,7 +81,7 @@ def index() -> None:
     print(places.warehouse_file())
 
 
-def _load(name_or_path: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _load(name_or_path: str):  # type: ignore[no-untyped-def]
     from flows.study_schema import parse_study
     from tasks.study_source import read_study_file
 

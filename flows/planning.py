@@ -36,7 +36,8 @@ def _what_is_left(steps: list[PlannedStep]) -> str:
     models = [s.seconds for s in left if s.step not in ("corpus", "tokens")]
     minutes = (shared + max([sum(models) / cores, *models])) / 60
     megabytes = sum(s.bytes for s in left) / 1e6
-    return f"{len(left)} of {len(steps)} steps to run: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."
+    what = f"{len(left)} of {len(steps)} steps to run"
+    return f"{what}: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."
 
 
 def print_studies() -> None:

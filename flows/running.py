@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -21,14 +22,13 @@ from tasks import steps
 
 def run_and_show(study: Study, jobs: int | None) -> None:
     """Run a study with live progress, then print its answer and where its report is."""
-    console = Console(stderr=True)
-    runner = ThreadPoolTaskRunner(max_workers=jobs or os.cpu_count() or 1)  # type: ignore[var-annotated]
-    with shown_progress(console):
+    steps.prepare()
+    runner: Any = ThreadPoolTaskRunner(max_workers=jobs or os.cpu_count() or 1)
+    with shown_progress(Console(stderr=True)):
         report = run_study.with_options(task_runner=runner)(study)
     print(report)
 
 
 def report_again(study: Study) -> Path:
     """Index the store and write the study's report from it."""
-    steps.index_results.fn()
-    return steps.report_of(study.name)
+    return steps.report_again(study.name)

@@ -2,11 +2,13 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from prefect import flow
 
 from flows.study_schema import Study
 from tasks import steps
+from tasks.cell import Cell
 
 
 @flow(name="study", flow_run_name="{study.name}")
@@ -17,17 +19,20 @@ def run_study(study: Study) -> Path:
         WorkError: a model failed; the others, and the report, are there all the same.
     """
     started_at = datetime.now(UTC)
+    steps.prepare()
     text = steps.read_corpus(study.corpus)
     tokens = steps.tokenise(study.tokenizer, text)
 
-    cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first, so that none is left alone
-    models = {cell.label: steps.train.submit(cell, tokens) for cell in cells}
-    behaviours = {label: steps.measure_behaviour.submit(study.analysis, model, tokens) for label, model in models.items()}
+    cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
+    models: dict[Cell, Any] = {cell: steps.train.submit(cell, tokens) for cell in cells}
+    analyses = {
+        cell: [steps.analyse.submit(stage, study.analysis, models[cell], tokens) for stage in steps.ANALYSES]
+        for cell in cells
+    }
 
-    outcomes = [
-        steps.outcome(cell, tokens, training=models[cell.label], behaviour=behaviours[cell.label]) for cell in study.cells
-    ]
-    record = steps.record_study(study.name, study.question, study.model_dump(mode="json"), outcomes, [text, tokens], started_at)
+    outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
+    config = study.model_dump(mode="json", exclude_none=True)
+    record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens], started_at)
     steps.index_results()
     report = steps.write_report(record)
     steps.require_success(outcomes, report)

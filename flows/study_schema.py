@@ -16,13 +16,13 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from tasks.behaviour import AnalysisConfig
-from tasks.corpus import CorpusConfig
-from tasks.tokens import TokenizerConfig
 
 from models.architecture import Architecture
+from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
+from tasks.corpus import CorpusConfig
 from tasks.errors import RequestError
+from tasks.tokens import TokenizerConfig
 from tasks.training_config import TrainingConfig
 
 _CLOSED = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +35,10 @@ def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
         for key, field in config.model_fields.items()
     }
     return create_model(name, __config__=_CLOSED, **fields)
+
+
+def _given(section: BaseModel) -> dict[str, Any]:
+    return section.model_dump(exclude_none=True)
 
 
 ModelSection = _section("ModelSection", Architecture)
@@ -52,8 +56,8 @@ class Study(BaseModel):
     corpus: CorpusConfig = Field(CorpusConfig(), description="The text.")
     tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
     grid: dict[str, list[Any]] = Field({}, description="Axes: any field of [model] or [training], with its values.")
-    model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")  # type: ignore[valid-type]
-    training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")  # type: ignore[valid-type]
+    model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")
+    training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
     analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
     max_models: int = Field(200, ge=1, description="A larger grid is refused.")
 
@@ -79,7 +83,7 @@ class Study(BaseModel):
                 f"the grid must have at most max_models={self.max_models} cells, got {size}."
                 " Shorten an axis, or raise max_models."
             )
-        fixed = {*self.model.model_fields_set, *self.training.model_fields_set}
+        fixed = {*_given(self.model), *_given(self.training)}
         if both := sorted(fixed & set(self.grid)):
             raise ValueError(
                 f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
@@ -98,9 +102,7 @@ class Study(BaseModel):
         label = " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
         def complete(config: type[BaseModel], section: BaseModel) -> Any:
-            given = section.model_dump(exclude_unset=True) | {
-                k: v for k, v in place.items() if k in config.model_fields
-            }
+            given = _given(section) | {k: v for k, v in place.items() if k in config.model_fields}
             try:
                 return config.model_validate(given)
             except ValidationError as error:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from models.heads.behaviour import Behaviour, Stimuli, model_behaviour
 from models.heads.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
 from models.transformer import Transformer
+from tasks.analysis_config import BehaviourConfig
 from tasks.checkpoints import checkpoint_steps, load_model, tokens_per_step
 from tasks.tables import write_table
 from tasks.tokens import Tokens, require_context
@@ -19,27 +19,8 @@ from tasks.tokens import Tokens, require_context
 MAX_PASSAGES = 4096  # windows among which the passage is chosen
 
 
-class AnalysisConfig(BaseModel):
-    """The [analysis] section of a study: on how much text and on how many repeats models are measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    loss_windows: int = Field(256, ge=1, description="Validation sequences that losses are averaged over.")
-    pattern_windows: int = Field(
-        64, ge=1, description="How many of these sequences attention patterns are measured on."
-    )
-    fixed_period_sequences: int = Field(10, ge=1, description="Sequences for prefix matching.")
-    random_period_sequences: int = Field(
-        64, ge=1, description="Sequences of random period, for induction and the gain from repeats."
-    )
-    passage_tokens: int = Field(
-        48, ge=2, description="Tokens, BOS included, of the passage whose attention is kept whole."
-    )
-    seed: int = Field(0, ge=0, description="Of the random tokens that are repeated.")
-
-
 def measure_behaviour(
-    config: AnalysisConfig,
+    config: BehaviourConfig,
     training_folder: Path,
     tokens_folder: Path,
     folder: Path,
@@ -74,7 +55,7 @@ def measure_behaviour(
     return _facts(tables)
 
 
-def build_stimuli(config: AnalysisConfig, tokens: Tokens, n_ctx: int) -> Stimuli:
+def build_stimuli(config: BehaviourConfig, tokens: Tokens, n_ctx: int) -> Stimuli:
     """The sequences that every model of one corpus and n_ctx is measured on."""
     text = torch.from_numpy(_spread_windows(tokens, n_ctx, config.loss_windows))
     n_patterns = min(config.pattern_windows, len(text))

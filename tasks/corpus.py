@@ -144,7 +144,8 @@ def text_split(digest: bytes, validation_fraction: float) -> str:
 def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], None] | None = None) -> dict[str, Any]:
     """Writes documents.parquet into `folder` and returns what it holds; parts of a long document count as documents.
 
-    `sha256` is that of the documents' digests in order. `report` is given the fraction done.
+    `empty` counts documents without text, `skipped` and `replaced` bad parts and records; `sha256` is that of the
+    documents' digests in order. `report` is given the fraction done.
     """
     files = corpus_files(config)
     # A standard library with a file in another encoding is still a corpus: that file is left out.
@@ -162,7 +163,8 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
                 digest = hashlib.sha256(raw).digest()
                 everything.update(digest)
                 split = text_split(digest, config.validation_fraction)
-                counts.update({f"{split}_documents": 1, f"{split}_bytes": len(raw)})
+                counts[f"{split}_documents"] += 1
+                counts[f"{split}_bytes"] += len(raw)
                 yield Document(part.document, split, file.name, part.part, part.text), len(raw)
             done += file.bytes
             reader.position = 0

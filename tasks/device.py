@@ -28,15 +28,11 @@ def training_flops(architecture: Architecture, d_vocab: int, tokens: int) -> flo
     """Floating-point operations of the matrix products of training: forward, and twice that backward."""
     a = architecture
     per_head = a.d_model * 2 * (a.head_width + a.value_width) + a.n_ctx * (a.head_width + a.value_width)
-    per_token = (
-        sum(a.heads_per_layer) * per_head + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
-    )
+    per_token = sum(a.heads_per_layer) * per_head + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
     return 6.0 * per_token * tokens
 
 
-def resolve_numerics(
-    architecture: Architecture, config: TrainingConfig, d_vocab: int
-) -> tuple[Numerics, str]:
+def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab: int) -> tuple[Numerics, str]:
     """Decide what "auto" means here, and say in words why the model is or isn't compiled.
 
     Raises:

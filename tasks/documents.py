@@ -1,6 +1,6 @@
 """Documents from files: opening and decompressing, taking text out of each format, cutting and repairing it.
 
-All of it streams: memory is bounded by the size of a part, and by one record of JSON lines or Parquet.
+All of it streams: memory is bounded by the size of a part, and by a line of JSON or a page of Parquet.
 """
 
 import bz2
@@ -34,7 +34,7 @@ COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 CONLLU_TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
-CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t]+)(.*)")
+CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t\n]+)(.*)")
 
 
 class SourceFile(NamedTuple):
@@ -108,14 +108,14 @@ class Reader:
         Raises: RequestError naming the file and the place.
         """
         for place, blocks in self._documents(file):
-            part = 0
+            part, skipped = 0, self.skipped
             for offset, raw in cut(blocks, self.document_bytes):
                 text = self._text(raw, place, offset)
                 if text and not text.isspace():
                     yield Part(self.documents, part, text)
                     part += 1
             self.documents += part > 0
-            self.empty += part == 0
+            self.empty += part == 0 and self.skipped == skipped
 
     def _documents(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
         """Each document: how messages name its place, and its bytes."""
@@ -201,7 +201,7 @@ class Reader:
                 yield f"the text in {place}", [text.encode(errors="surrogatepass")]
             elif isinstance(record, dict):
                 kinds = ", ".join(f"{name}: {type(value).__name__}" for name, value in record.items())
-                self._bad_record(must, f"{{{kinds}}}", place)
+                self._bad_record(must, f"{{{kinds:.200}}}", place)
             else:
                 self._bad_record(must, f"a {type(record).__name__}", place)
 
@@ -226,17 +226,15 @@ class Reader:
             raise RequestError(f"{file.name} must be a whole Parquet file, got: {reason(error)}.") from error
 
     def _parquet_texts(self, file: SourceFile) -> Iterator[bytes | None]:
-        # Repeated texts stay dictionary-encoded, so that a small file cannot unfold into a huge batch.
-        with pq.ParquetFile(
-            file.path, read_dictionary=[self.text_field], buffer_size=BLOCK_BYTES, pre_buffer=False
-        ) as table:
+        with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
             for group in range(table.num_row_groups):
                 size = table.metadata.row_group(group)
-                rows = max(1, size.num_rows * BLOCK_BYTES // max(1, size.total_byte_size))
-                for batch in table.iter_batches(min(rows, 65_536), row_groups=[group], columns=[self.text_field]):
-                    for cell in batch.column(0):
-                        text = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
-                        yield text.as_buffer().to_pybytes() if text.is_valid else None
+                # Few rows: a text stored once can stand in many of them, and each would be a copy in memory.
+                rows = min(64, max(1, size.num_rows * 16 * BLOCK_BYTES // max(1, size.total_byte_size)))
+                for batch in table.iter_batches(rows, row_groups=[group], columns=[self.text_field]):
+                    texts = batch.column(0)
+                    texts = texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts
+                    yield from texts.cast(pa.large_binary()).to_pylist()
                 self.position = file.bytes * (group + 1) // table.num_row_groups
 
     def _conllu(self, file: SourceFile) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tasks import steps
-from tasks.behaviour import AnalysisConfig
+from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.corpus import CorpusConfig
 from tasks.device import training_flops
@@ -37,7 +37,7 @@ def plan_steps(
     """Every step that a study's artifacts need, in order."""
     store = steps.open_store()
     request = steps.corpus_request(text)
-    corpus_bytes = sum(file["bytes"] for file in request.config["files"]["files"])
+    corpus_bytes = request.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
     documents, planned = _look(store, request, "documents", seconds / 2, corpus_bytes // 3)
     yield planned
@@ -66,10 +66,11 @@ def _plan_model(
         model, planned = _look(store, steps.training_request(cell, encoded), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
-    if model is None or encoded is None:
-        yield PlannedStep("behaviour", cell.label, False, "its model will be trained first", seconds)
-    else:
-        yield _look(store, steps.behaviour_request(analysis, model, encoded), cell.label, seconds, 0)[1]
+    for stage in steps.ANALYSES:
+        if model is None or encoded is None:
+            yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds)
+        else:
+            yield _look(store, steps.analysis_request(stage, analysis, model, encoded), cell.label, seconds, 0)[1]
 
 
 def _look(

@@ -6,6 +6,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -14,6 +15,11 @@ from tasks.errors import RequestError, WorkError
 # A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["torch", "tasks.training", "tasks.behaviour"])
+
+
+def start_server() -> None:
+    """Start the server that children are forked from, so that it imports torch while other work goes on."""
+    forkserver.ensure_running()
 
 
 class ProcessDied(WorkError):
@@ -42,9 +48,7 @@ def run_in_process(
         while True:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and (left <= 0 or not receiver.poll(left)):
-                raise ProcessDied(
-                    f"{work.__name__} must end within {timeout_seconds:.0f} s, but it was still running and was stopped."
-                )
+                raise ProcessDied(f"{work.__name__} must end within {timeout_seconds:.0f} s, but did not: stopped.")
             kind, value = receiver.recv()
             if kind == "report":
                 on_report(value)
@@ -63,9 +67,7 @@ def run_in_process(
 
 def _cause_of_death(name: str, exit_code: int | None) -> str:
     killed = exit_code is not None and exit_code < 0
-    how = (
-        f"was killed by signal {-exit_code}" if killed and exit_code else f"ended with exit code {exit_code}"
-    )
+    how = f"was killed by signal {-exit_code}" if killed and exit_code else f"ended with exit code {exit_code}"
     memory = " (most often: the machine ran out of memory)" if exit_code == -9 else ""
     return f"{name}: its process {how}{memory} before it was done."
 
@@ -80,9 +82,7 @@ def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: di
     except WorkError as error:
         sender.send(("work", str(error)))
     except MemoryError:
-        sender.send(
-            ("work", f"{work.__name__} ran out of memory. Use a smaller model or batch, or fewer jobs.")
-        )
+        sender.send(("work", f"{work.__name__} ran out of memory. Use a smaller model or batch, or fewer jobs."))
     except Exception as error:
         traceback.print_exc()
         sender.send(("work", f"{work.__name__} failed: {type(error).__name__}: {error}"))

@@ -193,9 +193,8 @@ def _terminal(table: pa.Table, width: int | None) -> str:
     grids = [_grid(table.schema, rows)]
     if not fits(grids[0]):
         few = len(rows) < console.width // 4  # no more would fit side by side
-        grids = (
-            [_turned(names, rows)] if few and fits(_turned(names, rows)) else [_turned(names, [row]) for row in rows]
-        )
+        blocks = [rows] if few and fits(_turned(names, rows)) else [[row] for row in rows]
+        grids = [_turned(names, block) for block in blocks]
     with console.capture() as captured:
         for grid in grids:
             console.print(grid)

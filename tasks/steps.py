@@ -11,28 +11,38 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from typing import Any, ParamSpec, TypeVar
 
-from prefect import task
+from prefect import Task, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
+from pydantic import BaseModel
 
 from tasks import behaviour, corpus, places, reporting, tokens, training
+from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.code_version import code_version
 from tasks.device import Numerics, resolve_numerics, training_flops
-from tasks.errors import WorkError
-from tasks.process import ProcessDied, run_in_process
+from tasks.errors import RequestError, WorkError
+from tasks.process import ProcessDied, run_in_process, start_server
 from tasks.progress import Event, publish
 from tasks.store import Artifact, Request, Store
-from tasks.study_record import RECORD_TABLES, ModelOutcome, record_request, write_record
+from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.tables import write_table
 from tasks.warehouse import build_warehouse
 
 PREFECT_PROGRESS_SECONDS = 5.0
+
+# What is measured on every trained model, one stage each; the config of a stage is the part of [analysis] of its name.
+ANALYSES: dict[str, Callable[..., dict[str, Any]]] = {
+    "behaviour": behaviour.measure_behaviour,
+}
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
@@ -58,20 +68,20 @@ def training_request(cell: Cell, encoded: Artifact) -> Request:
     return Request("training", code_version("tasks.training"), slice_, {"tokens": encoded}, asdict(numerics))
 
 
-def behaviour_request(config: behaviour.AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
-    """Decided by the config, the checkpoints and the tokens."""
+def analysis_request(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
+    """Decided by that stage's part of the config, the checkpoints and the tokens."""
     inputs = {"training": model, "tokens": encoded}
-    return Request("behaviour", code_version("tasks.behaviour"), config.model_dump(mode="json"), inputs, {})
+    measure = ANALYSES[stage]
+    return Request(stage, code_version(measure.__module__), _part(config, stage).model_dump(mode="json"), inputs, {})
+
+
+def _part(config: AnalysisConfig, stage: str) -> BaseModel:
+    return getattr(config, stage)
 
 
 def model_id(cell: Cell, request: Request) -> str:
     """What tables call a model: readable first, unique at the end."""
     return f"{cell.architecture.name}-s{cell.training.seed}-{request.key[:8]}"
-
-
-def corpus_id(encoded: Artifact) -> str:
-    """What tables call a tokenised corpus."""
-    return encoded.manifest.key[:12]
 
 
 def open_store() -> Store:
@@ -89,13 +99,16 @@ def _is_transient(task: Any, run: Any, state: State) -> bool:
     return isinstance(error, (ProcessDied, OSError))
 
 
-step = task(
-    cache_policy=NO_CACHE,  # the store decides what is done, not Prefect
-    persist_result=False,
-    retries=2,
-    retry_delay_seconds=exponential_backoff(2),
-    retry_condition_fn=_is_transient,
-)
+def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """A Prefect task that the store, not Prefect, remembers."""
+    return task(
+        task_run_name=run_name,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+        retries=2,
+        retry_delay_seconds=exponential_backoff(2),
+        retry_condition_fn=_is_transient,
+    )
 
 
 def _build(
@@ -115,26 +128,36 @@ def _build(
     return artifact
 
 
-@step(task_run_name="read the corpus")
+def prepare() -> None:
+    """Start what later steps would wait for, and clear what killed runs left."""
+    start_server()
+    open_store().sweep()
+
+
+@step("read the corpus")
 def read_corpus(config: corpus.CorpusConfig) -> Artifact:
     """Documents of the corpus, cleaned and split."""
     report = _fractions("corpus", "documents")
     return _build(corpus_request(config), "documents", lambda folder: corpus.write_corpus(config, folder, report))
 
 
-@step(task_run_name="tokenise")
+@step("tokenise")
 def tokenise(config: tokens.TokenizerConfig, text: Artifact) -> Artifact:
     """Tokenizer, and both splits as token shards."""
-    request, report = tokens_request(config, text), _fractions("tokens", "tokens")
+    request = tokens_request(config, text)
+    read = text.manifest.facts
 
     def write(folder: Path) -> dict[str, Any]:
-        facts = dict(tokens.write_tokens(config, text.folder, folder, report))
-        return tokens.write_corpus_row(folder, request.key[:12], text.manifest.facts, facts)
+        facts = tokens.write_tokens(config, text.folder, folder, _fractions("tokens", "tokens"))
+        row = {name: read[name] for name in ("source", "documents", "bytes", "train_documents", "validation_documents")}
+        row |= facts | {"corpus_id": request.key[:12], "text_sha256": read["sha256"]}
+        write_table(folder, "corpora", [row])
+        return row
 
     return _build(request, "tokens", write)
 
 
-@step(task_run_name="train {cell.label}")
+@step("train {cell.label}")
 def train(cell: Cell, encoded: Artifact) -> Artifact:
     """Checkpoints of one model, trained in a process of its own."""
     request = training_request(cell, encoded)
@@ -158,30 +181,31 @@ def train(cell: Cell, encoded: Artifact) -> Artifact:
             encoded.folder,
             folder,
             model_id=name,
-            corpus_id=corpus_id(encoded),
+            corpus_id=encoded.manifest.facts["corpus_id"],
             on_report=report,
         )
 
     return _build(request, name, write, timed=training.TIMED_FILES, resumable=True)
 
 
-@step(task_run_name="measure behaviour of {model.manifest.facts[model_id]}")
-def measure_behaviour(config: behaviour.AnalysisConfig, model: Artifact, encoded: Artifact) -> Artifact:
-    """Losses and head scores of every checkpoint of one model."""
+@step("measure {stage} of {model.manifest.facts[model_id]}")
+def analyse(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Artifact:
+    """What one stage of the analysis measures on one model, in a process of its own."""
     name = model.manifest.facts["model_id"]
 
     def write(folder: Path) -> dict[str, Any]:
-        return run_in_process(
-            behaviour.measure_behaviour,
-            config,
+        facts = run_in_process(
+            ANALYSES[stage],
+            _part(config, stage),
             model.folder,
             encoded.folder,
             folder,
             name,
-            on_report=_fractions("behaviour", name),
+            on_report=_fractions(stage, name),
         )
+        return {"model_id": name, **facts}
 
-    return _build(behaviour_request(config, model, encoded), name, write)
+    return _build(analysis_request(stage, config, model, encoded), name, write)
 
 
 def _fractions(stage: str, subject: str) -> Callable[[float], None]:
@@ -190,7 +214,8 @@ def _fractions(stage: str, subject: str) -> Callable[[float], None]:
 
 def _in_prefect(name: str) -> Callable[[float], None]:
     """A progress bar in Prefect's pages, moved at most every few seconds."""
-    artifact, shown = None, -math.inf
+    artifact: Any = None
+    shown = -math.inf
 
     def show(fraction: float) -> None:
         nonlocal artifact, shown
@@ -202,7 +227,7 @@ def _in_prefect(name: str) -> Callable[[float], None]:
         if artifact is None:
             artifact = create_progress_artifact(percent, key=f"training-{name.lower()}", description=f"Training {name}")
         else:
-            update_progress_artifact(cast(UUID, artifact), percent)
+            update_progress_artifact(artifact, percent)
 
     return show
 
@@ -212,16 +237,18 @@ def training_work(cell: Cell) -> float:
     return training_flops(cell.architecture, d_vocab=0, tokens=cell.training.tokens)
 
 
-def outcome(cell: Cell, encoded: Artifact, **stages: PrefectFuture[Artifact]) -> ModelOutcome:
+def outcome(
+    cell: Cell, encoded: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
+) -> ModelOutcome:
     """Wait for a cell's stages; what came of them, or the first error."""
     name = model_id(cell, training_request(cell, encoded))
-    artifacts = {}
-    for stage, future in stages.items():
+    artifacts: list[Artifact] = []
+    for future in (model, *analyses):
         result = future.result(raise_on_failure=False)
         if isinstance(result, BaseException):
             log.error("%s (%s): %s", name, cell.label, result)
-            return ModelOutcome(cell.label, name, artifacts, failure=f"{stage}: {result}")
-        artifacts[stage] = result
+            return ModelOutcome(cell.label, name, artifacts, failure=str(result))
+        artifacts.append(result)
     return ModelOutcome(cell.label, name, artifacts)
 
 
@@ -234,7 +261,7 @@ def require_success(outcomes: Sequence[ModelOutcome], report: Path) -> None:
         )
 
 
-@step(task_run_name="record the study")
+@step("record the study")
 def record_study(
     name: str,
     question: str,
@@ -244,13 +271,17 @@ def record_study(
     started_at: datetime,
 ) -> Artifact:
     """The study's own artifact: its config, its models and everything they are made of."""
-    request = record_request(name, config, outcomes, shared)
+    latest = latest_record(open_store(), name)
+    request = record_request(config, outcomes, shared, latest)
     return _build(
-        request, name, lambda folder: write_record(folder, name, question, config, outcomes, started_at), timed=RECORD_TABLES
+        request,
+        name,
+        lambda folder: write_record(folder, name, question, config, outcomes, started_at),
+        timed=RECORD_TABLES,
     )
 
 
-@step(task_run_name="index results")
+@step("index results")
 def index_results() -> Path:
     """The warehouse, rebuilt when the store holds anything new."""
     publish(Event("warehouse", "index", 0.0))
@@ -259,16 +290,31 @@ def index_results() -> Path:
     return places.warehouse_file()
 
 
-@step(task_run_name="write the report")
+@step("write the report")
 def write_report(record: Artifact) -> Path:
     """The study's markdown report and its figures, published below reports/generated."""
+    return _publish_report(record)
+
+
+def report_again(study: str) -> Path:
+    """The report of what the store holds now, published again.
+
+    Raises:
+        RequestError: the study has not run yet.
+    """
+    record = latest_record(open_store(), study)
+    if record is None:
+        raise RequestError(f"a report needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
+    build_warehouse(open_store(), places.warehouse_file())
+    return _publish_report(record)
+
+
+def _publish_report(record: Artifact) -> Path:
     name = record.manifest.facts["study"]
-    request = reporting.report_request(record)
-    report = _build(
-        request,
-        name,
-        lambda folder: run_in_process(
-            reporting.render_report, places.warehouse_file(), name, folder, on_report=_fractions("report", name)
-        ),
-    )
+
+    def write(folder: Path) -> dict[str, Any]:
+        warehouse, report = places.warehouse_file(), _fractions("report", name)
+        return run_in_process(reporting.render_report, warehouse, name, folder, on_report=report)
+
+    report = _build(reporting.report_request(record), name, write)
     return reporting.publish_report(report, places.report_folder(name))

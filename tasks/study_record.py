@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.code_version import code_version
 from tasks.provenance import git_commit, package_version
-from tasks.store import Artifact, Request
+from tasks.store import Artifact, Request, Store
 from tasks.tables import write_table
 
 RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock
@@ -17,24 +17,40 @@ RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the c
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """How one cell of the grid came out: its artifacts by stage, or why it has none."""
+    """How one cell of the grid came out: its artifacts, or why some are missing."""
 
     cell: str
     model_id: str
-    artifacts: Mapping[str, Artifact]
+    artifacts: Sequence[Artifact]
     failure: str | None = None
 
 
+def latest_record(store: Store, study: str) -> Artifact | None:
+    """The record of the study's last run."""
+    records = (record for record in store.artifacts("study") if record.manifest.facts["study"] == study)
+    return max(records, key=lambda record: record.manifest.created, default=None)
+
+
 def record_request(
-    name: str, config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact]
+    config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], latest: Artifact | None
 ) -> Request:
-    """Decided by the study's config and everything in it, so a finished study has one record however often it runs."""
+    """Decided by the study's config and all that belongs to it, so that a run which finds nothing new adds no record.
+
+    A record names the one it supersedes: going back to an earlier config makes a new record, not that of then.
+    """
     inputs = {artifact.manifest.stage: artifact for artifact in shared}
     for outcome in outcomes:
-        inputs |= {f"{stage}/{outcome.model_id}": artifact for stage, artifact in outcome.artifacts.items()}
+        inputs |= {f"{artifact.manifest.stage}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
     failures = {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure}
-    slice_ = {"study": dict(config), "failures": failures}
-    return Request("study", code_version("tasks.study_record"), slice_, inputs, {})
+
+    def request(superseded: str | None) -> Request:
+        slice_ = {"study": dict(config), "failures": failures, "supersedes": superseded}
+        return Request("study", code_version("tasks.study_record"), slice_, inputs, {})
+
+    if latest is None:
+        return request(None)
+    same = request(latest.manifest.config.get("supersedes"))
+    return same if same.key == latest.manifest.key else request(latest.manifest.key)
 
 
 def write_record(

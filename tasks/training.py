@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock
 from jaxtyping import Float, Int
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -28,6 +29,7 @@ from tasks.tokens import Tokens, require_context
 from tasks.training_config import TrainingConfig
 
 LOG_EVERY_STEPS = 10
+RESUME = ".resume"  # the store leaves this subfolder out of what it commits
 TIMED_FILES = ("models.parquet", "training.parquet")  # they record the clock
 
 
@@ -143,8 +145,10 @@ def train_model(
     torch.set_float32_matmul_precision("high")
     tokens = Tokens.open(tokens_folder)
     require_context(tokens, architecture.n_ctx)
-    run = _Run(architecture, config, numerics, tokens, folder, save_every_seconds)
-    run.train(report)
+    (folder / RESUME).mkdir(exist_ok=True)
+    with FileLock(folder / RESUME / "lock"):  # a child of a killed parent may take a moment to die
+        run = _Run(architecture, config, numerics, tokens, folder, save_every_seconds)
+        run.train(report)
     seconds = run.log.seconds[-1]
     facts: dict[str, object] = {
         "model_id": model_id,
@@ -218,7 +222,6 @@ class _Run:
         self.loss = torch.compile(loss) if numerics.compiled else loss
 
     def train(self, report: Callable[[Progress], None]) -> None:
-        (self.folder / ".resume").mkdir(exist_ok=True)
         self._restore()
         write_model_card(self.folder, self.model, self.tokens_per_step)
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
@@ -280,9 +283,9 @@ class _Run:
     def _stop(self, step: int, what: str) -> None:
         good = f"{self.log.loss_nats[-1]:.3f} nats at step {self.log.step[-1]}" if self.log.step else "none"
         raise WorkError(
-            f"the loss must stay finite and fall, but it {what} at step {step} of {self.n_steps}; last good loss: {good}."
-            f" Try a lower muon_learning_rate (now {self.config.muon_learning_rate}) or learning_rate"
-            f" (now {self.config.learning_rate}), more warmup_steps, or precision = 'float32'."
+            f"the loss must stay finite and fall, but it {what} at step {step} of {self.n_steps};"
+            f" last good loss: {good}. Try a lower muon_learning_rate (now {self.config.muon_learning_rate})"
+            f" or learning_rate (now {self.config.learning_rate}), more warmup_steps, or precision = 'float32'."
         )
 
     def _require_finite(self) -> None:
@@ -311,7 +314,7 @@ class _Run:
         return {name: value.cpu().contiguous() for name, value in state.items()}
 
     def _save(self) -> None:
-        path = self.folder / ".resume" / "state.safetensors"
+        path = self.folder / RESUME / "state.safetensors"
         save_file(
             self._state(),
             f"{path}.part",
@@ -322,7 +325,7 @@ class _Run:
         os.replace(f"{path}.part", path)
 
     def _restore(self) -> None:
-        path = self.folder / ".resume" / "state.safetensors"
+        path = self.folder / RESUME / "state.safetensors"
         if not path.exists():
             return
         with safe_open(path, framework="pt") as file:

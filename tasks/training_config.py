@@ -19,9 +19,7 @@ class TrainingConfig(BaseModel):
     )
     learning_rate: float = Field(6e-3, gt=0, description="Highest rate of AdamW.")
     muon_learning_rate: float = Field(0.05, gt=0, description="Highest rate of Muon.")
-    position_rate: float = Field(
-        10.0, gt=0, description="How many times faster the relative position bias learns."
-    )
+    position_rate: float = Field(10.0, gt=0, description="How many times faster the relative position bias learns.")
     weight_decay: float = Field(0.01, ge=0, description="Decoupled decay of every matrix, times the rate.")
     warmup_steps: int = Field(100, ge=0, description="Steps over which the rates rise to their highest.")
     final_rate_fraction: float = Field(0.1, ge=0, le=1, description="Where the cosine ends.")
@@ -42,6 +40,4 @@ class TrainingConfig(BaseModel):
     compile: Literal["auto", "always", "never"] = Field(
         "auto", description="torch.compile; auto: when training is long enough to pay for compiling."
     )
-    threads: int = Field(
-        1, ge=1, description="CPU threads of each model's process (models train side by side)."
-    )
+    threads: int = Field(1, ge=1, description="CPU threads of each model's process (models train side by side).")

@@ -8,7 +8,28 @@ from tempfile import mkdtemp
 from tasks.corpus import CorpusConfig, write_corpus
 from tasks.tokens import TokenizerConfig, write_tokens
 
-WORDS = "river stream head spring water bed flows down under over the a of and deep cold clear runs to sea".split()
+WORDS = [
+    "river",
+    "stream",
+    "head",
+    "spring",
+    "water",
+    "bed",
+    "flows",
+    "down",
+    "under",
+    "over",
+    "the",
+    "a",
+    "of",
+    "and",
+    "deep",
+    "cold",
+    "clear",
+    "runs",
+    "to",
+    "sea",
+]
 
 
 @cache

@@ -9,7 +9,7 @@
 -- layer: counted from 0
 -- head: counted from 0 within its layer
 -- label: the head as people write it, like L1H3
--- role: the first of the roles below whose score reaches its threshold; other if none does; NULL without any score
+-- role: induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold in data/views/head_summary.sql; other if none does; NULL without any score
 -- induction_random_period: heads.induction_random_period
 -- previous_token: heads.previous_token
 -- duplicate_token: heads.duplicate_token

@@ -26,7 +26,9 @@ def test_shipped_studies_are_valid(name):
 
 def test_any_model_or_training_field_can_be_an_axis():
     assert not set(Architecture.model_fields) & set(TrainingConfig.model_fields)  # a name means one thing
-    study = parse_study("s", {"name": "s", "grid": {"d_head": [8, 16], "tokens": [100, 200, 300], "biases": [True, False]}})
+    study = parse_study(
+        "s", {"name": "s", "grid": {"d_head": [8, 16], "tokens": [100, 200, 300], "biases": [True, False]}}
+    )
     assert len(study.cells) == 12
     assert {(c.architecture.d_head, c.training.tokens, c.architecture.biases) for c in study.cells} == {
         (d, t, b) for d in (8, 16) for t in (100, 200, 300) for b in (True, False)
@@ -36,7 +38,9 @@ def test_any_model_or_training_field_can_be_an_axis():
 
 
 def test_shared_fields_reach_every_cell_and_the_rest_keep_their_defaults():
-    study = parse_study("s", {"name": "s", "grid": {"seed": [0, 1]}, "model": {"d_model": 96}, "training": {"tokens": 7}})
+    study = parse_study(
+        "s", {"name": "s", "grid": {"seed": [0, 1]}, "model": {"d_model": 96}, "training": {"tokens": 7}}
+    )
     assert [c.training.seed for c in study.cells] == [0, 1]
     assert all(c.architecture.d_model == 96 and c.training.tokens == 7 for c in study.cells)
     assert study.cells[0].training.batch_size == TrainingConfig().batch_size
@@ -77,7 +81,7 @@ def test_study_files_are_found_or_refused(tmp_path):
         read_study_file("quikc")
     broken = tmp_path / "broken.toml"
     broken.write_text("name = ")
-    with pytest.raises(RequestError, match="must be TOML, got broken.toml"):
+    with pytest.raises(RequestError, match=r"must be TOML, got broken\.toml"):
         read_study_file(str(broken))
     broken.write_bytes(b"name = '\xff'")
     with pytest.raises(RequestError, match="must be TOML"):

@@ -20,7 +20,7 @@ def test_orthogonalise_brings_singular_values_near_one():
 
 def test_orthogonalise_keeps_singular_vectors():
     x = random(1, 19, 11).double()
-    u, s, vh = torch.linalg.svd(x[0], full_matrices=False)
+    u, _, vh = torch.linalg.svd(x[0], full_matrices=False)
     rotated = u.T @ orthogonalise(x)[0] @ vh.T
     assert (rotated - torch.diag(rotated.diagonal())).abs().max() < 1e-10
 

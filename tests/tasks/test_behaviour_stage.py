@@ -12,13 +12,14 @@ from tiny import tiny_tokens
 from models.architecture import Architecture
 from models.transformer import Transformer
 from tasks import behaviour
-from tasks.behaviour import AnalysisConfig, build_stimuli, choose_passage, measure_behaviour
+from tasks.analysis_config import BehaviourConfig
+from tasks.behaviour import build_stimuli, choose_passage, measure_behaviour
 from tasks.checkpoints import load_model, save_checkpoint, write_model_card
 from tasks.errors import RequestError
 from tasks.tables import table_schema
 from tasks.tokens import Tokens, TokenStream
 
-CONFIG = AnalysisConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)
+CONFIG = BehaviourConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)
 TABLES = ["evaluations", "position_losses", "repeat_losses", "heads", "attention_samples"]
 
 
@@ -145,7 +146,7 @@ def test_text_is_evenly_spread_over_the_first_half(tokens):
 
 
 def test_more_windows_than_there_are_come_once_each(tokens):
-    stimuli = build_stimuli(AnalysisConfig(loss_windows=10**6, pattern_windows=10**6), tokens, n_ctx=16)
+    stimuli = build_stimuli(BehaviourConfig(loss_windows=10**6, pattern_windows=10**6), tokens, n_ctx=16)
     assert len(stimuli.text) == len(tokens.validation) // 2 // 16
     assert len(stimuli.more_text) == 0
 

@@ -224,12 +224,11 @@ CONLLU = """\
 4\t.\t_\t_\t_\t_\t_\t_\t_\t_
 
 # newdoc
-# text = Second.
-1\tSecond\t_"""
+1\tSecond"""
 
 
 def test_conllu_takes_the_text_comment_or_else_the_forms(tmp_path):
-    assert texts(file(tmp_path, "a.conllu", CONLLU)) == ["The dog runs.\ndel mar.\n", "Second.\n"]
+    assert texts(file(tmp_path, "a.conllu", CONLLU)) == ["The dog runs.\ndel mar.\n", "Second\n"]
     with pytest.raises(RequestError, match=r"got 'not a word\\n' in line 3 of b\.conllu"):
         texts(file(tmp_path, "b.conllu", "# text = a\n1\ta\nnot a word\n"))
 

@@ -1,6 +1,9 @@
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -64,19 +67,22 @@ def test_a_time_out_kills_the_child():
     assert not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE
 
 
-def _parent(sender):
-    run_in_process(endless, on_report=sender.send)
+PARENT = """
+from test_process import endless
+from tasks.process import run_in_process
+if __name__ == "__main__":
+    run_in_process(endless, on_report=lambda pid: print(pid, flush=True))
+"""
 
 
-def test_a_child_does_not_outlive_a_killed_parent():
-    import multiprocessing
-
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    parent = context.Process(target=_parent, args=(sender,))
-    parent.start()
-    child = psutil.Process(receiver.recv())
-    parent.kill()
-    parent.join()
-    psutil.wait_procs([child], timeout=20)
-    assert not child.is_running()
+def test_a_child_does_not_outlive_a_killed_parent(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    _, alive = psutil.wait_procs([child], timeout=20)
+    assert not alive

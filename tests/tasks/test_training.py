@@ -1,7 +1,6 @@
 import hashlib
 import multiprocessing
 import random
-
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +27,7 @@ PLAIN = Numerics("cpu", "float32", 1, compiled=False)
 
 def train(folder: Path, architecture=SMALL, config=SHORT, numerics=PLAIN, **options):
     folder.mkdir(exist_ok=True)
-    return train_model(
-        architecture, config, numerics, tiny_tokens(), folder, model_id="m", corpus_id="c", **options
-    )
+    return train_model(architecture, config, numerics, tiny_tokens(), folder, model_id="m", corpus_id="c", **options)
 
 
 def weights(folder: Path) -> dict[str, str]:
@@ -176,7 +173,13 @@ def test_batches_are_a_pure_function_of_seed_and_step():
 
     def batches(seed, fraction=0.0):
         return Batches(
-            tokens.train, bos=0, vocabulary=tokens.vocabulary, n_ctx=16, batch_size=8, seed=seed, repeats_fraction=fraction
+            tokens.train,
+            bos=0,
+            vocabulary=tokens.vocabulary,
+            n_ctx=16,
+            batch_size=8,
+            seed=seed,
+            repeats_fraction=fraction,
         )
 
     one, two = batches(0, 0.5), batches(0, 0.5)
@@ -221,5 +224,3 @@ def test_numerics(monkeypatch):
     without, why = resolve_numerics(Architecture(), TrainingConfig(), 512)
     assert not without.compiled
     assert "no C++ compiler" in why
-
-

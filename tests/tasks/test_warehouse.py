@@ -271,6 +271,11 @@ def test_a_rebuild_gives_the_same_rows(built):
     assert built.everything() == before
 
 
+def test_the_file_has_a_format_that_older_clients_open(built):
+    found = built.query("SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = 'built'")
+    assert found == [("v1.5.0+",)]
+
+
 @pytest.mark.parametrize("content", [b"", b"not a database" * 1000])
 def test_a_broken_file_is_replaced(built, content):
     before = built.everything()
