@@ -170,6 +170,23 @@ CREATE TABLE heads (
     positional_share               DOUBLE,   -- fraction of queries whose most attended key is at that distance
     positional_offset_without_bos  INTEGER,  -- positional_offset, BOS not among the keys
     positional_share_without_bos   DOUBLE,   -- positional_share, BOS not among the keys
+    copying_eigenvalues            DOUBLE,   -- eigenvalues of the full OV circuit: sum over sum of sizes, -1..1: 1 copies
+    copying_top1                   DOUBLE,   -- fraction of tokens whose own output attending to them raises most, weights
+    copying_top5                   DOUBLE,   -- fraction of tokens whose own output is among the 5 raised most
+    copying_top1_weighted          DOUBLE,   -- copying_top1, tokens weighted by how often the corpus has them
+    copying_top5_weighted          DOUBLE,   -- copying_top5, tokens weighted by how often the corpus has them
+    copying_evaluator              DOUBLE,   -- share of what the head raises that is on seen tokens, -1 (none)..1 (all)
+    matching_eigenvalues           DOUBLE,   -- the same as copying_eigenvalues for QK: 1 looks for the query's own token
+    qk_content_sd                  DOUBLE,   -- standard deviation over source tokens of what tokens add to scores
+    qk_position_sd                 DOUBLE,   -- standard deviation over keys of what relative positions add to scores
+    ov_rank                        INTEGER,  -- dimensions that the head can write: singular values of OV above rounding
+    ov_effective_rank              DOUBLE,   -- exp(entropy) of the squared singular values of OV, 1..ov_rank
+    qk_rank                        INTEGER,  -- dimensions that queries and keys meet in: singular values of QK above rounding
+    qk_effective_rank              DOUBLE,   -- exp(entropy) of the squared singular values of QK, 1..qk_rank
+    query_key_overlap              DOUBLE,   -- mean squared cosine of the angles between what queries and keys read
+    query_value_overlap            DOUBLE,   -- the same between what queries and values read
+    key_value_overlap              DOUBLE,   -- the same between what keys and values read
+    persistence                    DOUBLE,   -- share of the head's output left in the final stream, 0 erased, 1 untouched
     PRIMARY KEY (model_id, step, layer, head)
 );
 
@@ -184,6 +201,80 @@ CREATE TABLE attention_samples (
     key_token    VARCHAR,  -- text of the token at key
     weight       DOUBLE,   -- attention weight; a query's weights sum to 1
     PRIMARY KEY (model_id, layer, head, query, key)
+);
+
+-- One row a checkpoint, an earlier head, a later head and a way to compose; weights alone. A pair composes when its
+-- score is above what a randomly turned earlier head gives and has risen since the initialisation.
+CREATE TABLE compositions (
+    model_id              VARCHAR,  -- models.model_id
+    step                  INTEGER,  -- optimiser steps taken; 0 is the initialisation
+    writer_layer          INTEGER,  -- layer of the earlier head
+    writer_head           INTEGER,  -- the earlier head, counted from 0 within its layer
+    reader_layer          INTEGER,  -- layer of the later head
+    reader_head           INTEGER,  -- the later head, counted from 0 within its layer
+    kind                  VARCHAR,  -- Q, K or V: what of the later head reads the earlier one's output
+    score                 DOUBLE,   -- norm of the product of both heads' matrices over the product of their norms, 0..1
+    null_mean             DOUBLE,   -- mean of score^2 between heads turned at random, exact
+    null_sd               DOUBLE,   -- standard deviation of score^2 there, exact
+    z                     DOUBLE,   -- (score^2 - null_mean) / null_sd
+    rotated_mean          DOUBLE,   -- mean of score^2 over random rotations of the earlier head's output
+    rotated_sd            DOUBLE,   -- standard deviation of score^2 there
+    initial_score         DOUBLE,   -- score at the initialisation
+    rotated_chance        DOUBLE,   -- chance that a randomly turned earlier head scores as much
+    initial_chance        DOUBLE,   -- chance that score^2 rises as much from its initialisation by turning alone
+    significant           BOOLEAN,  -- whether both chances are small among all of the model's pairs and kinds (Holm)
+    matching_eigenvalues  DOUBLE,   -- of kind K: matching_eigenvalues if keys read the earlier head's output alone
+    PRIMARY KEY (model_id, step, writer_layer, writer_head, reader_layer, reader_head, kind)
+);
+
+-- One row a skip-trigram (source ... destination -> output) that a head's weights hold, last checkpoint. A bug is one that
+-- the corpus seldom has, forced on the head by two others that the corpus does have.
+CREATE TABLE skip_trigrams (
+    model_id            VARCHAR,  -- models.model_id
+    layer               INTEGER,  -- counted from 0
+    head                INTEGER,  -- counted from 0 within its layer
+    rank                INTEGER,  -- counted from 0, strongest first
+    source              VARCHAR,  -- text of the token attended to
+    destination         VARCHAR,  -- text of the token that attends
+    output              VARCHAR,  -- text of the token that becomes likelier after destination
+    qk_effect           DOUBLE,   -- attention score before softmax, less its mean over sources by frequency
+    ov_effect           DOUBLE,   -- logit that attending to source adds to output, less its mean over outputs
+    n_pairs             BIGINT,   -- how often destination comes after source within a context, sampled training text
+    corpus_probability  DOUBLE,   -- fraction of these that output follows
+    output_probability  DOUBLE,   -- fraction of all tokens that are output
+    is_bug              BOOLEAN,  -- whether output is rare here but not in the two skip-trigrams that force this one
+    other_destination   VARCHAR,  -- of a bug: the destination after which source does call for output
+    other_output        VARCHAR,  -- of a bug: the output that source does call for after destination
+    PRIMARY KEY (model_id, layer, head, rank)
+);
+
+-- One row an earlier and a later head and what the later one reads with, last checkpoint; weights alone.
+CREATE TABLE subspaces (
+    model_id        VARCHAR,  -- models.model_id
+    writer_layer    INTEGER,  -- layer of the earlier head
+    writer_head     INTEGER,  -- the earlier head, counted from 0 within its layer
+    reader_layer    INTEGER,  -- layer of the later head
+    reader_head     INTEGER,  -- the later head, counted from 0 within its layer
+    kind            VARCHAR,  -- Q, K or V: queries, keys or values of the later head
+    overlap         DOUBLE,   -- mean squared cosine of the angles between the space written and the space read, 0..1
+    random_overlap  DOUBLE,   -- the same between random spaces of these dimensions, on average
+    rewriting       DOUBLE,   -- of kind V: what the later head adds along the output it reads, over it; -1 erases
+    PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
+);
+
+-- One row an eigenvalue of a head's full circuit, last checkpoint, without those that are 0 as heads are narrow.
+-- K-composed: the QK circuit with keys that read, of the earlier heads, only the one it K-composes with most.
+CREATE TABLE eigenvalues (
+    model_id      VARCHAR,  -- models.model_id
+    layer         INTEGER,  -- counted from 0
+    head          INTEGER,  -- counted from 0 within its layer
+    circuit       VARCHAR,  -- OV, QK or K-composed
+    rank          INTEGER,  -- counted from 0, largest absolute value first
+    real          DOUBLE,   -- real part: positive copies (OV) or matches (QK, K-composed)
+    imaginary     DOUBLE,   -- imaginary part
+    writer_layer  INTEGER,  -- of K-composed: layer of the earlier head
+    writer_head   INTEGER,  -- of K-composed: the earlier head
+    PRIMARY KEY (model_id, layer, head, circuit, rank)
 );
 
 -- One row an artifact that the warehouse was built from.

@@ -1,6 +1,7 @@
 """Running a study from the command line."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ from tasks import steps
 
 
 def run_and_show(study: Study, jobs: int | None) -> None:
-    """Run a study with live progress, then print its answer and where its report is."""
-    steps.prepare()
+    """Run a study with live progress, then say where its report is."""
     runner: Any = ThreadPoolTaskRunner(max_workers=jobs or os.cpu_count() or 1)
-    with shown_progress(Console(stderr=True)):
+    with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:
+        # Prefect's server takes seconds to start; its flow then finds the text there, or waits until it is.
+        meanwhile.submit(steps.make_text, study.corpus, study.tokenizer)
         report = run_study.with_options(task_runner=runner)(study)
-    print(report)
+    print(f"Report: {report}")
 
 
 def report_again(study: Study) -> Path:

@@ -70,7 +70,7 @@ def sinusoids(n: int, width: int, like: Tensor) -> Float[Tensor, "pos width"]:
     return torch.stack([(position * rate).sin(), (position * rate).cos()], dim=-1).flatten(1)[:, :width]
 
 
-def rotate(x: Float[Tensor, "batch head pos d_head"]) -> Float[Tensor, "batch head pos d_head"]:
+def rotate(x: Float[Tensor, "*batch pos d_head"]) -> Float[Tensor, "*batch pos d_head"]:
     """Turn each pair of coordinates by an angle that grows with position. Source: Su et al. 2021 (RoPE)."""
     sin, cos = sinusoids(x.shape[-2], x.shape[-1], x).unflatten(1, (-1, 2)).unbind(-1)
     even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)
@@ -208,20 +208,24 @@ class Layer(nn.Module):
         self, x: Float[Tensor, "batch pos d_model"], mask: Float[Tensor, "head"] | None = None
     ) -> Float[Tensor, "batch pos d_model"]:
         """The stream after this layer, by the fastest attention that the device has."""
-        read = self._read(x)
+        read = self.read(x)
         z = self.attention.mix_fused(read) if x.is_cuda else self.attention.mix(read)[1]
-        return self._write(x, z, mask)[-1]
+        return self.write(x, z, mask)[-1]
 
     def trace(self, x: Float[Tensor, "batch pos d_model"], mask: Float[Tensor, "head"] | None = None) -> LayerTrace:
         """The same pass with everything inside it returned."""
-        pattern, z = self.attention.mix(self._read(x))
-        z, attention_out, feed_forward_out, residual_out = self._write(x, z, mask)
+        pattern, z = self.attention.mix(self.read(x))
+        z, attention_out, feed_forward_out, residual_out = self.write(x, z, mask)
         return LayerTrace(x, pattern, z, self.attention.W_O, attention_out, feed_forward_out, residual_out)
 
-    def _read(self, x: Tensor) -> Tensor:
+    def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        """What the heads read of the stream."""
         return x if self.post else self.attention_norm(x)
 
-    def _write(self, x: Tensor, z: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    def write(
+        self, x: Tensor, z: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+        """From the values that heads mixed: those after the mask, both sublayers' outputs, and the stream after them."""
         if mask is not None:  # a head's gate would act here as well
             z = z * mask[:, None, None]
         attention_out = self.attention.write(z)

@@ -5,10 +5,13 @@ import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PROJECT_PACKAGES = ("flows", "tasks", "models")
+
+_parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once
 
 
 @cache
@@ -49,7 +52,8 @@ def _source(name: str, root: Path) -> _Source | None:
     path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
     if path is None:
         return None
-    tree = ast.parse(path.read_bytes(), filename=str(path))
+    with _parsing:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports = {prefix for target in (name, *_imports(tree, package)) for prefix in _prefixes(target)}
     for node in ast.walk(tree):

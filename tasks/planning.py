@@ -10,7 +10,7 @@ from tasks.corpus import CorpusConfig
 from tasks.device import training_flops
 from tasks.store import Artifact, Request, Store
 from tasks.tokens import TokenizerConfig
-from tasks.training import kept_steps, step_count
+from tasks.training_run import kept_steps, step_count
 
 # What one core does, roughly: used where this store has no earlier artifact to go by.
 FLOPS_PER_SECOND = 80e9

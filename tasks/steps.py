@@ -32,6 +32,7 @@ from tasks.progress import Event, publish
 from tasks.store import Artifact, Request, Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.tables import write_table
+from tasks.training_run import Progress
 from tasks.warehouse import build_warehouse
 
 PREFECT_PROGRESS_SECONDS = 5.0
@@ -157,6 +158,12 @@ def tokenise(config: tokens.TokenizerConfig, text: Artifact) -> Artifact:
     return _build(request, "tokens", write)
 
 
+def make_text(config: corpus.CorpusConfig, tokenizer: tokens.TokenizerConfig) -> None:
+    """Corpus and tokens, outside of any flow."""
+    start_server()
+    tokenise.fn(tokenizer, read_corpus.fn(config))
+
+
 @step("train {cell.label}")
 def train(cell: Cell, encoded: Artifact) -> Artifact:
     """Checkpoints of one model, trained in a process of its own."""
@@ -165,7 +172,7 @@ def train(cell: Cell, encoded: Artifact) -> Artifact:
     name = model_id(cell, request)
     show = _in_prefect(name)
 
-    def report(progress: training.Progress) -> None:
+    def report(progress: Progress) -> None:
         text = f"loss {progress.loss_nats:.3f} nats, {progress.tokens_per_second:,.0f} tokens/s"
         fraction = progress.step / progress.n_steps
         publish(Event("training", name, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))

@@ -99,3 +99,57 @@ def _move(model: Transformer, layer: int, head: int, into: str) -> None:
     content[BOS, BOS] = 0
     attention.W_V[head, dimensions(model, "token")] = content
     attention.W_O[head][:, dimensions(model, into)] = torch.eye(model.d_vocab)
+
+
+def plant_copying(model: Transformer, layer: int, head: int, sign: float = 1.0) -> None:
+    """Attends evenly, raises the logits of what it sees; a sign of -1 lowers them."""
+    _move(model, layer, head, "next_token")
+    attention_of(model, layer).W_O[head] *= sign
+
+
+def copying_model(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """One layer: head 0 copies, head 1 anti-copies, head 2 writes nothing."""
+    model = blank_model((3,), d_vocab, n_ctx)
+    plant_copying(model, layer=0, head=0)
+    plant_copying(model, layer=0, head=1, sign=-1.0)
+    return model
+
+
+def plant_skip_trigrams(
+    model: Transformer, layer: int, head: int, source: int, destinations: tuple[int, ...], outputs: tuple[int, ...]
+) -> None:
+    """Every one of the destinations attends to the source, and the source predicts every one of the outputs."""
+    attention, token = attention_of(model, layer), dimensions(model, "token").start
+    scale = SHARP * model.d_vocab**0.5
+    for destination in destinations:
+        attention.W_Q[head, token + destination, 0] = scale
+    attention.W_K[head, token + source, 0] = 1
+    attention.W_V[head, token + source, 0] = 1
+    for output in outputs:
+        attention.W_O[head, 0, dimensions(model, "next_token").start + output] = 1
+
+
+def skip_trigram_model(
+    source: int, destinations: tuple[int, ...], outputs: tuple[int, ...], d_vocab: int = 97, n_ctx: int = 128
+) -> Transformer:
+    """One layer: head 1 has the skip-trigrams, heads 0 and 2 attend evenly and write nothing."""
+    model = blank_model((3,), d_vocab, n_ctx)
+    plant_skip_trigrams(model, 0, 1, source, destinations, outputs)
+    return model
+
+
+def composed_model(kind: str, heads_per_layer: tuple[int, ...] = (3, 3), d_vocab: int = 13) -> Transformer:
+    """Random heads, but L1H2 reads by `kind` (Q, K or V) what L0H1 writes into `previous`, and nothing else does."""
+    model = blank_model(heads_per_layer, d_vocab, n_ctx=32)
+    generator = torch.Generator().manual_seed(0)
+    for layer in model.layers:
+        for weight in (layer.attention.W_Q, layer.attention.W_K, layer.attention.W_V, layer.attention.W_O):
+            weight.normal_(0, 0.1, generator=generator)
+    first, second = attention_of(model, 0), attention_of(model, 1)
+    first.W_O[1] = 0
+    first.W_O[1][:, dimensions(model, "previous")] = torch.eye(d_vocab)
+    reads = {"Q": second.W_Q, "K": second.W_K, "V": second.W_V}
+    for name, weight in reads.items():
+        weight[2] = 0
+        weight[2, dimensions(model, "previous" if name == kind else "token")] = torch.eye(d_vocab)
+    return model

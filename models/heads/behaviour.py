@@ -83,8 +83,16 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
 
 def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos-1"]:
     """Loss of predicting each token but the first."""
-    losses = [token_losses(model(batch[:, :-1]), batch[:, 1:]).cpu() for batch in _batches(model, sequences)]
+    losses = [token_losses(model(batch[:, :-1]), batch[:, 1:]).cpu() for batch in batches(model, sequences)]
     return torch.cat(losses)
+
+
+def batches(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Iterator[Int[Tensor, "size pos"]]:
+    """The sequences, on the model's device, as many at a time as `BATCH_NUMBERS` allows."""
+    n = sequences.shape[1]
+    weights, logits = n * n * sum(model.architecture.heads_per_layer), n * model.d_vocab
+    size = max(1, BATCH_NUMBERS // max(weights, logits))
+    return (batch.to(model.W_E.device) for batch in sequences.split(size))
 
 
 def text_statistics(
@@ -139,25 +147,18 @@ def _observe(
     model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Callable[[Tensor, Tensor], ByQuery]
 ) -> tuple[Float[Tensor, "batch pos-1"], list[ByQuery]]:
     """Losses, and statistics of each layer's patterns; no more than a batch's patterns are held at once."""
-    losses, batches = [], []
-    for batch in _batches(model, sequences):
+    losses, measured = [], []
+    for batch in batches(model, sequences):
         tokens, targets = batch[:, :-1], batch[:, 1:]
         trace = model.trace(tokens)
         losses.append(token_losses(trace.logits, targets).cpu())
-        batches.append([statistics(layer.pattern.float(), tokens) for layer in trace.layers])
+        measured.append([statistics(layer.pattern.float(), tokens) for layer in trace.layers])
     by_layer = [
         {name: torch.cat([batch[name].cpu() for batch in layer]) for name in layer[0]}
-        for layer in zip(*batches, strict=True)
+        for layer in zip(*measured, strict=True)
     ]
     return torch.cat(losses), by_layer
 
 
 def _mean_over_queries(values: Float[Tensor, "batch head q_pos"]) -> Float[Tensor, "head"]:
     return values.double().nanmean(dim=(0, 2))
-
-
-def _batches(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Iterator[Int[Tensor, "size pos"]]:
-    n = sequences.shape[1]
-    weights, logits = n * n * sum(model.architecture.heads_per_layer), n * model.d_vocab
-    size = max(1, BATCH_NUMBERS // max(weights, logits))
-    return (batch.to(model.W_E.device) for batch in sequences.split(size))

@@ -171,7 +171,7 @@ def test_trace_is_the_forward_pass_and_adds_up(options):
 def test_fused_attention_mixes_the_same(options):
     model, tokens = build(**options), draw_tokens()
     for layer, seen in zip(model.layers, model.trace(tokens).layers, strict=True):
-        read = layer._read(seen.residual_in)
+        read = layer.read(seen.residual_in)
         torch.testing.assert_close(layer.attention.mix_fused(read), seen.z, rtol=0, atol=1e-12)
         torch.testing.assert_close(layer.attention.scores(read).softmax(-1), seen.pattern)
 

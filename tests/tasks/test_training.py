@@ -11,14 +11,16 @@ from tiny import tiny_tokens
 
 from models.architecture import Architecture
 from models.transformer import Transformer
-from tasks import training
+from tasks import training_run
 from tasks.batches import Batches
 from tasks.checkpoints import checkpoint_steps, load_model, tokens_per_step
 from tasks.device import Numerics, resolve_numerics, training_flops
 from tasks.errors import RequestError, WorkError
+from tasks.tables import table_schema
 from tasks.tokens import Tokens
-from tasks.training import build_optimizers, kept_steps, next_token_loss, train_model
+from tasks.training import train_model
 from tasks.training_config import TrainingConfig
+from tasks.training_run import build_optimizers, kept_steps, next_token_loss
 
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=24, n_ctx=16)
 SHORT = TrainingConfig(tokens=16 * 8 * 120, batch_size=8, warmup_steps=10, checkpoints=5, repeats_fraction=0.25)
@@ -65,7 +67,7 @@ def test_tables_of_a_trained_model(trained):
 
 
 def test_every_field_of_a_model_is_a_column():
-    columns = set(training.table_schema("models").names)
+    columns = set(table_schema("models").names)
     fields = {*Architecture.model_fields, *TrainingConfig.model_fields}
     assert fields <= columns
 
@@ -125,14 +127,14 @@ def test_a_diverging_loss_stops_with_what_to_try(tmp_path):
 
 
 def test_nan_stops_at_its_step(tmp_path, monkeypatch):
-    real = training.next_token_loss
+    real = training_run.next_token_loss
     calls = []
 
     def poisoned(*args):
         calls.append(1)
         return real(*args) * (float("nan") if len(calls) == 34 else 1.0)
 
-    monkeypatch.setattr(training, "next_token_loss", poisoned)
+    monkeypatch.setattr(training_run, "next_token_loss", poisoned)
     with pytest.raises(WorkError, match=r"became NaN at step 34 of 120; last good loss: .* nats at step 30"):
         train(tmp_path)
 

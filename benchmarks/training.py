@@ -1,0 +1,208 @@
+"""Training speed against the usual small training script, and the time from raw text to an induction head.
+
+python -m benchmarks.training
+"""
+
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.architecture import Architecture
+from models.heads.attended_keys import attention_on, induction_keys
+from models.heads.repeats import random_period_repeats
+from tasks.corpus import CorpusConfig, write_corpus
+from tasks.device import Numerics, training_flops
+from tasks.tokens import TokenizerConfig, Tokens, write_tokens
+from tasks.training_config import TrainingConfig
+from tasks.training_run import TrainingRun
+
+MODEL, TRAINING = Architecture(), TrainingConfig()
+TOKENS_PER_STEP = TRAINING.batch_size * MODEL.n_ctx
+WARM_STEPS, STEPS, ROUNDS = 15, 25, 7
+DETECTED = 0.2  # induction_random_period at which an induction head counts as found
+
+
+class UsualAttention(nn.Module):
+    """Causal self-attention as small training scripts write it."""
+
+    def __init__(self, width: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add what the heads write."""
+        batch, n, width = x.shape
+        q, k, v = (part.view(batch, n, self.n_heads, -1).transpose(1, 2) for part in self.qkv(x).split(width, dim=2))
+        z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(z.transpose(1, 2).reshape(batch, n, width))
+
+
+class UsualModel(nn.Module):
+    """The same size of model: learned positions, two attention layers, no normalisation."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, MODEL.d_model)
+        self.position = nn.Embedding(MODEL.n_ctx, MODEL.d_model)
+        self.layers = nn.Sequential(*(UsualAttention(MODEL.d_model, 4) for _ in range(MODEL.n_layers)))
+        self.unembed = nn.Linear(MODEL.d_model, vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits of the next token."""
+        x = self.embed(tokens) + self.position(torch.arange(tokens.shape[1]))
+        return self.unembed(self.layers(x))
+
+
+def usual_step(folder: Path, threads: int) -> Callable[[], None]:
+    """One step of a plain float32 loop: SDPA, AdamW, clipping, random windows."""
+    torch.set_num_threads(threads)
+    tokens = Tokens.open(folder)
+    model = UsualModel(tokens.vocabulary)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    rng = np.random.default_rng(0)
+
+    def step() -> None:
+        starts = rng.integers(0, len(tokens.train) - MODEL.n_ctx - 1, TRAINING.batch_size)
+        windows = torch.from_numpy(tokens.train.windows(starts, MODEL.n_ctx + 1))
+        loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        loss.item()
+
+    return step
+
+
+def our_step(folder: Path, threads: int) -> Callable[[], None]:
+    """One step of the real training run at its defaults."""
+    torch.set_num_threads(threads)
+    numerics = Numerics("cpu", "bfloat16", threads, compiled=True)
+    run = TrainingRun(MODEL, TRAINING, numerics, Tokens.open(folder), folder, 1e9)
+    return lambda: float(run.take_step()[0])  # type: ignore[return-value]
+
+
+def _worker(
+    connection: Connection, make: Callable[[Path, int], Callable[[], None]], folder: Path, threads: int
+) -> None:
+    step = make(folder, threads)
+    for _ in range(WARM_STEPS):
+        step()
+    connection.send("warm")
+    while connection.recv():
+        started = time.perf_counter()
+        for _ in range(STEPS):
+            step()
+        connection.send(STEPS * TOKENS_PER_STEP / (time.perf_counter() - started))
+
+
+class Contestants:
+    """Equal processes that train at the same time when told to."""
+
+    def __init__(self, make: Callable[[Path, int], Callable[[], None]], folder: Path, n: int, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connections = []
+        for _ in range(n):
+            ours, theirs = context.Pipe()
+            context.Process(target=_worker, args=(theirs, make, folder, threads), daemon=True).start()
+            self.connections.append(ours)
+        for connection in self.connections:
+            connection.recv()
+
+    def tokens_per_second(self) -> float:
+        """Of all of them together, over one turn."""
+        for connection in self.connections:
+            connection.send(True)
+        return sum(connection.recv() for connection in self.connections)
+
+    def stop(self) -> None:
+        """End the processes."""
+        for connection in self.connections:
+            connection.send(False)
+
+
+def compare(folder: Path, n: int, threads: int) -> None:
+    """Print tokens a second of n runs of ours and of n usual loops, in turns."""
+    ours, usual = Contestants(our_step, folder, n, threads), Contestants(usual_step, folder, n, threads)
+    turns = [(ours.tokens_per_second(), usual.tokens_per_second()) for _ in range(ROUNDS)]
+    ours.stop()
+    usual.stop()
+    ratio = statistics.median(a / b for a, b in turns)
+    speed, other = (statistics.median(turn) for turn in zip(*turns, strict=True))
+    flops = training_flops(MODEL, 512, 1) * speed
+    print(
+        f"{n} at once, {threads} thread(s) each: {speed:,.0f} tokens/s against {other:,.0f}: {ratio:.2f} times;"
+        f" {flops / matrix_product_peak():.0%} of the bfloat16 matrix-product peak"
+    )
+
+
+def matrix_product_peak(size: int = 1024) -> float:
+    """FLOPs a second of a bfloat16 matrix product on all cores, the best of some."""
+    torch.set_num_threads(os.cpu_count() or 1)
+    a = torch.randn(size, size).bfloat16()
+    seconds = []
+    for _ in range(20):
+        started = time.perf_counter()
+        a @ a
+        seconds.append(time.perf_counter() - started)
+    return 2 * size**3 / min(seconds)
+
+
+def induction_score(run: TrainingRun, tokens: Tokens) -> float:
+    """The best head's induction_random_period now."""
+    generator = torch.Generator().manual_seed(0)
+    repeats = random_period_repeats(torch.from_numpy(tokens.counts), tokens.bos, MODEL.n_ctx, 32, generator)
+    assert repeats is not None
+    inputs = repeats.tokens[:, :-1]
+    with torch.no_grad():
+        layers = run.model.trace(inputs).layers
+    keys = induction_keys(inputs, tokens.bos)
+    return max(float(attention_on(layer.pattern, keys).nanmean(dim=(0, 2)).max()) for layer in layers)
+
+
+def race_to_induction(folder: Path) -> None:
+    """Print the seconds from raw text to a detected induction head, a quarter of the sequences repeated tokens."""
+    started = time.perf_counter()
+    corpus, encoded, weights = (folder / name for name in ("corpus", "tokens", "weights"))
+    for place in (corpus, encoded, weights):
+        place.mkdir(parents=True)
+    write_corpus(CorpusConfig(), corpus)
+    write_tokens(TokenizerConfig(), corpus, encoded)
+    read = time.perf_counter() - started
+    torch.set_num_threads(os.cpu_count() or 1)
+    tokens = Tokens.open(encoded)
+    config = TrainingConfig(tokens=3_000_000, repeats_fraction=0.25)
+    run = TrainingRun(MODEL, config, Numerics("cpu", "bfloat16", 2, compiled=False), tokens, weights, 1e9)
+    score = 0.0
+    while score < DETECTED and run.step < run.n_steps:
+        run.take_step()
+        if run.step % 20 == 0:
+            score = induction_score(run, tokens)
+    seconds = time.perf_counter() - started
+    found = f"an induction head ({score:.2f})" if score >= DETECTED else f"no induction head (best {score:.2f})"
+    print(f"raw text to {found}: {seconds:.0f} s, {read:.0f} s of it corpus and tokens, {run.step} steps")
+
+
+def main() -> None:
+    """Run all three."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        race_to_induction(folder)
+        compare(folder / "tokens", n=1, threads=os.cpu_count() or 1)
+        compare(folder / "tokens", n=2, threads=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+-- How did each kind of model come out, the best induction first? One row a study and label, means and error bars over seeds.
+--
+-- study: studies.study
+-- label: what the models have in common, as in labelled_models
+-- n_layers: layers
+-- n_models: models, one a seed
+-- best_model_id: the model that stands for the label, as in labelled_models
+-- parameters: trained numbers, of that model
+-- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
+-- validation_loss_nats_ci95: half the width of its 95 % confidence interval
+-- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
+-- repeat_gain_nats_ci95: half the width of its 95 % confidence interval
+-- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
+-- in_context_learning_nats_ci95: half the width of its 95 % confidence interval
+-- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
+-- best_induction_random_period_ci95: half the width of its 95 % confidence interval
+-- n_with_induction_head: models in which a head's role in head_summary is induction; NULL if not measured
+-- best_previous_token_layer_0_mean: the best previous_token in layer 0, mean over seeds
+-- best_previous_token_layer_0_ci95: half the width of its 95 % confidence interval
+-- formed_tokens_mean: tokens at the steepest rise of prefix_matching, mean over the models in which phase_changes has one
+-- formed_tokens_ci95: half the width of its 95 % confidence interval
+WITH heads_found AS (
+    SELECT model_id, count(role) FILTER (role = 'induction') > 0 AS has_induction_head
+    FROM head_summary
+    WHERE induction_random_period IS NOT NULL
+    GROUP BY model_id
+),
+formations AS (
+    SELECT model_id, tokens AS formed_tokens FROM phase_changes WHERE score = 'prefix_matching'
+)
+SELECT
+    study,
+    label,
+    any_value(labelled_models.n_layers) AS n_layers,
+    count(*) AS n_models,
+    max(model_id) FILTER (stands_for_label) AS best_model_id,
+    max(parameters) FILTER (stands_for_label) AS parameters,
+    avg(validation_loss_nats) AS validation_loss_nats_mean,
+    ci95(validation_loss_nats) AS validation_loss_nats_ci95,
+    avg(repeat_gain_nats) AS repeat_gain_nats_mean,
+    ci95(repeat_gain_nats) AS repeat_gain_nats_ci95,
+    avg(in_context_learning_nats) AS in_context_learning_nats_mean,
+    ci95(in_context_learning_nats) AS in_context_learning_nats_ci95,
+    avg(best_induction_random_period) AS best_induction_random_period_mean,
+    ci95(best_induction_random_period) AS best_induction_random_period_ci95,
+    sum(has_induction_head::INTEGER)::INTEGER AS n_with_induction_head,
+    avg(best_previous_token_layer_0) AS best_previous_token_layer_0_mean,
+    ci95(best_previous_token_layer_0) AS best_previous_token_layer_0_ci95,
+    avg(formed_tokens) AS formed_tokens_mean,
+    ci95(formed_tokens) AS formed_tokens_ci95
+FROM labelled_models
+JOIN model_summary USING (model_id)
+LEFT JOIN heads_found USING (model_id)
+LEFT JOIN formations USING (model_id)
+GROUP BY study, label
+ORDER BY study, best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label

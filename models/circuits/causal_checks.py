@@ -1,0 +1,156 @@
+"""What a head loses when one earlier head is taken out of its queries, its keys or its values alone.
+
+Everything else that the head reads keeps its true value, norm scales included; what comes after is computed anew.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
+from models.circuits.paths import Head, Path
+from models.heads.attended_keys import attention_on, induction_keys
+from models.heads.behaviour import Stimuli, batches
+from models.heads.repeats import Repeats
+from models.transformer import Layer, Transformer
+
+Side = Literal["query", "key", "value"]
+Check = tuple[Head, Head, Side]  # who writes, who reads, by what
+
+
+@dataclass(frozen=True)
+class CausalCheck:
+    """A reader with a writer taken out of one side; scores 0..1 are the reader's, NaN where there is nothing to score."""
+
+    writer: Head
+    reader: Head
+    side: Side
+    prefix_matching: float  # with nothing taken out
+    prefix_matching_without: float
+    induction_random_period: float  # with nothing taken out
+    induction_random_period_without: float
+    pattern_change: float  # on text: how much of a query's attention moves, 0..1
+    loss_effect_nats: float  # by how much the loss on text rises
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """All heads of a layer, each without the writer on that side."""
+
+    layer: int
+    writer: Head
+    side: Side
+    pattern: Float[Tensor, "batch head q_pos k_pos"]
+    z: Float[Tensor, "batch head pos d_value"]
+
+    def checks(self, pairs: Collection[Path]) -> Iterator[Check]:
+        """The wanted ones among what this tells of."""
+        readers = (Head(self.layer, head) for head in range(self.z.shape[1]))
+        return ((self.writer, reader, self.side) for reader in readers if (self.writer, reader) in pairs)
+
+
+@torch.inference_mode()
+def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path]) -> list[CausalCheck]:
+    """The checks of all three sides for pairs of an earlier and a later head."""
+    loss, change = _effects_on_text(model, stimuli.text, pairs)
+    prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, pairs)
+    random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, pairs)
+    return [
+        CausalCheck(
+            *check,
+            prefix_matching=prefix_matching[check[1]],
+            prefix_matching_without=prefix_matching[check],
+            induction_random_period=random_period[check[1]],
+            induction_random_period_without=random_period[check],
+            pattern_change=change[check],
+            loss_effect_nats=effect,
+        )
+        for check, effect in loss.items()
+    ]
+
+
+def _effects_on_text(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], pairs: Collection[Path]
+) -> tuple[dict[Check, float], dict[Check, float]]:
+    """Rise of the loss, and change of the pattern, a query or prediction."""
+    loss: dict[Check, float] = defaultdict(float)
+    change: dict[Check, float] = defaultdict(float)
+    n = sequences[:, 1:].numel()
+    for batch in batches(model, sequences):
+        run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
+        true_loss = _summed_loss(run.trace.logits, targets)
+        for variant in _variants(run, pairs):
+            seen = run.layers[variant.layer].trace
+            moved = (variant.pattern - seen.pattern).abs().sum((0, 2, 3)) / 2
+            for check in variant.checks(pairs):
+                head = check[1].head
+                z = seen.z.index_copy(1, torch.tensor([head], device=seen.z.device), variant.z[:, head : head + 1])
+                logits = _logits_after(model, variant.layer, seen.residual_in, z)
+                loss[check] += (_summed_loss(logits, targets) - true_loss) / n
+                change[check] += moved[head].item() / n
+    return loss, change
+
+
+def _induction_scores(
+    model: Transformer, repeats: Repeats | None, bos: int, pairs: Collection[Path]
+) -> dict[Head | Check, float]:
+    """Attention on what followed earlier occurrences: of each reader as it is, and of each check."""
+    sums: dict[Head | Check, Tensor] = defaultdict(lambda: torch.zeros(2, dtype=torch.float64))
+
+    def add(key: Head | Check, attention: Float[Tensor, "batch q_pos"]) -> None:
+        sums[key] += torch.stack([attention.double().nansum(), attention.isfinite().sum()]).cpu()
+
+    if repeats is None:
+        return defaultdict(lambda: torch.nan)
+    for batch in batches(model, repeats.tokens):
+        run, keys = freeze_run(model, batch[:, :-1]), induction_keys(batch[:, :-1], bos)
+        intact = [attention_on(layer.trace.pattern, keys) for layer in run.layers]
+        for reader in {reader for _, reader in pairs}:
+            add(reader, intact[reader.layer][:, reader.head])
+        for variant in _variants(run, pairs):
+            attention = intact[variant.layer] if variant.side == "value" else attention_on(variant.pattern, keys)
+            for check in variant.checks(pairs):
+                add(check, attention[:, check[1].head])
+    return {key: (total / n).item() for key, (total, n) in sums.items()}
+
+
+def _variants(run: FrozenRun, pairs: Collection[Path]) -> Iterator[_Variant]:
+    for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
+        writers = sorted({writer for writer, reader in pairs if reader.layer == i})
+        q, k, v = layer.attention.queries_keys_values(layer.read)
+        for part, writer in ((sources[str(writer)], writer) for writer in writers):
+            pattern = _pattern(layer, q - layer.queries(part), k)
+            yield _Variant(i, writer, "query", pattern, pattern @ v)
+            pattern = _pattern(layer, q, k - layer.keys(part))
+            yield _Variant(i, writer, "key", pattern, pattern @ v)
+            pattern = layer.trace.pattern
+            yield _Variant(i, writer, "value", pattern, pattern @ (v - layer.values(part)))
+
+
+def _pattern(
+    layer: FrozenLayer, q: Float[Tensor, "batch head pos d_head"], k: Float[Tensor, "batch head pos d_head"]
+) -> Float[Tensor, "batch head q_pos k_pos"]:
+    a = layer.attention
+    return (q * a.d_head**-0.5 @ k.mT + a.position_scores(q.shape[2])).softmax(-1)
+
+
+def _logits_after(
+    model: Transformer, layer: int, stream: Float[Tensor, "batch pos d_model"], z: Float[Tensor, "batch head pos d_value"]
+) -> Float[Tensor, "batch pos d_vocab"]:
+    """What the model says when a layer's heads mixed z."""
+    first, *later = model.layers[layer:]
+    assert isinstance(first, Layer)
+    _, _, _, stream = first.write(stream, z)
+    for following in later:
+        stream = following(stream)
+    return model.unembed(model.final_norm(stream))
+
+
+def _summed_loss(logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]) -> float:
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").item()

@@ -1,0 +1,58 @@
+"""Eigenvalues of full circuits: positive ones map a token to itself (copying, matching), negative ones away from it.
+
+A [d_vocab, d_vocab] product of factors has the non-zero eigenvalues of the same factors multiplied the other way round,
+which is no larger than a head. Source: Elhage et al. 2021, "copying and matching".
+"""
+
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from models.circuits.head_weights import CircuitWeights, HeadWeights
+
+
+def eigenvalue_score(eigenvalues: Complex[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+    """Sum over sum of absolute values, -1..1; NaN where all are 0. Above 0 is no proof: see diagonal accuracy."""
+    return eigenvalues.sum(-1).real / eigenvalues.abs().sum(-1)
+
+
+def copying_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_value"]]:
+    """Of W_E OV W_U, as those of W_O (W_U W_E) W_V: a tensor a layer."""
+    through_vocabulary = (weights.W_U @ weights.W_E).double()
+    return [_eigenvalues(own.W_O.double() @ through_vocabulary @ own.W_V.double()) for own in weights.layers]
+
+
+def matching_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_head"]]:
+    """Of W_E QK W_E^T, as those of W_K^T (W_E^T W_E) W_Q: a tensor a layer."""
+    token_gram = (weights.W_E.T @ weights.W_E).double()
+    return [_eigenvalues(own.W_K.double().mT @ token_gram @ own.W_Q.double()) for own in weights.layers]
+
+
+def composed_matching_eigenvalues(weights: CircuitWeights) -> Complex[Tensor, "pair d_head"]:
+    """Of the QK circuit whose keys are what an earlier head wrote, W_E QK2 OV1^T W_E^T: a row a pair.
+
+    Through a previous-token head, positive ones look for the token that the query has: the sign of induction. Pairs are
+    those of `head_pairs`.
+    """
+    token_gram = (weights.W_E.T @ weights.W_E).double()
+    layers = (_composed(token_gram, weights.before(i), weights.layers[i]) for i in range(1, len(weights.layers)))
+    return torch.cat([torch.empty(0, _d_head(weights), dtype=torch.complex128, device=weights.W_E.device), *layers])
+
+
+def _composed(
+    token_gram: Float[Tensor, "d_stream d_stream"], writers: HeadWeights, readers: HeadWeights
+) -> Complex[Tensor, "pair d_head"]:
+    values = writers.W_V.double().mT @ token_gram  # what a writer reads of the tokens
+    keys = torch.einsum("wvd,rdk->wrvk", writers.W_O.double(), readers.W_K.double())
+    queries = torch.einsum("wvd,rdq->wrvq", values, readers.W_Q.double())
+    return _eigenvalues((keys.mT @ queries).flatten(0, 1))
+
+
+def _eigenvalues(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "batch n"]:
+    """Largest absolute value first."""
+    eigenvalues = torch.linalg.eigvals(matrices)
+    return eigenvalues.gather(-1, eigenvalues.abs().argsort(dim=-1, descending=True, stable=True))
+
+
+def _d_head(weights: CircuitWeights) -> int:
+    return weights.layers[0].W_Q.shape[2] if weights.layers else 0

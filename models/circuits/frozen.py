@@ -1,0 +1,223 @@
+"""A run with its attention patterns and norm scales held at their true values: linear in the residual stream.
+
+The stream is then a sum of parts that travel through the model without touching one another. A model without norms is
+linear as it stands; with norms the result is "linearised": exact for this run, and blind to changes of scale.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.transformer import Attention, Layer, LayerTrace, Norm, Trace, Transformer, rotate, sinusoids
+
+Sources = dict[str, Float[Tensor, "batch pos d_model"]]
+
+
+@dataclass(frozen=True)
+class FrozenNorm:
+    """A norm whose scale is held where a run had it: a linear map, and a bias apart from it."""
+
+    scale: Float[Tensor, "*batch width"] | None  # weight over standard deviation; None is no norm
+    centred: bool
+    bias: Float[Tensor, "width"] | None
+
+    def __call__(self, part: Float[Tensor, "*parts width"]) -> Float[Tensor, "*parts width"]:
+        """What becomes of a part of the normalised vector."""
+        if self.scale is None:
+            return part
+        return (part - part.mean(-1, keepdim=True) if self.centred else part) * self.scale
+
+
+NO_NORM = FrozenNorm(None, False, None)
+
+
+@dataclass(frozen=True)
+class FrozenLayer:
+    """One layer as linear maps of parts of the stream; biases belong to no part."""
+
+    attention: Attention
+    trace: LayerTrace
+    read: Float[Tensor, "batch pos d_model"]  # by its heads
+    before: FrozenNorm  # between the stream and its heads
+    after: tuple[FrozenNorm, ...]  # that the whole stream passes on its way out
+    q_norm: FrozenNorm
+    k_norm: FrozenNorm
+
+    def queries(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_head"]:
+        """What each head's queries owe to a part of the stream."""
+        return self._query(self.before(part))
+
+    def keys(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_head"]:
+        """What each head's keys owe to a part of the stream."""
+        return self._key(self.before(part))
+
+    def values(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_value"]:
+        """What each head's values owe to a part of the stream."""
+        return _by_head(self.before(part), self.attention.W_V)
+
+    def heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "head batch pos d_model"]:
+        """What each head writes of a part of the stream, by its true pattern, as it is at the end of the layer."""
+        return self.carry(_outputs(self.trace.pattern @ self.values(part), self.attention.W_O))
+
+    def all_heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        """What the heads write together of a part of the stream."""
+        z = self.trace.pattern @ self.values(part)
+        return self.carry(z.transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1))
+
+    def carry(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts pos d_model"]:
+        """What becomes, by the end of the layer, of a part of the stream or of something its heads write."""
+        for norm in self.after:
+            part = norm(part)
+        return part
+
+    def written(self) -> Float[Tensor, "head batch pos d_model"]:
+        """What each head writes in all, value biases included."""
+        return self.carry(self.trace.head_outputs.transpose(0, 1))
+
+    def feed_forward(self) -> Float[Tensor, "batch pos d_model"] | None:
+        """What the feed-forward layer writes, held at its true value; None without one."""
+        out = self.trace.feed_forward_out
+        return self.after[-1](out) if self.after and out is not None else out
+
+    def bias(self) -> Float[Tensor, "batch pos d_model"]:
+        """What the layer's output bias and the norms behind it add to the stream."""
+        constant = torch.zeros_like(self.trace.residual_in)
+        if self.attention.b_O is not None:
+            constant = constant + self.attention.b_O
+        for norm in self.after:
+            constant = norm(constant) if norm.bias is None else norm(constant) + norm.bias
+        return constant
+
+    def value_bias(self) -> Float[Tensor, "batch pos d_model"]:
+        """What the heads write whatever they attend to: the rows of a pattern sum to 1."""
+        a = self.attention
+        z = a.W_V.new_zeros(a.W_V.shape[0], a.W_V.shape[2])
+        if self.before.bias is not None:
+            z = z + self.before.bias @ a.W_V
+        if a.b_V is not None:
+            z = z + a.b_V
+        return self.carry(torch.einsum("hv,hvd->d", z, a.W_O).expand_as(self.trace.residual_in))
+
+    def query_and_key_sources(
+        self, sources: Sources
+    ) -> tuple[
+        dict[str, Float[Tensor, "batch head pos d_head"]],
+        dict[str, Float[Tensor, "batch head pos d_head"]],
+    ]:
+        """Queries and keys as sums over sources of the stream; biases are `bias`, shortformer's sinusoids `position`."""
+        a = self.attention
+        read = {name: self.before(part) for name, part in sources.items()}
+        if self.before.bias is not None:
+            read["bias"] = read["bias"] + self.before.bias
+        if a.positions == "shortformer":
+            read["position"] = _sinusoids_like(self.trace.residual_in)
+        queries, keys = ({name: side(part) for name, part in read.items()} for side in (self._query, self._key))
+        if a.b_Q is not None and a.b_K is not None:
+            queries["bias"] = queries["bias"] + self._turn(self.q_norm(a.b_Q[:, None].expand_as(queries["bias"])))
+            keys["bias"] = keys["bias"] + self._turn(self.k_norm(a.b_K[:, None].expand_as(keys["bias"])))
+        return queries, keys
+
+    def _query(self, read: Tensor) -> Tensor:
+        return self._turn(self.q_norm(_by_head(read, self.attention.W_Q)))
+
+    def _key(self, read: Tensor) -> Tensor:
+        return self._turn(self.k_norm(_by_head(read, self.attention.W_K)))
+
+    def _turn(self, x: Tensor) -> Tensor:
+        return rotate(x) if self.attention.positions == "rotary" else x
+
+
+@dataclass(frozen=True)
+class FrozenRun:
+    """A forward pass as linear maps of parts of the stream."""
+
+    model: Transformer
+    tokens: Int[Tensor, "batch pos"]
+    trace: Trace
+    layers: tuple[FrozenLayer, ...]
+    final: FrozenNorm
+
+    def carry(
+        self, part: Float[Tensor, "*parts pos d_model"], after_layer: int
+    ) -> Float[Tensor, "*parts pos d_model"]:
+        """What W_U reads of a part of the stream after a layer, if no later head takes it up."""
+        for layer in self.layers[after_layer + 1 :]:
+            part = layer.carry(part)
+        return self.final(part)
+
+    def sources(self) -> tuple[Sources, ...]:
+        """The stream that each layer reads, and what W_U reads, each as a sum of what was written.
+
+        `embedding` is of the token, `position` of the position, `L0H3` a head, `L0MLP` a feed-forward layer, `bias`
+        all biases but those of values, which belong to their heads.
+        """
+        a, token = self.model.architecture, F.embedding(self.tokens, self.model.W_E)
+        parts = {"embedding": token}
+        if a.positions in ("learned", "sinusoidal"):
+            parts["position"] = self.trace.embedding - token
+        if a.biases or a.normalization == "layernorm":
+            parts["bias"] = torch.zeros_like(token)
+        read = [parts]
+        for i, layer in enumerate(self.layers):
+            parts = {name: layer.carry(part) for name, part in parts.items()}
+            parts |= {f"L{i}H{head}": written for head, written in enumerate(layer.written())}
+            if (feed_forward := layer.feed_forward()) is not None:
+                parts[f"L{i}MLP"] = feed_forward
+            if "bias" in parts:
+                parts["bias"] = parts["bias"] + layer.bias()
+            read.append(parts)
+        read[-1] = {name: self.final(part) for name, part in parts.items()}
+        if self.final.bias is not None:
+            read[-1]["bias"] = read[-1]["bias"] + self.final.bias
+        return tuple(read)
+
+
+def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
+    """The norm as it acted on x."""
+    if norm.weight is None:
+        return NO_NORM
+    if norm.kind == "layernorm":
+        return FrozenNorm(norm.weight * (x.var(-1, correction=0, keepdim=True) + 1e-5).rsqrt(), True, norm.bias)
+    return FrozenNorm(norm.weight * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt(), False, None)
+
+
+def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
+    """Run the model and hold its patterns and norm scales as they were."""
+    trace = model.trace(tokens)
+    layers = tuple(_freeze_layer(layer, seen) for layer, seen in zip(model.layers, trace.layers, strict=True))
+    stream = trace.layers[-1].residual_out if trace.layers else trace.embedding
+    return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
+
+
+def _freeze_layer(layer: torch.nn.Module, seen: LayerTrace) -> FrozenLayer:
+    assert isinstance(layer, Layer)
+    a, x, before, after = layer.attention, seen.residual_in, NO_NORM, ()
+    if layer.post:
+        stream = x + seen.attention_out
+        after = (freeze_norm(layer.attention_norm, stream),)
+        if seen.feed_forward_out is not None:
+            stream = layer.attention_norm(stream) + seen.feed_forward_out
+            after = (*after, freeze_norm(layer.feed_forward_norm, stream))
+    else:
+        before = freeze_norm(layer.attention_norm, x)
+    read = layer.read(x)
+    positioned = read + _sinusoids_like(x) if a.positions == "shortformer" else read
+    q, k = _by_head(positioned, a.W_Q), _by_head(positioned, a.W_K)
+    if a.b_Q is not None and a.b_K is not None:
+        q, k = q + a.b_Q[:, None], k + a.b_K[:, None]
+    return FrozenLayer(a, seen, read, before, after, freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k))
+
+
+def _by_head(x: Tensor, weight: Tensor) -> Tensor:
+    return torch.einsum("...pd,hdw->...hpw", x, weight)
+
+
+def _outputs(z: Tensor, W_O: Tensor) -> Tensor:
+    return torch.einsum("bhpv,hvd->hbpd", z, W_O)
+
+
+def _sinusoids_like(x: Tensor) -> Tensor:
+    return sinusoids(x.shape[1], x.shape[2], x).expand_as(x)

@@ -1,0 +1,114 @@
+"""What heads read from the stream and write to it, as matrices alone: the input of every weight-only analysis.
+
+Norms are folded into who reads through them: their learned weights, and LayerNorm's centring, as coordinates of the
+d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no weight
+says: it is left out, as are the terms that positions, feed-forward layers and constants add.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from models.architecture import Architecture
+from models.transformer import Norm, Transformer
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """Heads, of one layer or of several, in the stream's coordinates."""
+
+    W_Q: Float[Tensor, "head d_stream d_head"]
+    W_K: Float[Tensor, "head d_stream d_head"]
+    W_V: Float[Tensor, "head d_stream d_value"]
+    W_O: Float[Tensor, "head d_value d_stream"]
+    b_Q: Float[Tensor, "head d_head"]  # the one bias that moves attention between tokens; 0 under norms: no scale
+
+
+@dataclass(frozen=True)
+class CircuitWeights:
+    """A model without its norms."""
+
+    W_E: Float[Tensor, "d_vocab d_stream"]
+    W_U: Float[Tensor, "d_stream d_vocab"]
+    layers: tuple[HeadWeights, ...]
+
+    @property
+    def d_stream(self) -> int:
+        """Dimensions that anyone reads: d_model, or one less under LayerNorm."""
+        return self.W_E.shape[1]
+
+    @property
+    def heads_per_layer(self) -> tuple[int, ...]:
+        """Head count of each layer."""
+        return tuple(len(layer.W_Q) for layer in self.layers)
+
+    def before(self, layer: int) -> HeadWeights:
+        """The heads of all earlier layers, in their order."""
+        return stack_heads(self.layers[:layer])
+
+
+def why_no_circuits(architecture: Architecture) -> str | None:
+    """Why a model's paths are no products of its weights; None where they are."""
+    if architecture.normalization != "none" and architecture.normalization_place == "post":
+        return (
+            "normalization_place must be 'pre' for circuits to be products of weights, got 'post': the stream is"
+            " normalised between one head's writing and another's reading. Use 'pre', or normalization = 'none'."
+        )
+    return None
+
+
+@torch.no_grad()
+def circuit_weights(model: Transformer) -> CircuitWeights:
+    """A model's matrices with its norms folded in.
+
+    Raises:
+        ValueError: the norms lie between the layers (`why_no_circuits`), or a weight is not finite.
+    """
+    if reason := why_no_circuits(model.architecture):
+        raise ValueError(reason)
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            raise ValueError(
+                f"weights must be finite, got {int((~parameter.isfinite()).sum())} in {name} that are not."
+                " Take an earlier checkpoint, or train at a lower learning rate."
+            )
+    into = _stream_basis(model)
+    return CircuitWeights(
+        W_E=model.W_E @ into,
+        W_U=into.T @ _scaled(model.W_U, model.final_norm),
+        layers=tuple(_heads(model, layer, into) for layer in range(len(model.layers))),
+    )
+
+
+def stack_heads(layers: Sequence[HeadWeights]) -> HeadWeights:
+    """All heads of some layers as if they were in one."""
+    return HeadWeights(*(torch.cat(parts) for parts in zip(*(vars(layer).values() for layer in layers), strict=True)))
+
+
+def _heads(model: Transformer, layer: int, into: Float[Tensor, "d_model d_stream"]) -> HeadWeights:
+    attention, norm = model.layers[layer].attention, model.layers[layer].attention_norm
+    no_scale = norm.kind == attention.q_norm.kind == "none"
+    b_Q = attention.b_Q if attention.b_Q is not None and no_scale else torch.zeros_like(attention.W_Q[:, 0])
+    W_Q, W_K = _widened(attention.W_Q, attention.q_norm), _widened(attention.W_K, attention.k_norm)
+    reads = (into.T @ _scaled(weight, norm) for weight in (W_Q, W_K, attention.W_V))
+    return HeadWeights(*reads, W_O=attention.W_O @ into, b_Q=b_Q)
+
+
+def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"]:
+    """Orthonormal columns that span what is read: all of the stream, or under LayerNorm what has mean 0."""
+    eye = torch.eye(model.architecture.d_model, dtype=model.W_E.dtype, device=model.W_E.device)
+    if model.architecture.normalization != "layernorm":
+        return eye
+    ones = torch.ones_like(eye[:, :1])
+    return torch.linalg.qr(torch.cat([ones, eye[:, 1:]], dim=1)).Q[:, 1:]
+
+
+def _scaled(weight: Float[Tensor, "*head d_model width"], norm: Norm) -> Float[Tensor, "*head d_model width"]:
+    return weight if norm.weight is None else norm.weight[:, None] * weight
+
+
+def _widened(weight: Float[Tensor, "head d_model d_head"], norm: Norm) -> Float[Tensor, "head d_model d_head"]:
+    return weight if norm.weight is None else weight * norm.weight

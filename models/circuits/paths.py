@@ -1,0 +1,91 @@
+"""Path expansion: what W_U reads, as a sum over the paths by which it came from the embedding, head after head.
+
+A path runs from the embedding through some heads, at most one a layer, to W_U; its order is the number of heads.
+What a head adds whatever it attends to (biases of values and of norms) starts a path of its own, of order 0. Patterns
+and norm scales are the run's. A feed-forward layer can't be expanded: paths from its output are apart, as one part.
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from models.circuits.frozen import FrozenRun
+
+
+class Head(NamedTuple):
+    """A head by its place."""
+
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        return f"L{self.layer}H{self.head}"
+
+
+Path = tuple[Head, ...]
+
+
+@dataclass(frozen=True)
+class OrderedPaths:
+    """What W_U reads, by the order of the paths; the parts' sum is all of it."""
+
+    orders: Float[Tensor, "order batch pos d_model"]  # 0 to the number of layers
+    feed_forward: Float[Tensor, "batch pos d_model"] | None  # all paths that start at a feed-forward layer's output
+
+
+def paths_by_order(run: FrozenRun) -> OrderedPaths:
+    """Sum the paths of each order, in one pass over the layers."""
+    orders = [run.trace.embedding]
+    feed_forward: Tensor | None = None
+    for layer in run.layers:
+        through = [layer.all_heads(part) for part in orders]
+        kept = [layer.carry(part) for part in orders]
+        kept[0] = kept[0] + layer.bias() + layer.value_bias()
+        orders = [kept[0], *(low + part for low, part in zip(through, kept[1:])), through[-1]]
+        if (output := layer.feed_forward()) is not None:
+            if feed_forward is not None:
+                output = output + layer.carry(feed_forward) + layer.all_heads(feed_forward)
+            feed_forward = output
+    orders = [run.final(part) for part in orders]
+    if run.final.bias is not None:
+        orders[0] = orders[0] + run.final.bias
+    return OrderedPaths(torch.stack(orders), None if feed_forward is None else run.final(feed_forward))
+
+
+def head_paths(run: FrozenRun) -> Iterator[tuple[Path, Float[Tensor, "batch pos d_model"]]]:
+    """Each path through one head, with what W_U reads of it; together they are order 1."""
+    for i, outputs in enumerate(_first_heads(run)):
+        for head, part in enumerate(run.carry(outputs, i)):
+            yield (Head(i, head),), part
+
+
+def virtual_head_paths(
+    run: FrozenRun, wanted: Container[Path]
+) -> Iterator[tuple[Path, Float[Tensor, "batch pos d_model"]]]:
+    """The same for the wanted paths through two heads; all of them together are order 2."""
+    for i, outputs in enumerate(_first_heads(run)):
+        for j in range(i + 1, len(run.layers)):
+            for first, output in enumerate(outputs):
+                paths = [(Head(i, first), Head(j, second)) for second in range(len(run.layers[j].attention.W_O))]
+                if any(path in wanted for path in paths):
+                    parts = run.carry(run.layers[j].heads(output), j)
+                    yield from ((path, part) for path, part in zip(paths, parts, strict=True) if path in wanted)
+            outputs = run.layers[j].carry(outputs)
+
+
+def virtual_heads_of(heads_per_layer: tuple[int, ...]) -> list[Path]:
+    """Every path through two heads."""
+    heads = [[Head(i, head) for head in range(n)] for i, n in enumerate(heads_per_layer)]
+    return [(a, b) for i, layer in enumerate(heads) for a in layer for later in heads[i + 1 :] for b in later]
+
+
+def _first_heads(run: FrozenRun) -> Iterator[Float[Tensor, "head batch pos d_model"]]:
+    """What each layer's heads write of the paths through no head."""
+    direct = run.trace.embedding
+    for layer in run.layers:
+        yield layer.heads(direct)
+        direct = layer.carry(direct) + layer.bias() + layer.value_bias()

@@ -1,0 +1,39 @@
+"""How much of what a head writes is still there at the end."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.circuits.head_weights import why_no_circuits
+from models.heads.behaviour import batches
+from models.transformer import Trace, Transformer
+
+
+@torch.inference_mode()
+def persistence(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> list[Float[Tensor, "head"]]:
+    """Share of each head's output that is left in the final stream, BOS positions left out: a tensor a layer.
+
+    1 plus the projection of all later writes on the output, over its own square: 1 = left alone, 0 = erased, below 0 =
+    overwritten, above 1 = added to. NaN where a head writes nothing.
+
+    Raises:
+        ValueError: the stream is normalised between layers, so that nothing stays as it was written.
+    """
+    if reason := why_no_circuits(model.architecture):
+        raise ValueError(reason)
+    sums = [_later_and_own(model.trace(batch), batch != bos) for batch in batches(model, sequences)]
+    return [1 + later / own for later, own in (torch.stack(layer).sum(0) for layer in zip(*sums, strict=True))]
+
+
+def _later_and_own(trace: Trace, counted: Tensor) -> list[Float[Tensor, "2 head"]]:
+    """Of each layer, sums over positions of later writes times the head's output, and of its square."""
+    products = []
+    for layer in trace.layers:
+        later = trace.layers[-1].residual_out - layer.residual_in - layer.attention_out
+        own = layer.head_outputs
+        products.append(torch.stack([_sum(own * other, counted) for other in (later[:, None], own)]))
+    return products
+
+
+def _sum(product: Float[Tensor, "batch head pos d_model"], counted: Tensor) -> Float[Tensor, "head"]:
+    return (product.sum(3) * counted[:, None]).double().sum((0, 2))

@@ -1,0 +1,123 @@
+"""Skip-trigrams: `source ... destination -> output`, what a head makes of tokens alone, and where that must be wrong.
+
+A head looks from the destination to the source by its QK circuit, and there predicts the output by its OV circuit. The
+two know nothing of each other: a head that learns (source ... d1 -> o1) and (source ... d2 -> o2) has also learned
+(source ... d1 -> o2). Source: Elhage et al. 2021, "skip-trigram bugs".
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from models.circuits.full_circuits import FullCircuit, full_ov, full_qk
+from models.circuits.head_weights import CircuitWeights
+from models.circuits.skip_trigram_counts import SkipTrigramCounts
+
+WIDTH = 4  # destinations and outputs looked at of a source, and its most entries in a table
+EVIDENCE = 5  # occurrences, seen or expected, below which a rate says nothing
+CLEARLY = 2  # how many times a rate must differ
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The sources that one head makes most of, with their best destinations and outputs."""
+
+    source: Int[Tensor, "source"]
+    destination: Int[Tensor, "source destination"]
+    output: Int[Tensor, "source output"]
+    qk: Float[Tensor, "source destination"]  # score, less its mean over sources; above 0, else there is none
+    ov: Float[Tensor, "source output"]  # logit, less its mean over outputs; above 0, else there is none
+
+
+@dataclass(frozen=True)
+class SkipTrigrams:
+    """Entries of one head, strongest first: `qk` times `ov`."""
+
+    source: Int[Tensor, "entry"]
+    destination: Int[Tensor, "entry"]
+    output: Int[Tensor, "entry"]
+    qk: Float[Tensor, "entry"]
+    ov: Float[Tensor, "entry"]
+    n_pairs: Int[Tensor, "entry"]  # how often the corpus has source ... destination within a context
+    corpus_probability: Float[Tensor, "entry"]  # of output right after such a destination
+    output_probability: Float[Tensor, "entry"]  # of output anywhere
+    is_bug: Bool[Tensor, "entry"]
+    other_destination: Int[Tensor, "entry"]  # of a bug: after which the output is right; -1 if it is none
+    other_output: Int[Tensor, "entry"]  # of a bug: which is right after the destination; -1 if it is none
+
+
+@torch.no_grad()
+def skip_trigrams(
+    weights: CircuitWeights, layer: int, head: int, corpus: SkipTrigramCounts, n: int, min_count: int
+) -> SkipTrigrams:
+    """The n strongest skip-trigrams of a head among pairs that come at least min_count times, at most 4 a source.
+
+    An entry is a bug where the corpus has its output clearly less often than anywhere (less than half), and clearly more
+    often (more than twice) both after another of the source's destinations and, for another output, after this one.
+    """
+    return choose_skip_trigrams(candidates(weights, layer, head, corpus.counts, n), corpus, n, min_count)
+
+
+def candidates(
+    weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int
+) -> Candidates:
+    """Sources by their strongest skip-trigram, of tokens that the counts hold."""
+    frequency = counts / counts.sum()
+    used = counts.nonzero().flatten()
+    scores = full_qk(weights, layer, head).centred(frequency.to(weights.W_E)).transposed  # [source, destination]
+    logits = full_ov(weights, layer, head).centred()  # [source, output]
+    scores, logits = (FullCircuit(circuit.left, circuit.right[:, used]) for circuit in (scores, logits))
+    strongest = _largest(scores, used).relu() * _largest(logits, used).relu()
+    source = used[strongest.topk(min(n_sources, len(used))).indices]
+    (qk, destination), (ov, output) = (
+        circuit.rows(source).topk(min(WIDTH, len(used)), dim=1) for circuit in (scores, logits)
+    )
+    return Candidates(source, used[destination], used[output], qk, ov)
+
+
+def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, min_count: int) -> SkipTrigrams:
+    """The strongest entries of a head's candidates, with what the corpus says of each."""
+    n_pairs, n_entries = corpus.count(found.source, found.destination, found.output)
+    anywhere = (corpus.counts / corpus.counts.sum())[found.output]
+    expected = n_pairs[:, :, None] * anywhere[:, None, :]
+    strength = found.qk.relu()[:, :, None] * found.ov.relu()[:, None, :]
+    listed = (strength > 0) & (n_pairs >= min_count)[:, :, None]
+    right = listed & (n_entries > CLEARLY * expected) & (n_entries >= EVIDENCE)
+    wrong = listed & (CLEARLY * n_entries < expected) & (expected >= EVIDENCE)
+    is_bug = wrong & right.any(1, keepdim=True) & right.any(2, keepdim=True)
+    other_destination = found.destination.gather(1, right.int().argmax(1))  # [source, output], the strongest of them
+    other_output = found.output.gather(1, right.int().argmax(2))  # [source, destination]
+
+    s, d, o = _strongest(strength.where(listed, 0), n)
+    return SkipTrigrams(
+        source=found.source[s],
+        destination=found.destination[s, d],
+        output=found.output[s, o],
+        qk=found.qk[s, d],
+        ov=found.ov[s, o],
+        n_pairs=n_pairs[s, d],
+        corpus_probability=n_entries[s, d, o] / n_pairs[s, d],
+        output_probability=anywhere[s, o],
+        is_bug=is_bug[s, d, o],
+        other_destination=other_destination[s, o].where(is_bug[s, d, o], -1),
+        other_output=other_output[s, d].where(is_bug[s, d, o], -1),
+    )
+
+
+def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
+    return torch.cat([circuit.left.new_empty(0), *(chunk.amax(1) for _, chunk in circuit.chunks(rows))])
+
+
+def _strongest(
+    strength: Float[Tensor, "source destination output"], n: int
+) -> tuple[Int[Tensor, "entry"], Int[Tensor, "entry"], Int[Tensor, "entry"]]:
+    """Places of the n largest entries above 0, largest first, no more than WIDTH of one source."""
+    by_source = strength.flatten(1)
+    best = by_source.topk(min(WIDTH, by_source.shape[1]), dim=1)
+    top = best.values.flatten().topk(min(n, best.values.numel()))
+    chosen = top.indices[top.values > 0]
+    source = chosen // best.values.shape[1] if len(chosen) else chosen
+    within = best.indices.flatten()[chosen]
+    return source, within // strength.shape[2], within % strength.shape[2]

@@ -1,0 +1,99 @@
+"""Which part of the stream heads write to and read from, how large it is, and how far these parts overlap."""
+
+from itertools import combinations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.circuits.composition import KINDS, reader_factors, writer_factors
+from models.circuits.head_weights import CircuitWeights, HeadWeights
+
+
+def ov_singular_values(heads: HeadWeights) -> Float[Tensor, "head rank"]:
+    """Of W_V W_O."""
+    return torch.linalg.svdvals(writer_factors(heads))
+
+
+def qk_singular_values(heads: HeadWeights) -> Float[Tensor, "head rank"]:
+    """Of W_Q W_K^T."""
+    return torch.linalg.svdvals(reader_factors(heads)[0])
+
+
+def effective_rank(singular_values: Float[Tensor, "*batch rank"]) -> Float[Tensor, "*batch"]:
+    """exp(entropy of the normalised squared singular values), 1..rank; NaN where all are 0.
+
+    Source: Roy & Vetterli 2007, on squared singular values.
+    """
+    power = singular_values.double().square()
+    return torch.special.entr(power / power.sum(-1, keepdim=True)).sum(-1).exp()
+
+
+def numerical_rank(singular_values: Float[Tensor, "*batch rank"], d_model: int) -> Int[Tensor, "*batch"]:
+    """How many singular values rounding can't explain: those above d_model times precision times the largest."""
+    return _above_rounding(singular_values, d_model).sum(-1)
+
+
+@torch.no_grad()
+def overlaps(weights: CircuitWeights) -> tuple[Float[Tensor, "pair 3"], Float[Tensor, "pair 3"]]:
+    """Share of what a later head could read (Q, K, V) of what an earlier head could write, and the same by chance.
+
+    The mean squared cosine of the principal angles between the two spaces, 0..1, and the larger of their dimensions over
+    d_stream, which is its mean between random spaces. NaN where a head has no weights. Pairs are those of `head_pairs`.
+    """
+    found: list[list[Tensor]] = [[] for _ in KINDS]
+    by_chance: list[list[Tensor]] = [[] for _ in KINDS]
+    for layer in range(1, len(weights.layers)):
+        written, n_written = _row_space(writer_factors(weights.before(layer)))
+        for kind, right in enumerate(reader_factors(weights.layers[layer])):
+            read, n_read = _row_space(right.mT)
+            cosines = torch.einsum("wvd,rkd->wrvk", written, read).square().sum((2, 3))
+            fewer, more = torch.minimum(n_written[:, None], n_read), torch.maximum(n_written[:, None], n_read)
+            found[kind].append((cosines / fewer).flatten())
+            by_chance[kind].append((more / weights.d_stream).where(fewer > 0, torch.nan).flatten())
+    empty = weights.W_E.new_empty(0)
+    tables = (torch.stack([torch.cat([empty, *parts]) for parts in kinds], dim=1) for kinds in (found, by_chance))
+    return next(tables), next(tables)
+
+
+@torch.no_grad()
+def reading_overlaps(heads: HeadWeights) -> Float[Tensor, "head 3"]:
+    """The same between what queries and keys, queries and values, keys and values of one head read."""
+    spaces = [_row_space(weight.mT) for weight in (heads.W_Q, heads.W_K, heads.W_V)]
+    overlap = []
+    for (one, n_one), (other, n_other) in combinations(spaces, 2):
+        overlap.append((one @ other.mT).square().sum((1, 2)) / torch.minimum(n_one, n_other))
+    return torch.stack(overlap, dim=1)
+
+
+@torch.no_grad()
+def rewriting(weights: CircuitWeights) -> Float[Tensor, "pair"]:
+    """What a later head writes back along an earlier one's output while attending to it fully, over that output.
+
+    tr(OV1 OV2 OV1^T) / ||OV1||^2: -1 erases it, 0 leaves it alone. Pairs are those of `head_pairs`.
+    """
+    returned = []
+    for layer in range(1, len(weights.layers)):
+        left, readers = writer_factors(weights.before(layer)), weights.layers[layer]
+        read = torch.einsum("wvd,rdk->wrvk", left, readers.W_V)
+        written = torch.einsum("wvd,rkd->wrvk", left, readers.W_O)
+        returned.append(((read * written).sum((2, 3)) / left.square().sum((1, 2))[:, None]).flatten())
+    return torch.cat([weights.W_E.new_empty(0), *returned])
+
+
+def bandwidth(weights: CircuitWeights, d_mlp: int) -> float:
+    """Dimensions that heads and feed-forward layers write to, over those that there are."""
+    ranks = [numerical_rank(ov_singular_values(heads), weights.d_stream).sum().item() for heads in weights.layers]
+    return (sum(ranks) + len(ranks) * d_mlp) / weights.d_stream
+
+
+def _above_rounding(singular_values: Tensor, d_model: int) -> Tensor:
+    smallest = singular_values.amax(-1, keepdim=True) * d_model * torch.finfo(singular_values.dtype).eps
+    return singular_values > smallest
+
+
+def _row_space(factors: Float[Tensor, "head rank d_stream"]) -> tuple[Float[Tensor, "head n d_stream"], Int[Tensor, "head"]]:
+    """Orthonormal rows that span each factor's rows, 0 beyond its rank, and that rank."""
+    _, singular_values, rows = torch.linalg.svd(factors, full_matrices=False)
+    kept = _above_rounding(singular_values, factors.shape[2])
+    return rows * kept[..., None], kept.sum(1)

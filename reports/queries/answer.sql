@@ -1,0 +1,43 @@
+-- What the answer is made of: each kind of model, the best induction first, and what its best model's heads do.
+WITH first_layer AS (
+    SELECT model_id, arg_max(label, previous_token) AS previous_token_head, max(previous_token) AS previous_token
+    FROM head_summary
+    WHERE layer = 0
+    GROUP BY model_id
+),
+untrained AS (
+    SELECT model_id, best_induction_random_period AS untrained_induction FROM learning_curves WHERE step = 0
+),
+formations AS (
+    FROM phase_changes WHERE score = 'prefix_matching'
+)
+SELECT
+    model_groups.label,
+    model_groups.n_layers,
+    n_models,
+    total_heads,
+    n_with_induction_head,
+    validation_loss_nats_mean,
+    validation_loss_nats_ci95,
+    repeat_gain_nats_mean,
+    repeat_gain_nats_ci95,
+    best_induction_random_period_mean,
+    best_induction_random_period_ci95,
+    best_previous_token_layer_0_mean,
+    best_previous_token_layer_0_ci95,
+    formed_tokens_mean,
+    formed_tokens_ci95,
+    best_induction_head,
+    untrained_induction,
+    previous_token_head,
+    occurred,
+    window_start_tokens,
+    window_end_tokens,
+    in_context_learning_share
+FROM model_groups
+JOIN model_summary ON model_summary.model_id = best_model_id
+LEFT JOIN first_layer ON first_layer.model_id = best_model_id
+LEFT JOIN untrained ON untrained.model_id = best_model_id
+LEFT JOIN formations ON formations.model_id = best_model_id
+WHERE study = $study
+ORDER BY best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, model_groups.label

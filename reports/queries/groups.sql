@@ -1,0 +1,23 @@
+-- Every kind of model, the best induction first.
+SELECT
+    label AS model,
+    n_models AS seeds,
+    parameters,
+    validation_loss_nats_mean AS validation_loss_nats,
+    validation_loss_nats_ci95,
+    repeat_gain_nats_mean AS repeat_gain_nats,
+    repeat_gain_nats_ci95,
+    best_induction_random_period_mean AS best_induction_random_period,
+    best_induction_random_period_ci95,
+    if(n_layers = 0, 'no heads', NULL) AS best_induction_random_period_note,
+    n_with_induction_head AS with_induction_head,
+    if(n_layers = 0, 'no heads', NULL) AS with_induction_head_note,
+    best_previous_token_layer_0_mean AS best_previous_token_layer_0,
+    best_previous_token_layer_0_ci95,
+    if(n_layers = 0, 'no heads', NULL) AS best_previous_token_layer_0_note,
+    formed_tokens_mean AS formed_at_tokens,
+    formed_tokens_ci95 AS formed_at_tokens_ci95,
+    CASE WHEN n_layers = 0 THEN 'no heads' WHEN n_with_induction_head IS NOT NULL THEN 'not formed' END AS formed_at_tokens_note
+FROM model_groups
+WHERE study = $study
+ORDER BY best_induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, label

@@ -1,0 +1,20 @@
+-- Every head's scores at the last checkpoint, in the model that stands for each label.
+SELECT
+    labelled_models.label,
+    head_summary.label AS head_label,
+    layer,
+    head,
+    role,
+    induction_random_period,
+    induction_natural,
+    prefix_matching,
+    previous_token,
+    duplicate_token,
+    bos_attention,
+    positional_share,
+    positional_offset,
+    entropy
+FROM labelled_models
+JOIN head_summary USING (model_id)
+WHERE study = $study AND stands_for_label
+ORDER BY labelled_models.label, layer, head

@@ -1,0 +1,21 @@
+-- Heads whose main score reaches its role's threshold, in the model that stands for each label.
+SELECT
+    labelled_models.label AS model,
+    head_summary.label AS head,
+    role,
+    induction_random_period,
+    prefix_matching,
+    previous_token,
+    duplicate_token,
+    positional_share,
+    positional_offset,
+    bos_attention,
+    entropy
+FROM labelled_models
+JOIN head_summary USING (model_id)
+WHERE study = $study AND stands_for_label AND role <> 'other'
+ORDER BY
+    list_position(['induction', 'previous token', 'duplicate token', 'positional', 'BOS'], role),
+    greatest(induction_random_period, previous_token) DESC,
+    model,
+    head

@@ -1,0 +1,22 @@
+"""The [analysis.circuits] section of a study: how models are taken apart."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class CircuitsConfig(BaseModel):
+    """How circuits are found, on how much text, and what counts as significant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: float = Field(0.01, gt=0, lt=1, description="Chance that an uncomposed model has a significant pair.")
+    rotations: int = Field(50, ge=2, description="Random rotations of each writer's output for the empirical null.")
+    top_skip_trigrams: int = Field(20, ge=1, description="Skip-trigrams kept of each head.")
+    min_count: int = Field(
+        50, ge=1, description="How often a destination must follow a source within a context to be listed."
+    )
+    statistics_tokens: int = Field(
+        1_000_000, ge=1, description="Training tokens in which the corpus' own skip-trigrams are counted."
+    )
+    evaluator_sequences: int = Field(10, ge=1, description="Random sequences for the copying evaluator.")
+    persistence_windows: int = Field(16, ge=1, description="Validation sequences that persistence is measured on.")
+    seed: int = Field(0, ge=0, description="Of the rotations and the random tokens.")

@@ -1,0 +1,86 @@
+"""Values and rows as markdown that shows them as they are, whatever they hold."""
+
+import html
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+MISSING = "missing"
+_NOT_QUANTITIES = {"seed", "step"}
+_UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # controls, and what reorders other text
+_SYNTAX = r"[\\`*|~$\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[-+=]"
+_LIST_NUMBER = r"^(\d+)([.)])"
+
+
+class Markdown(str):
+    """Text that is markdown already; whatever else a template prints is escaped."""
+
+    __slots__ = ()
+
+
+def printed(value: Any) -> Markdown:
+    """What a template prints for a value."""
+    return value if isinstance(value, Markdown) else escaped(readable(value))
+
+
+def escaped(text: str) -> Markdown:
+    """Text on one line, with entities for all that markdown, HTML or GitHub's formulas could take for syntax.
+
+    An entity is never syntax, so this holds in table cells and at the start of a line, too. Underscores within a
+    word need nothing.
+    """
+    one_line = re.sub(_UNPRINTABLE, lambda found: ascii(found[0])[1:-1], " ".join(text.split()))
+    entities = re.sub(_SYNTAX, lambda found: f"&#{ord(found[0])};", html.escape(one_line, quote=False))
+    return Markdown(re.sub(_LIST_NUMBER, lambda found: f"{found[1]}&#{ord(found[2])};", entities))
+
+
+def readable(value: Any, column: str = "") -> str:
+    """A value in the digits that it deserves; the column's name ends with its unit."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(readable, value))
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M} UTC"
+    if isinstance(value, int | float) and column.endswith(("tokens", "bytes")):
+        return compact(value)
+    if isinstance(value, float):
+        return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 3}f}"
+    return f"{value:,}" if isinstance(value, int) and column not in _NOT_QUANTITIES else str(value)
+
+
+def compact(count: float) -> str:
+    """A count in two or three digits: 5.0 M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(count) >= 0.9995 * size:
+            return f"{count / size:.{1 if abs(count) < 99.95 * size else 0}f} {unit}"
+    return f"{count:.0f}"
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> Markdown:
+    """Rows as a table; of a column `x`, `x_ci95` is the error bar, and `x_note` says why there is no value."""
+    columns = [name for name in rows[0] if not name.endswith(("_ci95", "_note"))]
+    headings = [escaped(re.sub(r" (nats|seconds|tokens)$", r", \1", name.replace("_", " "))) for name in columns]
+    numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
+    rule = ["---:" if is_numeric else "---" for is_numeric in numeric]
+    cells = [[_cell(row, name) for name in columns] for row in rows]
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in [headings, rule, *cells]))
+
+
+def code_block(text: str, language: str = "") -> Markdown:
+    """Text as it is, in a fence longer than any in it."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markdown(f"{fence}{language}\n{text.strip()}\n{fence}")
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Markdown:
+    value, note, error_bar = row[name], row.get(f"{name}_note"), row.get(f"{name}_ci95")
+    if value is None and note:
+        return escaped(note)
+    bar = "" if error_bar is None else f" ± {readable(error_bar, name)}"
+    return escaped(readable(value, name) + bar)

@@ -1,0 +1,60 @@
+"""What a report knows: one study of a warehouse, asked through the named SELECTs of reports/queries."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from tasks import places
+from tasks.errors import RequestError
+from tasks.tables import quoted
+
+QUERIES = places.ROOT / "reports" / "queries"
+
+
+class StudyResults:
+    """The results of one study; the same question has the same answer in the same order, always."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, study: str) -> None:
+        self.study = study
+        self._connection = connection
+
+    def sql(self, query: str) -> str:
+        """A SELECT as it is asked, and as it can be pasted into `headstream sql`."""
+        lines = (QUERIES / f"{query}.sql").read_text().splitlines()
+        return "\n".join(dropwhile(lambda line: line.startswith("--"), lines)).replace("$study", quoted(self.study))
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """The rows of a SELECT; None is a missing value."""
+        found = self._connection.execute(self.sql(query))
+        names = [name for name, *_ in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def frame(self, query: str) -> pd.DataFrame:
+        """The rows of a SELECT; in columns of numbers NaN is a missing value."""
+        return self._connection.execute(self.sql(query)).df()
+
+
+@contextmanager
+def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
+    """Open a warehouse to read one study.
+
+    Raises:
+        RequestError: the study isn't in it.
+    """
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH {quoted(str(warehouse))} AS results (READ_ONLY)")
+        # Threads would add up in another order each time, and sums of floats depend on it.
+        connection.execute("USE results; SET threads = 1")
+        results = StudyResults(connection, study)
+        if not results.rows("study"):
+            names = [name for (name,) in connection.execute("SELECT study FROM studies ORDER BY study").fetchall()]
+            raise RequestError(
+                f"a report must be of a study with results, got {study!r}. "
+                f"There are {', '.join(names) or 'none'}: `headstream run` makes them."
+            )
+        yield results

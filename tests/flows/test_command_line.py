@@ -1,0 +1,112 @@
+"""The command line as a user meets it: a real run of `smoke` in a process of its own, then every other command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows import command_line
+from tasks import places
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ("run", "plan", "sql", "report", "studies", "index")
+
+
+def headstream(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HEADSTREAM_HOME": str(home), "PREFECT_HOME": str(home / "prefect")}
+    environment.pop("PREFECT_API_URL", None)
+    command = [str(Path(sys.executable).parent / "headstream"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def smoke(home):
+    done = headstream("run", "smoke", home=home)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def call(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["headstream", *arguments])
+    try:
+        command_line.main()
+        code = 0
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 0
+    output = capsys.readouterr()
+    return code, output.out, output.err
+
+
+def test_run_ends_with_where_the_report_is(smoke, home):
+    last = smoke.stdout.strip().splitlines()[-1]
+    assert Path(last.removeprefix("Report: ")).read_text().startswith("#")
+    assert "Traceback" not in smoke.stderr
+    assert "ERROR" not in smoke.stderr
+
+
+def test_run_again_does_nothing(smoke, home):
+    before = {path: path.stat().st_mtime_ns for path in places.store_folder().rglob("manifest.json")}
+    again = headstream("run", "smoke", home=home)
+    assert again.returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in places.store_folder().rglob("manifest.json")} == before
+
+
+def test_plan_says_what_is_there_and_what_is_not(smoke, monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "plan", "smoke")
+    assert code == 0
+    assert "Nothing to run" in out
+    code, out, _ = call(monkeypatch, capsys, "plan", "quick")
+    assert "not made yet" in out
+    assert "MB of disk" in out
+
+
+def test_sql(smoke, monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "sql", "select n_layers from models order by 1", "--format", "json")
+    assert code == 0
+    assert json.loads(out) == [{"n_layers": 0}, {"n_layers": 1}, {"n_layers": 2}]
+    code, out, _ = call(monkeypatch, capsys, "sql")
+    assert code == 0
+    assert "head_summary" in out
+
+
+def test_studies_report_and_index(smoke, monkeypatch, capsys):
+    assert "smoke" in call(monkeypatch, capsys, "studies")[1]
+    report = Path(call(monkeypatch, capsys, "report", "smoke")[1].strip())
+    assert report == places.report_folder("smoke") / "report.md"
+    places.warehouse_file().unlink()
+    assert call(monkeypatch, capsys, "index")[0] == 0
+    assert places.warehouse_file().exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "quikc"), "Did you mean quick?"),
+        (("sql", "selec 1"), "syntax error"),
+        (("report", "quick"), "Run `headstream run quick` first"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, arguments, message):
+    code, out, err = call(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert not out
+    assert err.startswith("headstream: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_sql_before_any_run(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    code, _, err = call(monkeypatch, capsys, "sql", "select 1")
+    assert code == 2
+    assert "headstream run quick" in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(monkeypatch, capsys, command):
+    code, out, _ = call(monkeypatch, capsys, command, "--help")
+    assert code == 0
+    assert f"Example: headstream {command}" in out

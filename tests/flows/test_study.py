@@ -1,0 +1,93 @@
+"""A small study from end to end, and what running it again does."""
+
+import duckdb
+import pytest
+from tiny import tiny_text
+
+from flows.study import run_study
+from flows.study_schema import parse_study
+from tasks import places, steps
+from tasks.errors import WorkError
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "home")
+
+
+def study(**changes):
+    content = {
+        "name": "tiny",
+        "question": "Does it run?",
+        "corpus": {"paths": [str(tiny_text())], "validation_fraction": 0.2},
+        "tokenizer": {"vocabulary": 270},
+        "grid": {"n_layers": [0, 1]},
+        "model": {"d_model": 16, "n_heads": 2, "n_ctx": 16},
+        "training": {"tokens": 4000, "batch_size": 8, "warmup_steps": 5, "checkpoints": 3},
+        "analysis": {"behaviour": {"loss_windows": 8, "pattern_windows": 4, "random_period_sequences": 4}},
+    }
+    return parse_study("tiny.toml", content | changes)
+
+
+def made() -> dict[str, str]:
+    """When each artifact of the store was made."""
+    return {f"{a.manifest.stage}/{a.manifest.key}": a.manifest.created for a in steps.open_store().artifacts()}
+
+
+def rows(query: str) -> list[tuple]:
+    with duckdb.connect(str(places.warehouse_file()), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_a_study_makes_models_tables_and_a_report():
+    report = run_study(study())
+    assert report == places.report_folder("tiny") / "report.md"
+    assert "Does it run?" in report.read_text()
+    assert rows("select study, n_models, n_failed from studies") == [("tiny", 2, 0)]
+    assert rows("select n_layers from models order by 1") == [(0,), (1,)]
+    assert rows("select count(*) > 0 from heads where layer = 0") == [(True,)]
+    assert rows("select count(distinct step) from evaluations") == [(3,)]
+
+
+def test_a_second_run_makes_nothing():
+    before = made()
+    run_study(study())
+    assert made() == before
+
+
+def test_another_cell_trains_alone():
+    before = made()
+    run_study(study(grid={"n_layers": [0, 1, 2]}))
+    new = sorted(key.split("/")[0] for key in set(made()) - set(before))
+    assert new == sorted(["training", *steps.ANALYSES, "study", "report"])
+    assert rows("select n_models from studies") == [(3,)]
+
+
+def test_going_back_to_the_earlier_grid_shows_the_earlier_grid():
+    run_study(study())
+    assert rows("select n_models from studies") == [(2,)]
+    assert rows("select count(*) from study_models") == [(2,)]
+
+
+def test_the_index_built_again_has_the_same_rows():
+    tables = [name for (name,) in rows("select table_name from duckdb_tables()")]
+    before = {name: rows(f"select * from {name} order by all") for name in tables}
+    places.warehouse_file().unlink()
+    steps.index_results.fn()
+    assert {name: rows(f"select * from {name} order by all") for name in tables} == before
+
+
+def test_a_corrupt_checkpoint_is_trained_again():
+    artifact = next(steps.open_store().artifacts("training"))
+    weights = artifact.file("checkpoints/0000000.safetensors")
+    good = weights.read_bytes()
+    weights.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    run_study(study())
+    assert weights.read_bytes() == good
+
+
+def test_a_failed_model_leaves_the_others():
+    grid = {"n_layers": [1], "muon_learning_rate": [0.05, 1e6]}
+    failing = study(name="failing", grid=grid, training={"tokens": 40_000, "batch_size": 8, "learning_rate": 1e4})
+    with pytest.raises(WorkError, match=r"2 of 2 models failed|1 of 2 models failed"):
+        run_study(failing)
+    assert rows("select n_failed > 0 from studies where study = 'failing'") == [(True,)]
+    status = rows("select failure from study_models where study = 'failing' and status = 'failed'")
+    assert "last good loss" in status[0][0]
