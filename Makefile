@@ -15,7 +15,7 @@ test: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy flows tasks models
+	$(BIN)/mypy flows tasks models benchmarks
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

@@ -277,6 +277,111 @@ CREATE TABLE eigenvalues (
     PRIMARY KEY (model_id, layer, head, circuit, rank)
 );
 
+-- One row a term of the path expansion, last checkpoint: all paths of an order, or one path. A path runs from the
+-- embedding through some heads, its order; patterns and the scales of norms are as in the true run.
+CREATE TABLE path_terms (
+    model_id              VARCHAR,    -- models.model_id
+    term                  VARCHAR,    -- `order 1`, `L0H3`, `L0H3 > L1H2`, or `feed-forward`: all paths that start there
+    term_order            INTEGER,    -- heads on the path; NULL for feed-forward
+    heads                 VARCHAR[],  -- heads on the path, first to last; NULL for all paths of an order
+    loss_nats             DOUBLE,     -- loss with this term and all of lower order, no others
+    loss_effect_nats      DOUBLE,     -- by how much the term lowers the loss that lower orders leave; negative if it harms
+    removal_effect_nats   DOUBLE,     -- by how much the true loss rises without this order; NULL for one path
+    logit_share           DOUBLE,     -- share of the variance of logits, by covariance; shares of orders sum to 1
+    linearised            BOOLEAN,    -- whether norms were held at their true scale; false where there are none
+    PRIMARY KEY (model_id, term)
+);
+
+-- One row a head and pair of sources of its attention scores, last checkpoint, on validation text, BOS left out. Sources
+-- are who wrote what is read: embedding, position, bias, a head (L0H3), a feed-forward layer (L0MLP); distance is a bias
+-- of scores.
+CREATE TABLE score_terms (
+    model_id      VARCHAR,  -- models.model_id
+    layer         INTEGER,  -- layer of the head that attends
+    head          INTEGER,  -- counted from 0 within its layer
+    query_source  VARCHAR,  -- who wrote what the query reads
+    key_source    VARCHAR,  -- who wrote what the key reads
+    composition   VARCHAR,  -- direct, Q, K or QK: which side reads earlier heads; else position or feed-forward
+    covariance    DOUBLE,   -- of this part of the score with the whole, within queries, squared score
+    share         DOUBLE,   -- covariance over the whole score's variance; sums to 1 over a head, parts may be negative
+    PRIMARY KEY (model_id, layer, head, query_source, key_source)
+);
+
+-- One row a pair of an earlier and a later head, last checkpoint: the two in a row as one head.
+CREATE TABLE virtual_heads (
+    model_id             VARCHAR,  -- models.model_id
+    first_layer          INTEGER,  -- layer of the earlier head
+    first_head           INTEGER,  -- the earlier head, counted from 0 within its layer
+    second_layer         INTEGER,  -- layer of the later head
+    second_head          INTEGER,  -- the later head, counted from 0 within its layer
+    ov_norm              DOUBLE,   -- Frobenius norm of OV1 OV2
+    copying_eigenvalues  DOUBLE,   -- eigenvalues of W_E OV1 OV2 W_U: sum over sum of sizes, -1..1: 1 copies
+    loss_effect_nats     DOUBLE,   -- by how much it lowers the loss that paths through at most one head leave
+    logit_share          DOUBLE,   -- share of the variance of logits, by covariance
+    mean_distance        DOUBLE,   -- mean distance attended back by the product of patterns, BOS left out, positions
+    confidence           DOUBLE,   -- mean largest weight of a query there
+    PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
+);
+
+-- One row a model, last checkpoint: how well its direct path W_E W_U fits the bigrams of the training text. Losses are of
+-- a text drawn from these bigrams, whose source token comes at least 20 times.
+CREATE TABLE bigrams (
+    model_id                VARCHAR PRIMARY KEY,  -- models.model_id
+    n_sources               INTEGER,              -- source tokens that count
+    coverage                DOUBLE,               -- fraction of all bigrams that have such a source
+    unigram_loss_nats       DOUBLE,               -- loss if a token's frequency is all that is known
+    bigram_loss_nats        DOUBLE,               -- loss if the bigrams are known
+    direct_loss_nats        DOUBLE,               -- loss of the direct path alone
+    explained_share         DOUBLE,               -- (unigram - direct) / (unigram - bigram): 1 is all, negative is worse than none
+    kl_nats                 DOUBLE,               -- direct minus bigram loss: KL divergence from the bigrams
+    correlation             DOUBLE,               -- direct logits with log probabilities, each minus its source's mean
+    n_gap_sources           INTEGER,              -- source tokens that the validation text has at least 20 times, too
+    gap_coverage            DOUBLE,               -- fraction of all bigrams that have such a source
+    gap_correlation         DOUBLE,               -- correlation with log probabilities minus the rest of the model's mean logits
+    gap_bigram_correlation  DOUBLE,               -- correlation over the same sources with nothing subtracted
+    linearised              BOOLEAN               -- whether norms were held at their true scale; false where there are none
+);
+
+-- One row a frequent bigram of the training text and what a model says of it, last checkpoint. Logits and log
+-- probabilities are less their mean over the bigrams of the source.
+CREATE TABLE bigram_samples (
+    model_id              VARCHAR,  -- models.model_id
+    rank                  INTEGER,  -- counted from 0, most frequent first
+    source                VARCHAR,  -- text of the first token
+    target                VARCHAR,  -- text of the second
+    n_pairs               BIGINT,   -- how often the bigram comes
+    log_probability_nats  DOUBLE,   -- of the target after the source
+    direct_logit          DOUBLE,   -- what the direct path adds to the target
+    rest_logit            DOUBLE,   -- what the rest of the model adds on average; NULL if the source is too rare to know
+    PRIMARY KEY (model_id, rank)
+);
+
+-- One row an earlier head, a later head and what the later one reads with, last checkpoint: the earlier one's output is
+-- taken out of that alone. Scores are the later head's.
+CREATE TABLE causal_checks (
+    model_id                         VARCHAR,  -- models.model_id
+    writer_layer                     INTEGER,  -- layer of the earlier head
+    writer_head                      INTEGER,  -- the earlier head, counted from 0 within its layer
+    reader_layer                     INTEGER,  -- layer of the later head
+    reader_head                      INTEGER,  -- the later head, counted from 0 within its layer
+    kind                             VARCHAR,  -- Q, K or V: queries, keys or values of the later head
+    prefix_matching                  DOUBLE,   -- as it is
+    prefix_matching_without          DOUBLE,   -- with the earlier head taken out
+    induction_random_period          DOUBLE,   -- as it is
+    induction_random_period_without  DOUBLE,   -- with the earlier head taken out
+    pattern_change                   DOUBLE,   -- fraction of attention that moves, mean over queries of validation text
+    loss_effect_nats                 DOUBLE,   -- by how much the loss on validation text rises
+    PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
+);
+
+-- One row an identity that must hold exactly in a model, last checkpoint: by how much it doesn't, in float32.
+CREATE TABLE identities (
+    model_id    VARCHAR,  -- models.model_id
+    identity    VARCHAR,  -- the claim that it decides, like paths-sum
+    difference  DOUBLE,   -- largest difference: of patterns as it is, of logits and outputs over their standard deviation
+    PRIMARY KEY (model_id, identity)
+);
+
 -- One row an artifact that the warehouse was built from.
 CREATE TABLE artifacts (
     stage    VARCHAR,    -- the step that made it

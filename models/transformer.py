@@ -222,10 +222,8 @@ class Layer(nn.Module):
         """What the heads read of the stream."""
         return x if self.post else self.attention_norm(x)
 
-    def write(
-        self, x: Tensor, z: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        """From the values that heads mixed: those after the mask, both sublayers' outputs, and the stream after them."""
+    def write(self, x: Tensor, z: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+        """Mixed values after the mask, what attention and feed-forward layer write of them, the stream after that."""
         if mask is not None:  # a head's gate would act here as well
             z = z * mask[:, None, None]
         attention_out = self.attention.write(z)

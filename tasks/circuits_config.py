@@ -20,3 +20,21 @@ class CircuitsConfig(BaseModel):
     evaluator_sequences: int = Field(10, ge=1, description="Random sequences for the copying evaluator.")
     persistence_windows: int = Field(16, ge=1, description="Validation sequences that persistence is measured on.")
     seed: int = Field(0, ge=0, description="Of the rotations and the random tokens.")
+    path_windows: int = Field(
+        32, ge=1, description="Validation sequences for path terms, score terms and causal checks."
+    )
+    bigram_windows: int = Field(
+        256,
+        ge=1,
+        description="Validation sequences for what the heads add on average after a token, the above included.",
+    )
+    bigram_tokens: int = Field(
+        50_000_000, ge=2, description="Training tokens whose bigrams are counted, from the start."
+    )
+    bigram_sources: int = Field(
+        4096, ge=1, description="Most frequent tokens whose bigrams the direct path is held against."
+    )
+    bigram_samples: int = Field(300, ge=0, description="Most frequent bigrams kept for plots.")
+    max_pairs: int = Field(
+        128, ge=0, description="Head pairs with a causal check, and virtual heads with a loss effect of their own."
+    )

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 MISSING = "missing"
-_NOT_QUANTITIES = {"seed", "step"}
+NO_BREAK = "\u00a0"  # space at which lines don't end
+_NOT_QUANTITIES = {"seed", "step", "that_offset"}
 _UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # controls, and what reorders other text
 _SYNTAX = r"[\\`*|~$\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[-+=]"
 _LIST_NUMBER = r"^(\d+)([.)])"
@@ -31,9 +32,14 @@ def escaped(text: str) -> Markdown:
     An entity is never syntax, so this holds in table cells and at the start of a line, too. Underscores within a
     word need nothing.
     """
-    one_line = re.sub(_UNPRINTABLE, lambda found: ascii(found[0])[1:-1], " ".join(text.split()))
-    entities = re.sub(_SYNTAX, lambda found: f"&#{ord(found[0])};", html.escape(one_line, quote=False))
+    one_line = html.escape(visible(" ".join(text.split())), quote=False)
+    entities = re.sub(_SYNTAX, lambda found: f"&#{ord(found[0])};", one_line)
     return Markdown(re.sub(_LIST_NUMBER, lambda found: f"{found[1]}&#{ord(found[2])};", entities))
+
+
+def visible(text: str) -> str:
+    """Text with what has no shape of its own, or changes that of other text, spelled out: `\\x00`."""
+    return re.sub(_UNPRINTABLE, lambda found: ascii(found[0])[1:-1], text)
 
 
 def readable(value: Any, column: str = "") -> str:
@@ -57,7 +63,7 @@ def compact(count: float) -> str:
     """A count in two or three digits: 5.0 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(count) >= 0.9995 * size:
-            return f"{count / size:.{1 if abs(count) < 99.95 * size else 0}f} {unit}"
+            return f"{count / size:.{1 if abs(count) < 99.95 * size else 0}f}{NO_BREAK}{unit}"
     return f"{count:.0f}"
 
 
@@ -82,5 +88,8 @@ def _cell(row: Mapping[str, Any], name: str) -> Markdown:
     value, note, error_bar = row[name], row.get(f"{name}_note"), row.get(f"{name}_ci95")
     if value is None and note:
         return escaped(note)
-    bar = "" if error_bar is None else f" ± {readable(error_bar, name)}"
-    return escaped(readable(value, name) + bar)
+    if error_bar is None:
+        return escaped(readable(value, name))
+    if name.endswith("tokens") or error_bar < 0.01:
+        return Markdown(f"{readable(value, name)}{NO_BREAK}±{NO_BREAK}{readable(error_bar, name)}")
+    return Markdown(f"{value:.2f}{NO_BREAK}±{NO_BREAK}{error_bar:.2f}")

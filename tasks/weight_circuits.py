@@ -1,58 +1,37 @@
-"""What a model's weights alone say of its circuits, at each of its checkpoints."""
+"""What a model's weights say of its circuits, at each of its checkpoints."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
-from jaxtyping import Int
 from torch import Tensor
 
 from models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
-from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks, random_sequences
+from models.circuits.copying import random_sequences
 from models.circuits.eigenvalues import (
     composed_matching_eigenvalues,
     copying_eigenvalues,
     eigenvalue_score,
     matching_eigenvalues,
 )
-from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread
+from models.circuits.head_circuits import CircuitStimuli, HeadCircuits, head_circuits
 from models.circuits.head_weights import CircuitWeights, circuit_weights, why_no_circuits
-from models.circuits.persistence import persistence
 from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
-from models.circuits.subspaces import (
-    bandwidth,
-    effective_rank,
-    numerical_rank,
-    ov_singular_values,
-    overlaps,
-    qk_singular_values,
-    reading_overlaps,
-    rewriting,
-)
+from models.circuits.subspaces import bandwidth, overlaps, rewriting
 from models.transformer import Transformer
 from tasks.checkpoints import checkpoint_steps, load_model
 from tasks.circuits_config import CircuitsConfig
 from tasks.errors import WorkError
 from tasks.tables import write_table
-from tasks.tokens import Tokens, require_context
+from tasks.tokens import Tokens, TokenStream, require_context
 
-Columns = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Text:
-    """What of the corpus the weights are held against."""
-
-    tokens: Tokens
-    counts: Int[Tensor, "d_vocab"]  # of training tokens, BOS counted as absent
-    windows: Int[Tensor, "window pos"]  # validation sequences
-    random_sequences: Int[Tensor, "batch pos"]
+Columns = dict[str, Any]  # arrays of one length
+PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
+TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 
 def measure_weight_circuits(
@@ -63,9 +42,9 @@ def measure_weight_circuits(
     model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
-    """Write heads and compositions of every checkpoint, and all else of the last one; returns facts about that.
+    """Write heads and compositions of every checkpoint and the last one's other tables; returns facts about that.
 
-    Where circuits are no products of weights the tables are empty, and a fact says why.
+    Tables are empty, and a fact says why, where norms keep paths from being products of weights.
 
     Raises:
         RequestError: the text is too short for one sequence.
@@ -73,77 +52,169 @@ def measure_weight_circuits(
     """
     torch.set_num_threads(1)  # models are measured side by side
     tokens, steps = Tokens.open(tokens_folder), checkpoint_steps(training_folder)
-    model = load_model(training_folder, steps[-1])
-    n_ctx = model.architecture.n_ctx
-    require_context(tokens, n_ctx)
-    if reason := why_no_circuits(model.architecture):
-        for name in ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues"):
-            write_table(folder, name, [])
-        return {"no_weight_circuits": reason}
-    text = read_text(config, tokens, n_ctx)
-    heads, compositions, initial = [], [], None
-    for step in steps:
-        model = load_model(training_folder, step)
-        weights = _weights(model, step)
-        now = composition(weights)
-        initial = initial or now
-        heads.append({"step": step} | head_columns(model, weights, text))
-        compositions.append({"step": step} | composition_columns(config, weights, now, initial))
-        report(len(heads) / (len(steps) + 1))
-    tables = {
-        "heads": pd.concat(map(pd.DataFrame, heads)),
-        "compositions": pd.concat(map(pd.DataFrame, compositions)),
-        "skip_trigrams": skip_trigram_columns(config, weights, tokens, n_ctx),
-        "subspaces": subspace_columns(weights),
-        "eigenvalues": eigenvalue_columns(weights, now),
-    }
-    for name, columns in tables.items():
-        write_table(folder, name, pd.DataFrame(columns).assign(model_id=model_id))
-    return _facts(heads[-1], compositions[-1], tables["skip_trigrams"]) | {
-        "bandwidth": bandwidth(weights, model.architecture.mlp_width)
-    }
+    architecture = load_model(training_folder, steps[0]).architecture
+    require_context(tokens, architecture.n_ctx)
+    tables: dict[str, list[Columns]] = {name: [] for name in TABLES}
+    facts: dict[str, object] = {"no_weight_circuits": why_no_circuits(architecture)}
+    if facts["no_weight_circuits"] is None:
+        stimuli = circuit_stimuli(config, tokens, architecture.n_ctx)
+        initial = None
+        for i, step in enumerate(steps):
+            model = load_model(training_folder, step)
+            weights = finite_weights(model, step)
+            now = composition(weights)
+            initial = initial or now
+            tables["heads"].append({"step": step} | head_columns(head_circuits(model, weights, stimuli)))
+            tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
+            report((i + 1) / (len(steps) + 1))
+        tables["skip_trigrams"] = skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
+        tables["subspaces"] = [subspace_columns(weights)]
+        tables["eigenvalues"] = eigenvalue_columns(weights, now)
+        facts |= _facts(tables) | {"bandwidth": bandwidth(weights, architecture.mlp_width)}
+    for name, parts in tables.items():
+        write_table(folder, name, _one_below_the_other([{"model_id": model_id} | part for part in parts]))
+    return facts
 
 
-def read_text(config: CircuitsConfig, tokens: Tokens, n_ctx: int) -> Text:
-    """What every model of one corpus and n_ctx is measured on."""
-    counts = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64)).clone()
+def circuit_stimuli(config: CircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
+    """What every model of one corpus and n_ctx is held against."""
+    counts = torch.from_numpy(tokens.counts.astype(np.int64))
     counts[tokens.bos] = 0
-    starts = _spread(len(tokens.validation), n_ctx - 1, config.persistence_windows)
-    windows = np.insert(tokens.validation.windows(starts, n_ctx - 1), 0, tokens.bos, axis=1)
     generator = torch.Generator().manual_seed(config.seed)
-    sequences = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
-    return Text(tokens, counts, torch.from_numpy(windows), sequences)
+    random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
+    text = _spread_windows(tokens.validation, n_ctx - 1, config.persistence_windows)
+    return CircuitStimuli(tokens.bos, counts, random, torch.from_numpy(np.insert(text, 0, tokens.bos, axis=1)))
 
 
-def head_columns(model: Transformer, weights: CircuitWeights, text: Text) -> Columns:
+def finite_weights(model: Transformer, step: int) -> CircuitWeights:
+    """A checkpoint's weights, its norms folded in."""
+    try:
+        return circuit_weights(model)
+    except ValueError as error:
+        raise WorkError(f"the checkpoint of step {step} can't be taken apart: {error}") from error
+
+
+def head_columns(layers: Sequence[HeadCircuits]) -> Columns:
     """Columns of `heads` at one checkpoint."""
-    used = text.counts.nonzero().flatten()
-    frequency = text.counts / text.counts.sum()
-    diagonal, content = [], []
-    for layer, head in _heads(weights):
-        ranks = diagonal_ranks(full_ov(weights, layer, head), used)
-        diagonal.append([diagonal_accuracy(ranks, n, w) for w in (None, frequency[used]) for n in (1, 5)])
-        content.append(score_spread(full_qk(weights, layer, head), frequency.to(weights.W_E)))
-    top1, top5, top1_weighted, top5_weighted = np.array(diagonal).reshape(-1, 4).T
-    by_layer = {
-        "copying_eigenvalues": map(eigenvalue_score, copying_eigenvalues(weights)),
-        "copying_evaluator": copying_evaluator(model, weights, text.random_sequences),
-        "matching_eigenvalues": map(eigenvalue_score, matching_eigenvalues(weights)),
-        "qk_position_sd": [_position_spread(layer.attention) for layer in model.layers],
-        "persistence": persistence(model, text.windows, text.tokens.bos),
+    parts = []
+    for layer, scores in enumerate(layers):
+        columns = {name: values.numpy(force=True) for name, values in vars(scores).items()}
+        n_heads = len(scores.ov_rank)
+        parts.append({"layer": np.full(n_heads, layer), "head": np.arange(n_heads), **columns})
+    return _one_below_the_other(parts)
+
+
+def composition_columns(
+    config: CircuitsConfig, weights: CircuitWeights, now: Composition, initial: Composition
+) -> Columns:
+    """Columns of `compositions` at one checkpoint."""
+    rotated_mean, rotated_sd = rotated_null(weights, config.rotations, torch.Generator().manual_seed(config.seed))
+    by_rotation, by_training = chance_of_rotated(now), chance_of_initial(now, initial)
+    chance = torch.maximum(by_rotation, by_training)
+    matching = torch.full_like(chance, torch.nan)
+    matching[:, KINDS.index("K")] = eigenvalue_score(composed_matching_eigenvalues(weights))
+    composed = significant(chance, config.level).numpy().astype(object)
+    composed[chance.isnan().numpy()] = None
+    values = {
+        "score": now.score,
+        "null_mean": torch.full_like(chance, now.null_mean),
+        "null_sd": now.null_sd,
+        "z": now.z,
+        "rotated_mean": rotated_mean,
+        "rotated_sd": rotated_sd,
+        "initial_score": initial.score,
+        "rotated_chance": by_rotation,
+        "initial_chance": by_training,
+        "matching_eigenvalues": matching,
     }
-    singular_values = {
-        "ov": map(ov_singular_values, weights.layers),
-        "qk": map(qk_singular_values, weights.layers),
-    }
-    for circuit, layers in singular_values.items():
-        values = list(layers)
-        by_layer[f"{circuit}_rank"] = [numerical_rank(s, weights.d_stream) for s in values]
-        by_layer[f"{circuit}_effective_rank"] = [effective_rank(s) for s in values]
-    read = _flat(map(reading_overlaps, weights.layers), (0, 3))
-    places = list(_heads(weights))
+    return {**_pairs_and_kinds(weights), **_flattened(values), "significant": composed.flatten()}
+
+
+def subspace_columns(weights: CircuitWeights) -> Columns:
+    """Columns of `subspaces`."""
+    overlap, random_overlap = overlaps(weights)
+    rewritten = torch.full_like(overlap, torch.nan)
+    rewritten[:, KINDS.index("V")] = rewriting(weights)
+    values = {"overlap": overlap, "random_overlap": random_overlap, "rewriting": rewritten}
+    return _pairs_and_kinds(weights) | _flattened(values)
+
+
+def eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Columns]:
+    """Columns of `eigenvalues`, a part a head and circuit."""
+    spectra: dict[str, list[Tensor]] = {"OV": copying_eigenvalues(weights), "QK": matching_eigenvalues(weights)}
+    parts = [
+        _spectrum(layer, head, circuit, eigenvalues)
+        for circuit, layers in spectra.items()
+        for layer, heads in enumerate(layers)
+        for head, eigenvalues in enumerate(heads)
+    ]
+    pairs, composed = head_pairs(weights.heads_per_layer), composed_matching_eigenvalues(weights)
+    by_keys = now.z[:, KINDS.index("K")].nan_to_num(-np.inf)
+    for layer, head in pairs[:, 2:].unique(dim=0).tolist():
+        own = (pairs[:, 2:] == torch.tensor([layer, head])).all(1).nonzero().flatten()
+        best = own[by_keys[own].argmax()]
+        writer = dict(zip(PAIR[:2], pairs[best, :2].tolist(), strict=True))
+        parts.append(_spectrum(layer, head, "K-composed", composed[best]) | writer)
+    return parts
+
+
+def skip_trigram_columns(config: CircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int) -> list[Columns]:
+    """Columns of `skip_trigrams`, a part a head."""
+    windows = _spread_windows(tokens.train, n_ctx, max(1, config.statistics_tokens // n_ctx))
+    corpus = SkipTrigramCounts(torch.from_numpy(windows), tokens.vocabulary, tokens.bos)
+    labels = np.array([*tokens.token_labels(), None], dtype=object)  # -1, no token, finds None
+    parts = []
+    for layer, n_heads in enumerate(weights.heads_per_layer):
+        for head in range(n_heads):
+            found = skip_trigrams(weights, layer, head, corpus, config.top_skip_trigrams, config.min_count)
+            text = ("source", "destination", "output", "other_destination", "other_output")
+            parts.append(
+                {"layer": layer, "head": head, "rank": np.arange(len(found.source))}
+                | {name: labels[getattr(found, name).numpy()] for name in text}
+                | {"qk_effect": found.qk.numpy(), "ov_effect": found.ov.numpy(), "n_pairs": found.n_pairs.numpy()}
+                | {name: getattr(found, name).numpy() for name in ("corpus_probability", "output_probability")}
+                | {"is_bug": found.is_bug.numpy()}
+            )
+    return parts
+
+
+def _spectrum(layer: int, head: int, circuit: str, eigenvalues: Tensor) -> Columns:
+    """Columns of `eigenvalues` for one head and circuit."""
+    real, imaginary = eigenvalues.real.numpy(), eigenvalues.imag.numpy()
+    no_writer = dict.fromkeys(PAIR[:2], np.nan)
+    place = {"layer": layer, "head": head, "circuit": circuit, "rank": np.arange(len(eigenvalues))}
+    return place | no_writer | {"real": real, "imaginary": imaginary}
+
+
+def _pairs_and_kinds(weights: CircuitWeights) -> Columns:
+    pairs = head_pairs(weights.heads_per_layer).repeat_interleave(len(KINDS), 0)
+    columns: Columns = {name: column.numpy() for name, column in zip(PAIR, pairs.T, strict=True)}
+    return columns | {"kind": np.tile(np.array(KINDS, dtype=object), len(pairs) // len(KINDS))}
+
+
+def _flattened(values: dict[str, Tensor]) -> Columns:
+    return {name: of_pairs.flatten().numpy() for name, of_pairs in values.items()}
+
+
+def _one_below_the_other(parts: Sequence[Columns]) -> Columns:
+    """The parts' columns joined; a scalar stands for every row of its part."""
+    lengths = [max((len(c) for c in part.values() if isinstance(c, np.ndarray)), default=1) for part in parts]
     return {
-        "layer": [layer for layer, _ in places],
-        "head": [head for _, head in places],
-        "copying_top1": top1,
+        name: np.concatenate([np.broadcast_to(part[name], n) for part, n in zip(parts, lengths, strict=True)])
+        for name in (parts[0] if parts else ())
+    }
+
+
+def _spread_windows(stream: TokenStream, length: int, n_windows: int) -> np.ndarray:
+    """Windows of a stream, none of whose tokens come twice, evenly spread over it."""
+    n_windows = max(1, min(n_windows, len(stream) // length))
+    return stream.windows(np.arange(n_windows) * (len(stream) // n_windows), length)
+
+
+def _facts(tables: dict[str, list[Columns]]) -> dict[str, object]:
+    """The last checkpoint in a few numbers."""
+    composed = _one_below_the_other(tables["compositions"][-1:]).get("significant", np.empty(0))
+    return {
+        "significant_pairs": composed.tolist().count(True),
+        "skip_trigram_bugs": int(sum(part["is_bug"].sum() for part in tables["skip_trigrams"])),
     }

@@ -8,6 +8,8 @@ one, a subspace.
 """
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from models.architecture import Architecture
 from models.transformer import Attention, Transformer
@@ -46,14 +48,16 @@ def attention_of(model: Transformer, layer: int) -> Attention:
     return model.layers[layer].attention
 
 
-def plant_fixed_offset(model: Transformer, layer: int, head: int, offset: int, into: str = "next_token") -> None:
-    """A head that attends `offset` positions back, whatever is there, and writes that token `into` a subspace.
+def plant_fixed_offset(
+    model: Transformer, layer: int, head: int, offset: int, into: str = "next_token", of: str = "token"
+) -> None:
+    """A head that attends `offset` positions back, whatever is there, and moves what one subspace has into another.
 
     Queries nearer to the start than that attend evenly.
     """
     attention = attention_of(model, layer)
     attention.position_bias[head, offset] = SHARP
-    _move(model, layer, head, into)
+    _move(model, layer, head, into, of)
 
 
 def plant_previous_token(model: Transformer, layer: int, head: int) -> None:
@@ -82,6 +86,22 @@ def induction_model(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
     return model
 
 
+def query_composed_model(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """The induction model with the queries and keys of L1H1 exchanged: it looks for the token before its own."""
+    model = induction_model(d_vocab, n_ctx)
+    attention = attention_of(model, 1)
+    attention.W_Q[1], attention.W_K[1] = attention.W_K[1].clone(), attention.W_Q[1].clone()
+    return model
+
+
+def chained_model(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """2 layers x 2 heads: L1H1 moves what L0H0 wrote (V-composition), so that together they look two back."""
+    model = blank_model((2, 2), d_vocab, n_ctx)
+    plant_previous_token(model, layer=0, head=0)
+    plant_fixed_offset(model, layer=1, head=1, offset=1, of="previous")
+    return model
+
+
 def fixed_offset_model(offset: int, d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
     """One head that predicts the token `offset` positions back.
 
@@ -92,12 +112,12 @@ def fixed_offset_model(offset: int, d_vocab: int = 97, n_ctx: int = 128) -> Tran
     return model
 
 
-def _move(model: Transformer, layer: int, head: int, into: str) -> None:
-    """The head's value circuit: the attended token, BOS left out, goes `into` a subspace."""
+def _move(model: Transformer, layer: int, head: int, into: str, of: str = "token") -> None:
+    """The head's value circuit: what a subspace has where the head attends, BOS left out, goes `into` another."""
     attention = attention_of(model, layer)
     content = torch.eye(model.d_vocab)
     content[BOS, BOS] = 0
-    attention.W_V[head, dimensions(model, "token")] = content
+    attention.W_V[head, dimensions(model, of)] = content
     attention.W_O[head][:, dimensions(model, into)] = torch.eye(model.d_vocab)
 
 
@@ -152,4 +172,33 @@ def composed_model(kind: str, heads_per_layer: tuple[int, ...] = (3, 3), d_vocab
     for name, weight in reads.items():
         weight[2] = 0
         weight[2, dimensions(model, "previous" if name == kind else "token")] = torch.eye(d_vocab)
+    return model
+
+
+def erasing_model(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """2 layers x 2 heads: L0H0 writes what it sees into `previous`, L1H0 erases what `previous` has, L1H1 doubles it.
+
+    L0H1 writes into `next_token`, where nobody reads it.
+    """
+    model = blank_model((2, 2), d_vocab, n_ctx)
+    plant_fixed_offset(model, layer=0, head=0, offset=0, into="previous")
+    plant_fixed_offset(model, layer=0, head=1, offset=0)
+    for head, sign in ((0, -1.0), (1, 1.0)):
+        attention, previous = attention_of(model, 1), dimensions(model, "previous")
+        attention.position_bias[head, 0] = SHARP
+        attention.W_V[head, previous] = torch.eye(d_vocab)
+        attention.W_O[head][:, previous] = sign * torch.eye(d_vocab)
+    return model
+
+
+def bigram_model(
+    log_probability: Float[Tensor, "d_vocab d_vocab"], by_head: Float[Tensor, "d_vocab d_vocab"] | None = None
+) -> Transformer:
+    """Predicts the bigrams: by the direct path alone, or one head that attends to itself takes over a part."""
+    model = blank_model(() if by_head is None else (1,), len(log_probability), n_ctx=32)
+    model.W_U[dimensions(model, "token")] = log_probability
+    if by_head is not None:
+        model.W_U[dimensions(model, "token")] -= by_head
+        model.W_U[dimensions(model, "next_token")] = by_head
+        plant_fixed_offset(model, layer=0, head=0, offset=0)
     return model

@@ -20,17 +20,17 @@ from models.heads.behaviour import Stimuli, batches
 from models.heads.repeats import Repeats
 from models.transformer import Layer, Transformer
 
-Side = Literal["query", "key", "value"]
-Check = tuple[Head, Head, Side]  # who writes, who reads, by what
+Kind = Literal["Q", "K", "V"]
+Check = tuple[Head, Head, Kind]  # who writes, who reads, by what
 
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """A reader with a writer taken out of one side; scores 0..1 are the reader's, NaN where there is nothing to score."""
+    """A reader without a writer in its queries, keys or values; scores are the reader's, NaN where nothing repeats."""
 
     writer: Head
     reader: Head
-    side: Side
+    kind: Kind
     prefix_matching: float  # with nothing taken out
     prefix_matching_without: float
     induction_random_period: float  # with nothing taken out
@@ -41,23 +41,23 @@ class CausalCheck:
 
 @dataclass(frozen=True)
 class _Variant:
-    """All heads of a layer, each without the writer on that side."""
+    """All heads of a layer, each without the writer in its queries, keys or values."""
 
     layer: int
     writer: Head
-    side: Side
+    kind: Kind
     pattern: Float[Tensor, "batch head q_pos k_pos"]
     z: Float[Tensor, "batch head pos d_value"]
 
     def checks(self, pairs: Collection[Path]) -> Iterator[Check]:
         """The wanted ones among what this tells of."""
         readers = (Head(self.layer, head) for head in range(self.z.shape[1]))
-        return ((self.writer, reader, self.side) for reader in readers if (self.writer, reader) in pairs)
+        return ((self.writer, reader, self.kind) for reader in readers if (self.writer, reader) in pairs)
 
 
 @torch.inference_mode()
 def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path]) -> list[CausalCheck]:
-    """The checks of all three sides for pairs of an earlier and a later head."""
+    """The checks of all three kinds for pairs of an earlier and a later head."""
     loss, change = _effects_on_text(model, stimuli.text, pairs)
     prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, pairs)
     random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, pairs)
@@ -114,7 +114,7 @@ def _induction_scores(
         for reader in {reader for _, reader in pairs}:
             add(reader, intact[reader.layer][:, reader.head])
         for variant in _variants(run, pairs):
-            attention = intact[variant.layer] if variant.side == "value" else attention_on(variant.pattern, keys)
+            attention = intact[variant.layer] if variant.kind == "V" else attention_on(variant.pattern, keys)
             for check in variant.checks(pairs):
                 add(check, attention[:, check[1].head])
     return {key: (total / n).item() for key, (total, n) in sums.items()}
@@ -126,11 +126,11 @@ def _variants(run: FrozenRun, pairs: Collection[Path]) -> Iterator[_Variant]:
         q, k, v = layer.attention.queries_keys_values(layer.read)
         for part, writer in ((sources[str(writer)], writer) for writer in writers):
             pattern = _pattern(layer, q - layer.queries(part), k)
-            yield _Variant(i, writer, "query", pattern, pattern @ v)
+            yield _Variant(i, writer, "Q", pattern, pattern @ v)
             pattern = _pattern(layer, q, k - layer.keys(part))
-            yield _Variant(i, writer, "key", pattern, pattern @ v)
+            yield _Variant(i, writer, "K", pattern, pattern @ v)
             pattern = layer.trace.pattern
-            yield _Variant(i, writer, "value", pattern, pattern @ (v - layer.values(part)))
+            yield _Variant(i, writer, "V", pattern, pattern @ (v - layer.values(part)))
 
 
 def _pattern(
@@ -141,7 +141,10 @@ def _pattern(
 
 
 def _logits_after(
-    model: Transformer, layer: int, stream: Float[Tensor, "batch pos d_model"], z: Float[Tensor, "batch head pos d_value"]
+    model: Transformer,
+    layer: int,
+    stream: Float[Tensor, "batch pos d_model"],
+    z: Float[Tensor, "batch head pos d_value"],
 ) -> Float[Tensor, "batch pos d_vocab"]:
     """What the model says when a layer's heads mixed z."""
     first, *later = model.layers[layer:]

@@ -1,8 +1,8 @@
-"""How strongly a later head reads what an earlier one writes, and how strongly it would if they had nothing in common.
+"""How strongly a later head reads what an earlier one writes, and how strongly it would by chance.
 
-score = ||left right||_F / (||left||_F ||right||_F), left = OV1 of the earlier head and right = QK2 (Q), QK2^T (K) or OV2
-(V) of the later one. A matrix that is turned on its outer side keeps all these norms, so each factorises into one that
-is as thin as a head: no [d_model, d_model] product is formed. Source: Elhage et al. 2021.
+score = ||left right||_F / (||left||_F ||right||_F), left = OV1 of the earlier head, right = QK2 (Q), QK2^T (K) or OV2
+(V) of the later one. Turning a matrix on its outer side keeps all these norms, so each is replaced by a factor as thin
+as a head: no [d_model, d_model] product is formed. Source: Elhage et al. 2021.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def composition(weights: CircuitWeights) -> Composition:
 def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator) -> tuple[PairKind, PairKind]:
     """Mean and standard deviation of score^2 when each writer's output is turned at random, readers left as they are.
 
-    A turned writer puts its singular values on random orthonormal directions, so these directions are all that is drawn.
+    A turned writer puts its singular values on random orthonormal directions, so only these are drawn.
     """
     d = weights.d_stream
     means, spreads = [], []
@@ -76,9 +76,9 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
         for right in reader_factors(weights.layers[layer]):
             size = right.square().sum((1, 2))
             read = torch.stack([(frame @ right).square().sum(2).T for frame in frames])  # [rotation, direction, reader]
-            scores = (power @ (read / size)).double()
-            means.append(scores.mean(0).flatten())
-            spreads.append(scores.std(0).flatten())
+            scores = (power @ (read / size)).double().flatten(1)
+            means.append(scores.mean(0))
+            spreads.append(((scores - means[-1]).square().sum(0) / (n_rotations - 1)).sqrt())
     return _by_kind(means, weights), _by_kind(spreads, weights)
 
 
@@ -89,7 +89,9 @@ def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
 
 def reader_factors(
     heads: HeadWeights,
-) -> tuple[Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank_v"]]:
+) -> tuple[
+    Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank_v"]
+]:
     """R with R R^T = right right^T of each kind: what each head reads, wherever it goes."""
     return (
         heads.W_Q @ torch.linalg.qr(heads.W_K).R.mT,

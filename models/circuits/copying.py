@@ -16,18 +16,16 @@ def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Te
 
     Equal ones count, so that a head that writes nothing copies nothing.
     """
-    ranks = [
-        (rows >= rows.gather(1, index[:, None])).sum(1) - 1 for index, rows in circuit.chunks(tokens)
-    ]
+    ranks = [(rows >= rows.gather(1, index[:, None])).sum(1) - 1 for index, rows in circuit.chunks(tokens)]
     return torch.cat([tokens.new_empty(0), *ranks])
 
 
 def diagonal_accuracy(
-    ranks: Int[Tensor, "token"], n: int, weight: Float[Tensor, "token"] | None = None
+    ranks: Int[Tensor, "token"], n: int, counts: Int[Tensor, "token"] | None = None
 ) -> Float[Tensor, ""]:
-    """Share of tokens that are among the top n outputs of their own row, plain or weighted by frequency."""
+    """Share of tokens that are among the top n outputs of their own row, plain or weighted by their counts."""
     hits = (ranks < n).double()
-    return hits.mean() if weight is None else hits @ weight.double() / weight.double().sum()
+    return hits.mean() if counts is None else hits @ counts.double() / counts.sum()
 
 
 def random_sequences(
@@ -50,7 +48,10 @@ def copying_evaluator(
     et al. 2022, "copying" head activation evaluator.
     """
     shares = [
-        [_seen_share(z, own.W_O, weights.W_U, batch[:, 1:]) for z, own in zip(_mixed(model, batch), weights.layers, strict=True)]
+        [
+            _seen_share(z, own.W_O, weights.W_U, batch[:, 1:])
+            for z, own in zip(_mixed(model, batch), weights.layers, strict=True)
+        ]
         for batch in batches(model, sequences)
     ]
     by_layer = zip(*shares, strict=True)

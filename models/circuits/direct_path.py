@@ -59,3 +59,111 @@ class BigramFit:
     def explained_share(self) -> float:
         """How much of the way from unigram to bigram loss the direct path goes: 1 is all; may be negative."""
         return (self.unigram_loss_nats - self.direct_loss_nats) / (self.unigram_loss_nats - self.bigram_loss_nats)
+
+
+@dataclass(frozen=True)
+class BigramLogits:
+    """What the model says directly, and otherwise, of each bigram whose source counts."""
+
+    source: Int[Tensor, "bigram"]
+    target: Int[Tensor, "bigram"]
+    count: Int[Tensor, "bigram"]
+    log_probability: Float[Tensor, "bigram"]  # of the target after the source, in the corpus
+    direct: Float[Tensor, "bigram"]  # logit
+    log_normaliser: Float[Tensor, "bigram"]  # of the direct path's logits for the source
+    rest: Float[Tensor, "bigram"]  # mean logit of all but the direct path after the source
+    in_gap: Bool[Tensor, "bigram"]  # whether the text holds the source often enough for `rest` to be known
+
+    def centred(self, values: Float[Tensor, "bigram"]) -> Float[Tensor, "bigram"]:
+        """Values minus their mean over the bigrams of the source, weighted by count."""
+        weight = self.count.double()
+        mean = torch.bincount(self.source, weight * values) / torch.bincount(self.source, weight)
+        return values - mean[self.source]
+
+
+@torch.inference_mode()
+def mean_contributions(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> MeanContributions:
+    """Means over the positions of some text; NaN for tokens that it lacks.
+
+    Without norms the direct path is the same at every position, and known for all tokens.
+    """
+    shape = model.W_E.shape
+    direct, rest = model.W_E.new_zeros(shape), model.W_E.new_zeros(shape)
+    n, constant = model.W_E.new_zeros(shape[0]), torch.zeros_like(model.W_E[0])
+    for batch in batches(model, sequences):
+        tokens = batch[:, :-1]
+        run = freeze_run(model, tokens)
+        sources = run.sources()[-1]
+        part = sources["embedding"]
+        if "bias" in sources:
+            part, constant = part + sources["bias"], sources["bias"][0, 0]
+        flat = tokens.flatten()
+        direct.index_add_(0, flat, part.flatten(0, 1))
+        rest.index_add_(0, flat, (run.trace.residual_final - part).flatten(0, 1))
+        n.index_add_(0, flat, torch.ones_like(flat, dtype=n.dtype))
+    everywhere = model.architecture.normalization == "none"
+    return MeanContributions(
+        direct=model.W_E + constant if everywhere else direct / n[:, None], rest=rest / n[:, None], n_positions=n.long()
+    )
+
+
+@torch.inference_mode()
+def bigram_logits(
+    model: Transformer, bigrams: Bigrams, means: MeanContributions, bos: int, max_sources: int
+) -> BigramLogits:
+    """Logits of the bigrams of the most frequent sources.
+
+    BOS is no source: sequences are cut anywhere, so in training it stood before any token.
+    """
+    n_source = torch.bincount(bigrams.source, bigrams.count.double(), minlength=model.d_vocab)
+    counts_as_source = (n_source >= MIN_COUNT) & means.direct.isfinite().all(1).cpu()
+    counts_as_source[bos] = False
+    frequent = n_source.where(counts_as_source, -1).argsort(descending=True, stable=True)[:max_sources]
+    frequent = frequent[counts_as_source[frequent]].sort().values
+    kept = torch.isin(bigrams.source, frequent)
+    source, target, count = bigrams.source[kept], bigrams.target[kept], bigrams.count[kept]
+    row = torch.searchsorted(frequent, source)
+    size = max(1, CHUNK_NUMBERS // model.d_vocab)
+    chunks = []
+    for start in range(0, len(frequent), size):
+        ids = frequent[start : start + size].to(model.W_E.device)
+        inside = slice(*torch.searchsorted(row, torch.tensor([start, start + size])).tolist())
+        cell = (row[inside] - start).to(ids.device), target[inside].to(ids.device)
+        direct, rest = model.unembed(means.direct[ids]), means.rest[ids] @ model.W_U
+        columns = direct[cell], direct.logsumexp(1)[cell[0]], rest[cell]
+        chunks.append(torch.stack(columns).double().cpu())
+    direct, log_normaliser, rest = torch.cat(chunks, dim=1) if chunks else torch.empty(3, 0, dtype=torch.float64)
+    log_probability = (count / n_source[source]).log()
+    in_gap = means.n_positions.cpu()[source] >= MIN_COUNT
+    return BigramLogits(source, target, count, log_probability, direct, log_normaliser, rest, in_gap)
+
+
+def bigram_fit(logits: BigramLogits, n_bigrams: int) -> BigramFit:
+    """The direct path's fit, of a corpus of so many bigrams; NaN where no source counts."""
+    weight = logits.count.double() / logits.count.sum()
+    unigram = torch.bincount(logits.target, weight) if len(weight) else weight
+    gap = logits.in_gap
+    return BigramFit(
+        n_sources=len(logits.source.unique()),
+        coverage=float(logits.count.sum()) / n_bigrams if n_bigrams else torch.nan,
+        unigram_loss_nats=_mean(-unigram.log(), unigram),
+        bigram_loss_nats=_mean(-logits.log_probability, weight),
+        direct_loss_nats=_mean(logits.log_normaliser - logits.direct, weight),
+        correlation=_correlation(logits, logits.log_probability, torch.ones_like(gap)),
+        n_gap_sources=len(logits.source[gap].unique()),
+        gap_coverage=float(logits.count[gap].sum()) / n_bigrams if n_bigrams else torch.nan,
+        gap_correlation=_correlation(logits, logits.log_probability - logits.rest, gap),
+        gap_bigram_correlation=_correlation(logits, logits.log_probability, gap),
+    )
+
+
+def _correlation(logits: BigramLogits, wanted: Float[Tensor, "bigram"], where: Bool[Tensor, "bigram"]) -> float:
+    """Of the direct logits with those wanted, both centred, weighted by count."""
+    weight = logits.count[where].double()
+    x, y = (logits.centred(values)[where] for values in (logits.direct, wanted))
+    return ((weight * x * y).sum() / ((weight * x * x).sum() * (weight * y * y).sum()).sqrt()).item()
+
+
+def _mean(values: Float[Tensor, "n"], weight: Float[Tensor, "n"]) -> float:
+    known = weight > 0
+    return (values[known] * weight[known]).sum().item() if known.any() else torch.nan

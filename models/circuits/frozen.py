@@ -107,7 +107,7 @@ class FrozenLayer:
         dict[str, Float[Tensor, "batch head pos d_head"]],
         dict[str, Float[Tensor, "batch head pos d_head"]],
     ]:
-        """Queries and keys as sums over sources of the stream; biases are `bias`, shortformer's sinusoids `position`."""
+        """Queries and keys by source of what they read; biases are `bias`, shortformer's sinusoids `position`."""
         a = self.attention
         read = {name: self.before(part) for name, part in sources.items()}
         if self.before.bias is not None:
@@ -140,9 +140,7 @@ class FrozenRun:
     layers: tuple[FrozenLayer, ...]
     final: FrozenNorm
 
-    def carry(
-        self, part: Float[Tensor, "*parts pos d_model"], after_layer: int
-    ) -> Float[Tensor, "*parts pos d_model"]:
+    def carry(self, part: Float[Tensor, "*parts pos d_model"], after_layer: int) -> Float[Tensor, "*parts pos d_model"]:
         """What W_U reads of a part of the stream after a layer, if no later head takes it up."""
         for layer in self.layers[after_layer + 1 :]:
             part = layer.carry(part)
@@ -194,7 +192,8 @@ def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRu
 
 def _freeze_layer(layer: torch.nn.Module, seen: LayerTrace) -> FrozenLayer:
     assert isinstance(layer, Layer)
-    a, x, before, after = layer.attention, seen.residual_in, NO_NORM, ()
+    a, x, before = layer.attention, seen.residual_in, NO_NORM
+    after: tuple[FrozenNorm, ...] = ()
     if layer.post:
         stream = x + seen.attention_out
         after = (freeze_norm(layer.attention_norm, stream),)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from models.architecture import Architecture
-from models.transformer import Norm, Transformer
+from models.transformer import Layer, Norm, Transformer
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,14 @@ def stack_heads(layers: Sequence[HeadWeights]) -> HeadWeights:
 
 
 def _heads(model: Transformer, layer: int, into: Float[Tensor, "d_model d_stream"]) -> HeadWeights:
-    attention, norm = model.layers[layer].attention, model.layers[layer].attention_norm
+    own = model.layers[layer]
+    assert isinstance(own, Layer)
+    attention, norm = own.attention, own.attention_norm
     no_scale = norm.kind == attention.q_norm.kind == "none"
     b_Q = attention.b_Q if attention.b_Q is not None and no_scale else torch.zeros_like(attention.W_Q[:, 0])
     W_Q, W_K = _widened(attention.W_Q, attention.q_norm), _widened(attention.W_K, attention.k_norm)
-    reads = (into.T @ _scaled(weight, norm) for weight in (W_Q, W_K, attention.W_V))
-    return HeadWeights(*reads, W_O=attention.W_O @ into, b_Q=b_Q)
+    W_Q, W_K, W_V = (into.T @ _scaled(weight, norm) for weight in (W_Q, W_K, attention.W_V))
+    return HeadWeights(W_Q, W_K, W_V, attention.W_O @ into, b_Q)
 
 
 def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"]:

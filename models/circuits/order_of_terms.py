@@ -40,7 +40,7 @@ def order_of_terms(
 
     Paths that start at feed-forward layers come on top of all orders. The bias of logits goes with order 0.
     """
-    sums: dict[int | None | Path, Tensor] = defaultdict(lambda: _row(0, 0, 0))
+    sums: dict[int | Path | None, Tensor] = defaultdict(lambda: _row(0.0, 0.0, 0.0))
     variance, n_targets = 0.0, sequences[:, 1:].numel()
     for batch in batches(model, sequences):
         run = freeze_run(model, batch[:, :-1])
@@ -71,7 +71,7 @@ def order_of_terms(
     n_layers = len(model.layers)
     true_loss = sums[None if None in sums else n_layers][0] / n_targets
 
-    def term(key: int | None | Path, total: Tensor) -> Term:
+    def term(key: int | Path | None, total: Tensor) -> Term:
         order = len(key) if isinstance(key, tuple) else key
         lower = n_layers if order is None else order - 1
         left = float(sums[lower][0]) / n_targets if lower >= 0 else math.log(model.d_vocab)

@@ -45,7 +45,7 @@ def paths_by_order(run: FrozenRun) -> OrderedPaths:
         through = [layer.all_heads(part) for part in orders]
         kept = [layer.carry(part) for part in orders]
         kept[0] = kept[0] + layer.bias() + layer.value_bias()
-        orders = [kept[0], *(low + part for low, part in zip(through, kept[1:])), through[-1]]
+        orders = [kept[0], *(low + part for low, part in zip(through[:-1], kept[1:], strict=True)), through[-1]]
         if (output := layer.feed_forward()) is not None:
             if feed_forward is not None:
                 output = output + layer.carry(feed_forward) + layer.all_heads(feed_forward)

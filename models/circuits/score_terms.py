@@ -1,6 +1,6 @@
 """Where an attention score comes from: a sum over what wrote to the query's and to the key's stream.
 
-A head whose score owes to an earlier head by its query is Q-composed, by its key K-composed. Source: Elhage et al. 2021.
+A score that owes to an earlier head by its query is Q-composed, by its key K-composed. Source: Elhage et al. 2021.
 """
 
 from collections import defaultdict
@@ -57,13 +57,15 @@ def score_terms(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: in
         for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
             for pair, covariance in _layer_covariances(layer, sources, keys).items():
                 covariances[i, *pair] = covariances[i, *pair] + covariance.double()
-    variance = defaultdict(float)
+    variance: dict[int, Tensor | float] = defaultdict(float)
     for (i, _, _), covariance in covariances.items():
         variance[i] = variance[i] + covariance
     return [
         ScoreTerm(Head(i, head), query, key, value / max(n_pairs, 1), share)
         for (i, query, key), covariance in covariances.items()
-        for head, (value, share) in enumerate(zip(covariance.tolist(), (covariance / variance[i]).tolist(), strict=True))
+        for head, (value, share) in enumerate(
+            zip(covariance.tolist(), (covariance / variance[i]).tolist(), strict=True)
+        )
     ]
 
 
@@ -87,13 +89,11 @@ def _layer_covariances(
     a = layer.attention
     by_query, by_key = layer.query_and_key_sources(sources)
     position = a.position_scores(keys.shape[1])
-    whole = sum(by_query.values()) @ sum(by_key.values()).transpose(-1, -2) * a.d_head**-0.5 + position
-    whole = centred_scores(whole, keys)
-    q = torch.stack(list(by_query.values())) * a.d_head**-0.5
-    covariances = {}
-    for key_source, k in by_key.items():
-        weighted = whole @ k
-        per_query = torch.einsum("sbhqd,bhqd->sh", q, weighted)
+    q, k = torch.stack(list(by_query.values())) * a.d_head**-0.5, torch.stack(list(by_key.values()))
+    whole = centred_scores(q.sum(0) @ k.sum(0).mT + position, keys)
+    covariances: dict[tuple[str, str], Tensor] = {}
+    for key_source, part in zip(by_key, k, strict=True):
+        per_query = torch.einsum("sbhqd,bhqd->sh", q, whole @ part)
         covariances |= {(name, key_source): row for name, row in zip(by_query, per_query, strict=True)}
     if a.position_bias is not None:
         covariances["distance", "distance"] = (whole * position.masked_fill(position.isneginf(), 0)).sum((0, 2, 3))

@@ -15,9 +15,10 @@ from models.circuits.full_circuits import FullCircuit, full_ov, full_qk
 from models.circuits.head_weights import CircuitWeights
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 
-WIDTH = 4  # destinations and outputs looked at of a source, and its most entries in a table
-EVIDENCE = 5  # occurrences, seen or expected, below which a rate says nothing
-CLEARLY = 2  # how many times a rate must differ
+WIDTH = 8  # destinations, and outputs, that are looked at of each source
+ENTRIES = 4  # that a source may have in a table
+EVIDENCE = 5  # occurrences, seen or to be expected, below which nothing is concluded
+CLEARLY = 2  # times as often as anywhere: the corpus calls for it
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ def skip_trigrams(
 ) -> SkipTrigrams:
     """The n strongest skip-trigrams of a head among pairs that come at least min_count times, at most 4 a source.
 
-    An entry is a bug where the corpus has its output clearly less often than anywhere (less than half), and clearly more
-    often (more than twice) both after another of the source's destinations and, for another output, after this one.
+    One is right where the output comes more than twice as often as anywhere. One is a bug where it comes no more often
+    than anywhere, and the head could only spare it together with two that are right: the output after another
+    destination, and another output after the destination. At the rate of the former, 5 or more would have come.
     """
     return choose_skip_trigrams(candidates(weights, layer, head, corpus.counts, n), corpus, n, min_count)
 
@@ -85,10 +87,12 @@ def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, m
     strength = found.qk.relu()[:, :, None] * found.ov.relu()[:, None, :]
     listed = (strength > 0) & (n_pairs >= min_count)[:, :, None]
     right = listed & (n_entries > CLEARLY * expected) & (n_entries >= EVIDENCE)
-    wrong = listed & (CLEARLY * n_entries < expected) & (expected >= EVIDENCE)
-    is_bug = wrong & right.any(1, keepdim=True) & right.any(2, keepdim=True)
-    other_destination = found.destination.gather(1, right.int().argmax(1))  # [source, output], the strongest of them
-    other_output = found.output.gather(1, right.int().argmax(2))  # [source, destination]
+    rate_where_right = (n_entries / n_pairs[:, :, None]).where(right, 0)
+    best_destination, best_output = rate_where_right.max(1), rate_where_right.max(2)
+    missed = n_pairs[:, :, None] * best_destination.values[:, None, :]
+    is_bug = listed & (n_entries <= expected) & (missed >= EVIDENCE) & right.any(2, keepdim=True)
+    other_destination = found.destination.gather(1, best_destination.indices)  # [source, output]
+    other_output = found.output.gather(1, best_output.indices)  # [source, destination]
 
     s, d, o = _strongest(strength.where(listed, 0), n)
     return SkipTrigrams(
@@ -113,11 +117,11 @@ def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "r
 def _strongest(
     strength: Float[Tensor, "source destination output"], n: int
 ) -> tuple[Int[Tensor, "entry"], Int[Tensor, "entry"], Int[Tensor, "entry"]]:
-    """Places of the n largest entries above 0, largest first, no more than WIDTH of one source."""
+    """Places of the n largest entries above 0, largest first, no more than ENTRIES of one source."""
     by_source = strength.flatten(1)
-    best = by_source.topk(min(WIDTH, by_source.shape[1]), dim=1)
+    best = by_source.topk(min(ENTRIES, by_source.shape[1]), dim=1)
     top = best.values.flatten().topk(min(n, best.values.numel()))
     chosen = top.indices[top.values > 0]
-    source = chosen // best.values.shape[1] if len(chosen) else chosen
+    source = chosen // max(1, best.values.shape[1])
     within = best.indices.flatten()[chosen]
     return source, within // strength.shape[2], within % strength.shape[2]

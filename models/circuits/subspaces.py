@@ -38,8 +38,9 @@ def numerical_rank(singular_values: Float[Tensor, "*batch rank"], d_model: int) 
 def overlaps(weights: CircuitWeights) -> tuple[Float[Tensor, "pair 3"], Float[Tensor, "pair 3"]]:
     """Share of what a later head could read (Q, K, V) of what an earlier head could write, and the same by chance.
 
-    The mean squared cosine of the principal angles between the two spaces, 0..1, and the larger of their dimensions over
-    d_stream, which is its mean between random spaces. NaN where a head has no weights. Pairs are those of `head_pairs`.
+    The mean squared cosine of the principal angles between the two spaces, 0..1, and the larger of their dimensions
+    over d_stream, which is its mean between random spaces. NaN where a head has no weights. Pairs are those of
+    `head_pairs`.
     """
     found: list[list[Tensor]] = [[] for _ in KINDS]
     by_chance: list[list[Tensor]] = [[] for _ in KINDS]
@@ -92,7 +93,9 @@ def _above_rounding(singular_values: Tensor, d_model: int) -> Tensor:
     return singular_values > smallest
 
 
-def _row_space(factors: Float[Tensor, "head rank d_stream"]) -> tuple[Float[Tensor, "head n d_stream"], Int[Tensor, "head"]]:
+def _row_space(
+    factors: Float[Tensor, "head rank d_stream"],
+) -> tuple[Float[Tensor, "head n d_stream"], Int[Tensor, "head"]]:
     """Orthonormal rows that span each factor's rows, 0 beyond its rank, and that rank."""
     _, singular_values, rows = torch.linalg.svd(factors, full_matrices=False)
     kept = _above_rounding(singular_values, factors.shape[2])

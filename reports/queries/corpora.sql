@@ -1,15 +1,5 @@
 -- What the models read.
-SELECT DISTINCT
-    source,
-    documents,
-    bytes,
-    train_tokens,
-    validation_tokens,
-    vocabulary,
-    bytes_per_token,
-    text_sha256
-FROM study_models
-JOIN models USING (model_id)
-JOIN corpora USING (corpus_id)
-WHERE study = $study
+SELECT source, documents, bytes, train_tokens, validation_tokens, corpora.vocabulary, bytes_per_token, text_sha256
+FROM corpora
+WHERE corpus_id IN (SELECT corpus_id FROM study_models JOIN models USING (model_id) WHERE study = $study)
 ORDER BY source, text_sha256

@@ -7,17 +7,20 @@ SELECT
     validation_loss_nats_ci95,
     repeat_gain_nats_mean AS repeat_gain_nats,
     repeat_gain_nats_ci95,
-    best_induction_random_period_mean AS best_induction_random_period,
-    best_induction_random_period_ci95,
-    if(n_layers = 0, 'no heads', NULL) AS best_induction_random_period_note,
-    n_with_induction_head AS with_induction_head,
-    if(n_layers = 0, 'no heads', NULL) AS with_induction_head_note,
-    best_previous_token_layer_0_mean AS best_previous_token_layer_0,
-    best_previous_token_layer_0_ci95,
-    if(n_layers = 0, 'no heads', NULL) AS best_previous_token_layer_0_note,
+    best_induction_random_period_mean AS induction_random_period,
+    best_induction_random_period_ci95 AS induction_random_period_ci95,
+    if(n_layers = 0, 'no heads', NULL) AS induction_random_period_note,
+    n_with_induction_head || ' of ' || n_models AS have_induction_head,
+    if(n_layers = 0, 'no heads', NULL) AS have_induction_head_note,
     formed_tokens_mean AS formed_at_tokens,
     formed_tokens_ci95 AS formed_at_tokens_ci95,
-    CASE WHEN n_layers = 0 THEN 'no heads' WHEN n_with_induction_head IS NOT NULL THEN 'not formed' END AS formed_at_tokens_note
+    CASE
+        WHEN n_layers = 0 THEN 'no heads'
+        WHEN n_with_induction_head IS NOT NULL THEN 'not formed'
+    END AS formed_at_tokens_note,
+    best_previous_token_layer_0_mean AS previous_token_layer_0,
+    best_previous_token_layer_0_ci95 AS previous_token_layer_0_ci95,
+    if(n_layers = 0, 'no heads', NULL) AS previous_token_layer_0_note
 FROM model_groups
 WHERE study = $study
-ORDER BY best_induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, label
+ORDER BY induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, label

@@ -1,16 +1,14 @@
--- Heads whose main score reaches its role's threshold, in the model that stands for each label.
+-- Heads whose main score reaches the threshold of a role, in the model that stands for each label.
 SELECT
     labelled_models.label AS model,
     head_summary.label AS head,
     role,
     induction_random_period,
-    prefix_matching,
     previous_token,
     duplicate_token,
-    positional_share,
-    positional_offset,
-    bos_attention,
-    entropy
+    positional_share AS at_one_offset,
+    positional_offset AS that_offset,
+    bos_attention
 FROM labelled_models
 JOIN head_summary USING (model_id)
 WHERE study = $study AND stands_for_label AND role <> 'other'

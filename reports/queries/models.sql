@@ -1,23 +1,16 @@
--- Every trained model, the best induction first.
+-- How every trained model came out, the best induction first.
 SELECT
-    labelled_models.model_id,
-    seed,
-    parameters,
-    models.tokens,
+    model_id AS model,
     final_train_loss_nats AS train_loss_nats,
     validation_loss_nats,
+    in_context_learning_nats,
     repeat_gain_nats,
-    best_induction_random_period,
-    best_induction_head,
-    best_previous_token,
-    best_previous_token_head,
-    models.seconds,
-    models.tokens_per_second,
-    device,
-    precision,
-    threads
-FROM labelled_models
-JOIN models USING (model_id, seed)
-JOIN model_summary USING (model_id, seed, parameters)
+    best_induction_random_period AS induction_random_period,
+    best_induction_head AS head,
+    best_previous_token AS previous_token,
+    best_previous_token_head AS that_head
+FROM study_models
+JOIN models USING (model_id)
+JOIN model_summary USING (model_id)
 WHERE study = $study
-ORDER BY best_induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, model_id
+ORDER BY induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, model_id

@@ -8,14 +8,17 @@ from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tasks.markdown import compact
+from tasks.markdown import NO_BREAK, compact
 
 WIDTH = 8.6  # inches: the width of a page on GitHub
+LINE_LENGTH = 100  # characters of that width
 INK, MUTED, GRID, CARD = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 IN_THE_DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", CARD: "#0d1117"}
 SCORE, INDUCTION, PREVIOUS_TOKEN = "#3b8fd4", "#a05fd6", "#1a9e8f"  # middle tones, for both
@@ -92,13 +95,14 @@ class Palette:
             self._named = {f"{n} layer{'s' * (n != 1)}": {"color": color} for n, color in colors.items()}
 
     def line(self, label: str) -> dict[str, Any]:
-        """How a label's lines are drawn; finer when there are many."""
-        return self._lines[label] | ({"linewidth": 0.9, "alpha": 0.7} if self._too_many else {})
+        """How a label's lines are drawn: with dots or, when there are many, finer."""
+        return self._lines[label] | ({"linewidth": 0.9, "alpha": 0.7} if self._too_many else {"marker": "o"})
 
     def legend(self, figure: Figure) -> None:
         """Name the labels or, when they are too many, the depths, above a figure."""
         lines = [Line2D([], [], **line) for line in self._named.values()]
-        figure.legend(lines, list(self._named), loc="outside upper left", ncols=8, columnspacing=1.4, handlelength=2.2)
+        columns = max(1, LINE_LENGTH // (max(map(len, self._named), default=0) + 8))
+        figure.legend(lines, list(self._named), loc="outside upper left", ncols=columns, columnspacing=1.4)
 
 
 @contextmanager
@@ -120,6 +124,16 @@ def scale_by_tokens(*panels: Axes) -> None:
     """A logarithmic axis of tokens."""
     for axes in panels:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda tokens, _: compact(tokens).replace(f".0{NO_BREAK}", NO_BREAK))
+        )
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("tokens seen")
+
+
+def tinted(values: np.ndarray, color: str) -> np.ndarray:
+    """Values from 0 to 1 as how opaque a colour is, so that it fits any page; NaN is transparent."""
+    image = np.empty((*values.shape, 4))
+    image[..., :3] = to_rgb(color)
+    image[..., 3] = np.nan_to_num(values.clip(0, 1))
+    return image

@@ -2,13 +2,17 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from flows import command_line
+from flows.study_schema import parse_study
 from tasks import places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,3 +114,29 @@ def test_every_command_has_help_with_an_example(monkeypatch, capsys, command):
     code, out, _ = call(monkeypatch, capsys, command, "--help")
     assert code == 0
     assert f"Example: headstream {command}" in out
+
+
+def readme_blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+
+
+def test_the_readmes_commands_work(smoke, monkeypatch, capsys):
+    lines = [line for block in readme_blocks("bash") for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines if line.startswith("headstream")]
+    assert {command[1] for command in commands} == set(COMMANDS) - {"index"}
+    for _, *arguments in commands:
+        if "my_study.toml" not in arguments:  # that file is the README's example, below
+            code, out, err = call(monkeypatch, capsys, *(word.replace("quick", "smoke") for word in arguments))
+            assert code == 0, err
+            assert out
+
+
+def test_the_readmes_make_targets_exist():
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    lines = [line for block in readme_blocks("bash") for line in block.splitlines()]
+    assert {line.split()[1] for line in lines if line.startswith("make")} <= set(targets)
+
+
+def test_the_readmes_study_is_valid():
+    (block,) = readme_blocks("toml")
+    assert len(parse_study("README.md", tomllib.loads(block)).cells) == 9

@@ -1,4 +1,4 @@
-"""Measures the corpus and token stages on generated text: `python tests/bench_corpus.py [MEGABYTES]`.
+"""Measure the corpus and token stages on generated text: `python -m benchmarks.corpus [MEGABYTES]`.
 
 Prints each stage's speed and peak memory, its own process each; the speed of encoding relative to
 `Tokenizer.encode_batch` alone on the same text, in turns; and the memory that one line of 200 MB takes.
@@ -16,8 +16,6 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 

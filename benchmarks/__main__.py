@@ -1,0 +1,6 @@
+"""Run every benchmark: `python -m benchmarks`; about twenty minutes, most of them for the 2 GB corpus."""
+
+from benchmarks import corpus, training
+
+training.main()
+corpus.main(megabytes=2_000)

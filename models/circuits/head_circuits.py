@@ -1,0 +1,105 @@
+"""What the weights say of each head on its own: one number a quantity, NaN where it has none."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks
+from models.circuits.eigenvalues import copying_eigenvalues, eigenvalue_score, matching_eigenvalues
+from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread
+from models.circuits.head_weights import CircuitWeights
+from models.circuits.persistence import persistence
+from models.circuits.subspaces import (
+    effective_rank,
+    numerical_rank,
+    ov_singular_values,
+    qk_singular_values,
+    reading_overlaps,
+)
+from models.transformer import Layer, Transformer
+
+
+@dataclass(frozen=True)
+class CircuitStimuli:
+    """What of the corpus weights are held against."""
+
+    bos: int
+    counts: Int[Tensor, "d_vocab"]  # how often it has each token; BOS counts as absent
+    random: Int[Tensor, "batch pos"]  # sequences that open with BOS and hold no token twice
+    text: Int[Tensor, "window pos"]  # sequences of running text that open with BOS
+
+
+@dataclass(frozen=True)
+class HeadCircuits:
+    """Scores of one layer's heads."""
+
+    copying_eigenvalues: Float[Tensor, "head"]
+    copying_top1: Float[Tensor, "head"]
+    copying_top5: Float[Tensor, "head"]
+    copying_top1_weighted: Float[Tensor, "head"]
+    copying_top5_weighted: Float[Tensor, "head"]
+    copying_evaluator: Float[Tensor, "head"]
+    matching_eigenvalues: Float[Tensor, "head"]
+    qk_content_sd: Float[Tensor, "head"]
+    qk_position_sd: Float[Tensor, "head"]
+    ov_rank: Int[Tensor, "head"]
+    ov_effective_rank: Float[Tensor, "head"]
+    qk_rank: Int[Tensor, "head"]
+    qk_effective_rank: Float[Tensor, "head"]
+    query_key_overlap: Float[Tensor, "head"]
+    query_value_overlap: Float[Tensor, "head"]
+    key_value_overlap: Float[Tensor, "head"]
+    persistence: Float[Tensor, "head"]
+
+
+@torch.no_grad()
+def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitStimuli) -> list[HeadCircuits]:
+    """Scores of every layer's heads; `weights` are those of the model."""
+    copying, matching = copying_eigenvalues(weights), matching_eigenvalues(weights)
+    evaluator = copying_evaluator(model, weights, stimuli.random)
+    kept = persistence(model, stimuli.text, stimuli.bos)
+    layers = []
+    for i, (own, layer) in enumerate(zip(weights.layers, model.layers, strict=True)):
+        assert isinstance(layer, Layer)
+        bias = layer.attention.position_bias
+        ov, qk, read = ov_singular_values(own), qk_singular_values(own), reading_overlaps(own)
+        layers.append(
+            HeadCircuits(
+                **_diagonal_accuracies(weights, i, stimuli.counts),
+                copying_eigenvalues=eigenvalue_score(copying[i]),
+                copying_evaluator=evaluator[i],
+                matching_eigenvalues=eigenvalue_score(matching[i]),
+                qk_content_sd=_content_spread(weights, i, stimuli.counts),
+                qk_position_sd=torch.full_like(kept[i], torch.nan) if bias is None else position_spread(bias),
+                ov_rank=numerical_rank(ov, weights.d_stream),
+                ov_effective_rank=effective_rank(ov),
+                qk_rank=numerical_rank(qk, weights.d_stream),
+                qk_effective_rank=effective_rank(qk),
+                query_key_overlap=read[:, 0],
+                query_value_overlap=read[:, 1],
+                key_value_overlap=read[:, 2],
+                persistence=kept[i],
+            )
+        )
+    return layers
+
+
+def _diagonal_accuracies(
+    weights: CircuitWeights, layer: int, counts: Int[Tensor, "d_vocab"]
+) -> dict[str, Float[Tensor, "head"]]:
+    """Over the tokens that the corpus has."""
+    used = counts.nonzero().flatten()
+    ranks = [diagonal_ranks(full_ov(weights, layer, head), used) for head in range(weights.heads_per_layer[layer])]
+    return {
+        f"copying_top{n}{suffix}": torch.tensor([diagonal_accuracy(of_head, n, by) for of_head in ranks])
+        for n in (1, 5)
+        for suffix, by in (("", None), ("_weighted", counts[used]))
+    }
+
+
+def _content_spread(weights: CircuitWeights, layer: int, counts: Int[Tensor, "d_vocab"]) -> Float[Tensor, "head"]:
+    frequency = (counts / counts.sum()).to(weights.W_E)
+    heads = range(weights.heads_per_layer[layer])
+    return torch.tensor([score_spread(full_qk(weights, layer, head), frequency) for head in heads])

@@ -1,0 +1,98 @@
+"""What must hold exactly in a model: by how much it doesn't, in the model's own arithmetic, on some text.
+
+Identities have the names of the claims that rest on them. Differences of logits and of outputs are relative to the
+standard deviation of what is compared, those of patterns are not. None: the identity isn't about such a model.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.circuits.frozen import FrozenRun, freeze_run
+from models.circuits.paths import head_paths, paths_by_order
+from models.transformer import Transformer
+
+
+@torch.inference_mode()
+def identity_errors(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> dict[str, float]:
+    """Largest difference of each identity that applies to the model."""
+    run = freeze_run(model, tokens)
+    checks = (paths_sum, terms_add, pattern_bilinear, source_decides, heads_independent, one_head_is_attention)
+    errors = {check.__name__.replace("_", "-"): check(run) for check in checks}
+    return {name: error for name, error in errors.items() if error is not None}
+
+
+def paths_sum(run: FrozenRun) -> float:
+    """Logits against the sum of the paths of all orders."""
+    paths = paths_by_order(run)
+    stream = paths.orders.sum(0)
+    if paths.feed_forward is not None:
+        stream = stream + paths.feed_forward
+    return _relative(run.model.unembed(stream), run.trace.logits)
+
+
+def terms_add(run: FrozenRun) -> float | None:
+    """One layer: logits against the direct path's and each head's own, added up."""
+    a = run.model.architecture
+    if a.n_layers != 1 or a.feed_forward != "none":
+        return None
+    logits = run.model.unembed(paths_by_order(run).orders[0])
+    for _, part in head_paths(run):
+        logits = logits + part @ run.model.W_U
+    return _relative(logits, run.trace.logits)
+
+
+def pattern_bilinear(run: FrozenRun) -> float | None:
+    """First layer: patterns against the masked softmax of W_E QK W_E^T and the bias of distance."""
+    a = run.model.architecture
+    if not run.layers or not _reads_tokens_alone(run) or a.positions not in ("relative", "none") or a.qk_normalization:
+        return None
+    attention, (token, place) = run.layers[0].attention, run.tokens.unique(return_inverse=True)
+    W_E = run.model.W_E[token]
+    full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.d_head**-0.5
+    scores = full[:, place[:, :, None], place[:, None, :]].transpose(0, 1)
+    pattern = (scores + attention.position_scores(run.tokens.shape[1])).softmax(-1)
+    return _largest(pattern - run.layers[0].trace.pattern)
+
+
+def source_decides(run: FrozenRun) -> float | None:
+    """First layer: each head's logits against its pattern times W_E OV W_U of the source tokens."""
+    a = run.model.architecture
+    if not run.layers or not _reads_tokens_alone(run) or a.positions in ("learned", "sinusoidal"):
+        return None
+    attention, seen = run.layers[0].attention, run.layers[0].trace
+    errors = []
+    for head, (W_V, W_O) in enumerate(zip(attention.W_V, attention.W_O, strict=True)):
+        token, place = run.tokens.unique(return_inverse=True)
+        full = run.model.W_E[token] @ (W_V @ W_O) @ run.model.W_U
+        errors.append(_relative(seen.pattern[:, head] @ full[place], seen.head_outputs[:, head] @ run.model.W_U))
+    return max(errors, default=None)
+
+
+def heads_independent(run: FrozenRun) -> float | None:
+    """What all heads of a layer write together against the sum of what each writes."""
+    errors = []
+    for layer in run.layers:
+        b_O = layer.attention.b_O
+        written = layer.trace.head_outputs.sum(1) + (0 if b_O is None else b_O)
+        errors.append(_relative(written, layer.trace.attention_out))
+    return max(errors, default=None)
+
+
+def one_head_is_attention(run: FrozenRun) -> float | None:
+    """What heads mix against torch's scaled dot-product attention."""
+    errors = [_relative(layer.attention.mix_fused(layer.read), layer.trace.z) for layer in run.layers]
+    return max(errors, default=None)
+
+
+def _reads_tokens_alone(run: FrozenRun) -> bool:
+    a = run.model.architecture
+    return a.normalization == "none" and not a.biases
+
+
+def _relative(found: Float[Tensor, "*shape"], wanted: Float[Tensor, "*shape"]) -> float:
+    return _largest(found - wanted) / max(wanted.std().item(), torch.finfo(wanted.dtype).tiny)
+
+
+def _largest(difference: Float[Tensor, "*shape"]) -> float:
+    return difference.abs().max().item() if difference.numel() else 0.0

@@ -1,0 +1,144 @@
+"""Figures of all heads at once: their scores when training is over, and how two of them came about."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from pandas import DataFrame
+
+from tasks.figures.phase_changes import mark, strongest_change
+from tasks.figures.sentences import listed, models_left_out
+from tasks.figures.style import (
+    GRID,
+    INDUCTION,
+    INK,
+    PREVIOUS_TOKEN,
+    SCORE,
+    WIDTH,
+    Palette,
+    Picture,
+    scale_by_tokens,
+    tinted,
+)
+from tasks.markdown import compact
+from tasks.study_results import StudyResults
+
+MAX_MAPS = 4  # kinds of model that get one
+MAX_TRAJECTORIES = 3
+SMALLEST_RISE = 0.1  # that is worth a date
+SCORES = {
+    "induction_random_period": "induction, random period",
+    "induction_natural": "induction, natural text",
+    "prefix_matching": "prefix matching",
+    "previous_token": "previous token",
+    "duplicate_token": "duplicate token",
+    "positional_share": "at one offset",
+    "bos_attention": "attention on BOS",
+    "entropy": "entropy",
+}
+
+
+def head_maps(results: StudyResults, palette: Palette) -> list[Picture]:
+    """Each score of each head at the last checkpoint, a map for each of the best kinds of model."""
+    heads = results.frame("head_scores")
+    labels = _labels(results, heads)
+    if not labels:
+        return [Picture("head_map", "No picture: no model has heads with scores.", ("head_scores",))]
+    pictures = []
+    for i, label in enumerate(labels[:MAX_MAPS], start=1):
+        of_model = heads[heads.label == label]
+        sentence = _roles(label, of_model)
+        if i == MAX_MAPS:
+            sentence += models_left_out(len(labels) - MAX_MAPS)
+        pictures.append(Picture(f"head_map_{i}", sentence, ("head_scores",), _map(label, of_model)))
+    return pictures
+
+
+def head_trajectories(results: StudyResults, palette: Palette) -> list[Picture]:
+    """Over tokens, the heads that end as best induction and best previous-token head among the others."""
+    name, queries = "head_trajectories", ("head_trajectories", "phase_changes")
+    heads = results.frame("head_trajectories").dropna(subset=["induction_random_period", "previous_token"])
+    labels = _labels(results, heads)
+    if not labels:
+        return [Picture(name, "No picture: no model has heads with scores.", queries)]
+    shown = labels[:MAX_TRAJECTORIES]
+    figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+    change = strongest_change(results, "prefix_matching")
+    sentences = []
+    for axes, label in zip(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown, strict=True):
+        sentences.append(_draw_trajectories(axes, label, heads[heads.label == label]))
+        scale_by_tokens(axes)
+        axes.set_ylim(0, 1)
+        mark(axes, change if change and change.label == label else None)
+    lines = [Line2D([], [], color=color) for color in (INDUCTION, PREVIOUS_TOKEN)]
+    titles = ["best induction head: induction_random_period", "best previous-token head: previous_token"]
+    figure.legend(lines, titles, loc="outside upper left", ncols=2)
+    sentence = f"{sentences[0]} Faint lines are the other heads.{models_left_out(len(labels) - len(shown))}"
+    return [Picture(name, sentence, queries, figure)]
+
+
+def _labels(results: StudyResults, heads: DataFrame) -> list[str]:
+    """The kinds of model that have rows here, the best induction first."""
+    present = set(heads.label)
+    return [row["label"] for row in results.rows("answer") if row["label"] in present]
+
+
+def _map(label: str, heads: DataFrame) -> Figure:
+    """A panel for each score, a cell for each head."""
+    n_layers, n_heads = heads.layer.max() + 1, heads["head"].max() + 1
+    n_columns = 4 if n_heads <= 5 else 2
+    with_numbers = n_heads <= 5 * 4 / n_columns
+    n_rows = len(SCORES) // n_columns
+    figure = Figure(figsize=(WIDTH, 0.3 + n_rows * (0.55 + 0.36 * n_layers)), layout="constrained")
+    figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
+    for axes, (score, title) in zip(figure.subplots(n_rows, n_columns).flat, SCORES.items(), strict=True):
+        values = np.full((n_layers, n_heads), np.nan)
+        values[heads.layer, heads["head"]] = heads[score]
+        axes.imshow(tinted(values, SCORE), interpolation="none", aspect="auto")
+        axes.set_title(title)
+        axes.set_xticks(range(n_heads), [f"H{head}" for head in range(n_heads)])
+        axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])
+        axes.tick_params(length=0)
+        axes.grid(False)
+        axes.hlines(np.arange(n_layers + 1) - 0.5, -0.5, n_heads - 0.5, color=GRID, linewidth=0.7)
+        axes.vlines(np.arange(n_heads + 1) - 0.5, -0.5, n_layers - 0.5, color=GRID, linewidth=0.7)
+        axes.spines[:].set_visible(False)
+        for layer, head in zip(heads.layer, heads["head"], strict=True):
+            if with_numbers:
+                value = values[layer, head]
+                text = "missing" if np.isnan(value) else f"{value:.2f}"
+                axes.text(head, layer, text, ha="center", va="center", fontsize=9, color=INK)
+    return figure
+
+
+def _roles(label: str, heads: DataFrame) -> str:
+    """Which heads of a model have a role, in one sentence."""
+    named = [f"{head.head_label} ({head.role})" for head in heads.itertuples() if head.role not in (None, "other")]
+    if named:
+        return f"{label}: of {len(heads)} heads {len(named)} reach the threshold of a role: {listed(named)}."
+    return f"{label}: none of {len(heads)} heads reaches the threshold of a role, such as induction or previous token."
+
+
+def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
+    """Draw one model's heads, and say when the best ones rose."""
+    sentences = []
+    for score, kind, color in (
+        ("previous_token", "previous-token", PREVIOUS_TOKEN),
+        ("induction_random_period", "induction", INDUCTION),
+    ):
+        final = heads.groupby("head_label")[score].last()
+        best = str(final.idxmax())
+        for head_label, line in heads.groupby("head_label"):
+            style = {"marker": "o"} if head_label == best else {"linewidth": 0.8, "alpha": 0.4, "zorder": 1.5}
+            axes.plot(line.tokens, line[score], color=color, **style)
+        sentences.append(_rise(f"best {kind} head, {best},", heads[heads.head_label == best], score))
+    axes.set_title(label)
+    return f"In {label} the {sentences[0]}; the {sentences[1]}."
+
+
+def _rise(head: str, line: DataFrame, score: str) -> str:
+    first, last = line[score].iloc[0], line[score].iloc[-1]
+    if last - first < SMALLEST_RISE:
+        return f"{head} hardly changes ({first:.2f} to {last:.2f})"
+    half_way = line.tokens[line[score] >= (first + last) / 2].iloc[0]
+    return f"{head} is half-way from {first:.2f} to {last:.2f} at {compact(half_way)} tokens"
