@@ -44,7 +44,10 @@ def compare(corpus: Path, tokens: Path) -> tuple[float, float]:
     """Megabytes per second of `encode` and of `encode_batch` alone, in turns over a sample of the training text."""
     tokenizer = Tokens.open(tokens).tokenizer
     sized = ((document.text, len(document.text.encode())) for document in read_documents(corpus, "train"))
-    runs = (lambda texts: list(encode(tokenizer, texts, np.uint16)), tokenizer.encode_batch)
+    runs: tuple[Callable[[list[str]], Any], ...] = (
+        lambda texts: list(encode(tokenizer, texts, np.uint16)),
+        tokenizer.encode_batch,
+    )
     seconds = [0.0, 0.0]
     size = 0
     for texts in islice(byte_batches(sized, TURN_BYTES), SAMPLE_BYTES // TURN_BYTES):
@@ -57,6 +60,7 @@ def compare(corpus: Path, tokens: Path) -> tuple[float, float]:
 
 
 def write_line(path: Path) -> None:
+    """Write one line of 200 MB."""
     text = "".join(f"{number:08x}" for number in range(LINE_BYTES // 8))
     path.write_text(text if path.suffix == ".txt" else json.dumps({"text": text}))
 
@@ -74,6 +78,7 @@ def _measure(function: Callable[..., Any], *args: Any) -> tuple[Any, float, floa
 
 
 def main(megabytes: int) -> None:
+    """Generate text of that size, and measure every stage on it."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         library, corpus, tokens, line = (folder / name for name in ("library", "corpus", "tokens", "line"))
@@ -82,11 +87,12 @@ def main(megabytes: int) -> None:
         source = folder / "text.jsonl"
         measured(generate, library, source, megabytes * 1_000_000)
         config = CorpusConfig(paths=(str(source),))
-        for name, run in {
-            "write_corpus": (write_corpus, config, corpus),
-            "write_tokens": (write_tokens, TokenizerConfig(), corpus, tokens),
-        }.items():
-            _, seconds, peak = measured(*run)
+        stages: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+            "write_corpus": (write_corpus, (config, corpus)),
+            "write_tokens": (write_tokens, (TokenizerConfig(), corpus, tokens)),
+        }
+        for name, (stage, arguments) in stages.items():
+            _, seconds, peak = measured(stage, *arguments)
             size = corpus_facts(corpus)["bytes"] / 1e6
             print(f"{name}: {size:,.0f} MB in {seconds:.1f} s, {size / seconds:.1f} MB/s, peak {peak:,.0f} MB")
         (ours, alone), *_ = measured(compare, corpus, tokens)

@@ -82,7 +82,8 @@ CREATE TABLE models (
     learning_rate               DOUBLE,               -- peak, of AdamW
     muon_learning_rate          DOUBLE,               -- peak, of Muon
     position_rate               DOUBLE,               -- how many times faster the relative position bias learns
-    weight_decay                DOUBLE,               -- decoupled
+    weight_decay                DOUBLE,               -- decoupled decay of AdamW's matrices, times its rate
+    muon_weight_decay           DOUBLE,               -- decoupled decay of Muon's matrices, times its rate
     warmup_steps                INTEGER,              -- steps of linear warm-up
     final_rate_fraction         DOUBLE,               -- of the peak, where the learning rates' cosine ends
     gradient_clip               DOUBLE,               -- largest gradient norm

@@ -7,9 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
-# Before Prefect is imported: no telemetry (it fails loudly offline), and no log lines between the progress bars, which
-# say the same; Prefect's server keeps them.
+# Before Prefect is imported: no telemetry (it fails loudly offline); time for its server to start on a busy machine; and
+# no log lines between the progress bars, which say the same (Prefect's server keeps them).
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
 

@@ -297,7 +297,7 @@ class Transformer(nn.Module):
             return x + self.W_pos[:n]
         return x + sinusoids(n, x.shape[2], x) if self.architecture.positions == "sinusoidal" else x
 
-    def unembed(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_vocab"]:
+    def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
         """Logits of a final residual stream."""
         logits = x @ self.W_U
         return logits if self.b_U is None else logits + self.b_U

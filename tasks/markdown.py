@@ -38,7 +38,7 @@ def escaped(text: str) -> Markdown:
 
 
 def visible(text: str) -> str:
-    """Text with what has no shape of its own, or changes that of other text, spelled out: `\\x00`."""
+    r"""Text with what has no shape of its own, or changes that of other text, spelled out, like `\x00`."""
     return re.sub(_UNPRINTABLE, lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -70,11 +70,11 @@ def compact(count: float) -> str:
 def table(rows: Sequence[Mapping[str, Any]]) -> Markdown:
     """Rows as a table; of a column `x`, `x_ci95` is the error bar, and `x_note` says why there is no value."""
     columns = [name for name in rows[0] if not name.endswith(("_ci95", "_note"))]
-    headings = [escaped(re.sub(r" (nats|seconds|tokens)$", r", \1", name.replace("_", " "))) for name in columns]
+    headings = [_heading(name) for name in columns]
     numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
     rule = ["---:" if is_numeric else "---" for is_numeric in numeric]
     cells = [[_cell(row, name) for name in columns] for row in rows]
-    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in [headings, rule, *cells]))
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in (headings, rule, *cells)))
 
 
 def code_block(text: str, language: str = "") -> Markdown:
@@ -84,12 +84,17 @@ def code_block(text: str, language: str = "") -> Markdown:
     return Markdown(f"{fence}{language}\n{text.strip()}\n{fence}")
 
 
-def _cell(row: Mapping[str, Any], name: str) -> Markdown:
+def _heading(column: str) -> str:
+    """A column's name in words, its unit behind a comma."""
+    return escaped(re.sub(r" (nats|seconds|tokens)$", r", \1", column.replace("_", " ")))
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
     value, note, error_bar = row[name], row.get(f"{name}_note"), row.get(f"{name}_ci95")
     if value is None and note:
         return escaped(note)
     if error_bar is None:
         return escaped(readable(value, name))
     if name.endswith("tokens") or error_bar < 0.01:
-        return Markdown(f"{readable(value, name)}{NO_BREAK}±{NO_BREAK}{readable(error_bar, name)}")
-    return Markdown(f"{value:.2f}{NO_BREAK}±{NO_BREAK}{error_bar:.2f}")
+        return f"{readable(value, name)}{NO_BREAK}±{NO_BREAK}{readable(error_bar, name)}"
+    return f"{value:.2f}{NO_BREAK}±{NO_BREAK}{error_bar:.2f}"

@@ -99,7 +99,7 @@ class _Page:
         """The rows of a SELECT as a table, and the SELECT; what is left out is counted."""
         rows = self._results.rows(query)
         if not rows:
-            return Markdown(f"None.\n\n{self.sql(query)}")
+            return Markdown(f"There are none.\n\n{self.sql(query)}")
         more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
         return Markdown(f"{table(rows[:max_rows])}{more}\n\n{self.sql(query)}")
 
@@ -129,9 +129,9 @@ class _Page:
         config = json.loads(self._results.rows("study")[0]["config"] or "{}")
         return code_block(json.dumps(_given(config), indent=2, ensure_ascii=False), "json")
 
-    def versions(self) -> dict[str, str | None]:
+    def versions(self) -> str:
         """The packages that numbers depend on, as they are installed now."""
-        return {package: package_version(package) for package in VERSIONS}
+        return ", ".join(f"{package} {package_version(package)}" for package in VERSIONS)
 
 
 def _given(config: Any) -> Any:

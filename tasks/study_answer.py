@@ -36,7 +36,7 @@ def _induction(best: Group) -> str:
     if not best["total_heads"]:
         return f"No model has attention heads, so none can have an induction head; repeat_gain is {gain}."
     if n_with is None:
-        return f"Whether a head does induction is missing: induction_random_period was not measured; repeat_gain is {gain}."
+        return f"Whether a head does induction was not measured: its score is missing; repeat_gain is {gain}."
     if not n_with:
         return (
             f"No model has an induction head: the best is {head} of {label} (induction_random_period {score}{start}); "
@@ -91,14 +91,14 @@ def _losses(groups: Sequence[Group]) -> str:
     measured = [group for group in groups if group["validation_loss_nats_mean"] is not None]
     lowest = {g["n_layers"]: g for g in sorted(measured, key=lambda g: -g["validation_loss_nats_mean"])}
     by_depth = [f"{_value(lowest[n], 'validation_loss_nats')} ({lowest[n]['label']})" for n in sorted(lowest)]
-    return f"Validation loss, nats per token{', best of each depth' * (len(lowest) > 1)}: {', '.join(by_depth) or 'missing'}."
+    which = ", best of each depth" if len(lowest) > 1 else ""
+    return f"Validation loss, nats per token{which}: {', '.join(by_depth) or 'missing'}."
 
 
 def _previous_token(best: Group) -> str:
     score, label = _value(best, "best_previous_token_layer_0"), best["label"]
-    if best["n_models"] > 1:
-        return f"The best previous-token head in layer 0 of {label} gives the token before {score} of its attention."
-    return f"The best previous-token head in layer 0 of {label} is {best['previous_token_head']}: the token before gets {score} of its attention."
+    name = f", {best['previous_token_head']}," if best["n_models"] == 1 else ""
+    return f"The best previous-token head in layer 0 of {label}{name} gives the token before {score} of its attention."
 
 
 def _value(group: Group, name: str, unit: str = "") -> str:

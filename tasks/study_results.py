@@ -22,6 +22,7 @@ class StudyResults:
     def __init__(self, connection: duckdb.DuckDBPyConnection, study: str) -> None:
         self.study = study
         self._connection = connection
+        self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def sql(self, query: str) -> str:
         """A SELECT as it is asked, and as it can be pasted into `headstream sql`."""
@@ -30,9 +31,11 @@ class StudyResults:
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """The rows of a SELECT; None is a missing value."""
-        found = self._connection.execute(self.sql(query))
-        names = [name for name, *_ in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        if query not in self._rows:
+            found = self._connection.execute(self.sql(query))
+            names = [name for name, *_ in found.description or ()]
+            self._rows[query] = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        return self._rows[query]
 
     def frame(self, query: str) -> pd.DataFrame:
         """The rows of a SELECT; in columns of numbers NaN is a missing value."""

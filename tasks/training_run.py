@@ -77,7 +77,13 @@ def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.o
     rate, decay = config.learning_rate, config.weight_decay
     optimizers: list[torch.optim.Optimizer] = []
     if config.optimizer == "muon" and kinds["reading"]:
-        optimizers.append(Muon(kinds["reading"], kinds["writing"], config.muon_learning_rate, weight_decay=decay))
+        muon = Muon(
+            kinds["reading"],
+            kinds["writing"],
+            lr=config.muon_learning_rate,
+            weight_decay=config.muon_weight_decay,
+        )
+        optimizers.append(muon)
     else:
         kinds["embeddings"] += kinds["reading"] + kinds["writing"]
     groups = [

@@ -198,11 +198,10 @@ def _flattened(values: dict[str, Tensor]) -> Columns:
 
 def _one_below_the_other(parts: Sequence[Columns]) -> Columns:
     """The parts' columns joined; a scalar stands for every row of its part."""
-    lengths = [max((len(c) for c in part.values() if isinstance(c, np.ndarray)), default=1) for part in parts]
-    return {
-        name: np.concatenate([np.broadcast_to(part[name], n) for part, n in zip(parts, lengths, strict=True)])
-        for name in (parts[0] if parts else ())
-    }
+    n_rows = [max((len(c) for c in part.values() if isinstance(c, np.ndarray)), default=0) for part in parts]
+    filled = [(part, n) for part, n in zip(parts, n_rows, strict=True) if n]
+    names = filled[0][0] if filled else ()
+    return {name: np.concatenate([np.broadcast_to(part[name], n) for part, n in filled]) for name in names}
 
 
 def _spread_windows(stream: TokenStream, length: int, n_windows: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from tasks.tables import quoted, write_table
 from tasks.warehouse import create_tables_and_views
 
 TOKENS_PER_STEP = 4096
-STEPS = [0, 1, 2, 4, 8, 16, 32, 64, 100, 150, 220, 300, 420, 560, 760, 1000, 1220]
+STEPS = [0, 1, 4, 16, 64, 150, 300, 420, 560, 760, 1220]
 N_CTX = 64
 SCORES = ["induction_random_period", "induction_natural", "prefix_matching", "previous_token", "duplicate_token"]
 SCORES += ["bos_attention", "positional_share_without_bos", "entropy_without_bos"]

@@ -47,11 +47,11 @@ class _Variant:
     writer: Head
     kind: Kind
     pattern: Float[Tensor, "batch head q_pos k_pos"]
-    z: Float[Tensor, "batch head pos d_value"]
+    values: Float[Tensor, "batch head pos d_value"]
 
     def checks(self, pairs: Collection[Path]) -> Iterator[Check]:
         """The wanted ones among what this tells of."""
-        readers = (Head(self.layer, head) for head in range(self.z.shape[1]))
+        readers = (Head(self.layer, head) for head in range(self.values.shape[1]))
         return ((self.writer, reader, self.kind) for reader in readers if (self.writer, reader) in pairs)
 
 
@@ -90,7 +90,8 @@ def _effects_on_text(
             moved = (variant.pattern - seen.pattern).abs().sum((0, 2, 3)) / 2
             for check in variant.checks(pairs):
                 head = check[1].head
-                z = seen.z.index_copy(1, torch.tensor([head], device=seen.z.device), variant.z[:, head : head + 1])
+                z = seen.z.clone()
+                z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
                 logits = _logits_after(model, variant.layer, seen.residual_in, z)
                 loss[check] += (_summed_loss(logits, targets) - true_loss) / n
                 change[check] += moved[head].item() / n
@@ -101,13 +102,13 @@ def _induction_scores(
     model: Transformer, repeats: Repeats | None, bos: int, pairs: Collection[Path]
 ) -> dict[Head | Check, float]:
     """Attention on what followed earlier occurrences: of each reader as it is, and of each check."""
+    if repeats is None:
+        return defaultdict(lambda: torch.nan)
     sums: dict[Head | Check, Tensor] = defaultdict(lambda: torch.zeros(2, dtype=torch.float64))
 
     def add(key: Head | Check, attention: Float[Tensor, "batch q_pos"]) -> None:
         sums[key] += torch.stack([attention.double().nansum(), attention.isfinite().sum()]).cpu()
 
-    if repeats is None:
-        return defaultdict(lambda: torch.nan)
     for batch in batches(model, repeats.tokens):
         run, keys = freeze_run(model, batch[:, :-1]), induction_keys(batch[:, :-1], bos)
         intact = [attention_on(layer.trace.pattern, keys) for layer in run.layers]
@@ -125,12 +126,9 @@ def _variants(run: FrozenRun, pairs: Collection[Path]) -> Iterator[_Variant]:
         writers = sorted({writer for writer, reader in pairs if reader.layer == i})
         q, k, v = layer.attention.queries_keys_values(layer.read)
         for part, writer in ((sources[str(writer)], writer) for writer in writers):
-            pattern = _pattern(layer, q - layer.queries(part), k)
-            yield _Variant(i, writer, "Q", pattern, pattern @ v)
-            pattern = _pattern(layer, q, k - layer.keys(part))
-            yield _Variant(i, writer, "K", pattern, pattern @ v)
-            pattern = layer.trace.pattern
-            yield _Variant(i, writer, "V", pattern, pattern @ (v - layer.values(part)))
+            yield _Variant(i, writer, "Q", _pattern(layer, q - layer.queries(part), k), v)
+            yield _Variant(i, writer, "K", _pattern(layer, q, k - layer.keys(part)), v)
+            yield _Variant(i, writer, "V", layer.trace.pattern, v - layer.values(part))
 
 
 def _pattern(

@@ -27,8 +27,8 @@ class CircuitStimuli:
 
     bos: int
     counts: Int[Tensor, "d_vocab"]  # how often it has each token; BOS counts as absent
-    random: Int[Tensor, "batch pos"]  # sequences that open with BOS and hold no token twice
-    text: Int[Tensor, "window pos"]  # sequences of running text that open with BOS
+    random: Int[Tensor, "batch random_pos"]  # sequences that open with BOS and hold no token twice
+    text: Int[Tensor, "window text_pos"]  # sequences of running text that open with BOS
 
 
 @dataclass(frozen=True)

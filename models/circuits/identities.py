@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.frozen import FrozenRun, freeze_run
+from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
 from models.circuits.paths import head_paths, paths_by_order
 from models.transformer import Transformer
 
@@ -45,7 +45,7 @@ def terms_add(run: FrozenRun) -> float | None:
 def pattern_bilinear(run: FrozenRun) -> float | None:
     """First layer: patterns against the masked softmax of W_E QK W_E^T and the bias of distance."""
     a = run.model.architecture
-    if not run.layers or not _reads_tokens_alone(run) or a.positions not in ("relative", "none") or a.qk_normalization:
+    if not _first_heads_read_tokens(run) or a.positions not in ("relative", "none") or a.qk_normalization:
         return None
     attention, (token, place) = run.layers[0].attention, run.tokens.unique(return_inverse=True)
     W_E = run.model.W_E[token]
@@ -57,22 +57,21 @@ def pattern_bilinear(run: FrozenRun) -> float | None:
 
 def source_decides(run: FrozenRun) -> float | None:
     """First layer: each head's logits against its pattern times W_E OV W_U of the source tokens."""
-    a = run.model.architecture
-    if not run.layers or not _reads_tokens_alone(run) or a.positions in ("learned", "sinusoidal"):
+    if not _first_heads_read_tokens(run) or run.model.architecture.positions in ("learned", "sinusoidal"):
         return None
     attention, seen = run.layers[0].attention, run.layers[0].trace
+    token, place = run.tokens.unique(return_inverse=True)
     errors = []
     for head, (W_V, W_O) in enumerate(zip(attention.W_V, attention.W_O, strict=True)):
-        token, place = run.tokens.unique(return_inverse=True)
         full = run.model.W_E[token] @ (W_V @ W_O) @ run.model.W_U
         errors.append(_relative(seen.pattern[:, head] @ full[place], seen.head_outputs[:, head] @ run.model.W_U))
-    return max(errors, default=None)
+    return max(errors)
 
 
 def heads_independent(run: FrozenRun) -> float | None:
     """What all heads of a layer write together against the sum of what each writes."""
     errors = []
-    for layer in run.layers:
+    for layer in _layers_with_heads(run):
         b_O = layer.attention.b_O
         written = layer.trace.head_outputs.sum(1) + (0 if b_O is None else b_O)
         errors.append(_relative(written, layer.trace.attention_out))
@@ -81,13 +80,18 @@ def heads_independent(run: FrozenRun) -> float | None:
 
 def one_head_is_attention(run: FrozenRun) -> float | None:
     """What heads mix against torch's scaled dot-product attention."""
-    errors = [_relative(layer.attention.mix_fused(layer.read), layer.trace.z) for layer in run.layers]
+    errors = [_relative(layer.attention.mix_fused(layer.read), layer.trace.z) for layer in _layers_with_heads(run)]
     return max(errors, default=None)
 
 
-def _reads_tokens_alone(run: FrozenRun) -> bool:
+def _first_heads_read_tokens(run: FrozenRun) -> bool:
+    """Whether there are heads in the first layer, and between them and the tokens nothing but weights."""
     a = run.model.architecture
-    return a.normalization == "none" and not a.biases
+    return sum(a.heads_per_layer[:1]) > 0 and a.normalization == "none" and not a.biases
+
+
+def _layers_with_heads(run: FrozenRun) -> list[FrozenLayer]:
+    return [layer for layer in run.layers if len(layer.attention.W_O)]
 
 
 def _relative(found: Float[Tensor, "*shape"], wanted: Float[Tensor, "*shape"]) -> float:
@@ -95,4 +99,4 @@ def _relative(found: Float[Tensor, "*shape"], wanted: Float[Tensor, "*shape"]) -
 
 
 def _largest(difference: Float[Tensor, "*shape"]) -> float:
-    return difference.abs().max().item() if difference.numel() else 0.0
+    return difference.abs().max().item()

@@ -2,7 +2,6 @@
 SELECT
     label AS model,
     n_models AS seeds,
-    parameters,
     validation_loss_nats_mean AS validation_loss_nats,
     validation_loss_nats_ci95,
     repeat_gain_nats_mean AS repeat_gain_nats,

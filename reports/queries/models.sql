@@ -6,9 +6,13 @@ SELECT
     in_context_learning_nats,
     repeat_gain_nats,
     best_induction_random_period AS induction_random_period,
+    if(models.n_layers = 0, 'no heads', NULL) AS induction_random_period_note,
     best_induction_head AS head,
+    if(models.n_layers = 0, 'no heads', NULL) AS head_note,
     best_previous_token AS previous_token,
-    best_previous_token_head AS that_head
+    if(models.n_layers = 0, 'no heads', NULL) AS previous_token_note,
+    best_previous_token_head AS that_head,
+    if(models.n_layers = 0, 'no heads', NULL) AS that_head_note
 FROM study_models
 JOIN models USING (model_id)
 JOIN model_summary USING (model_id)

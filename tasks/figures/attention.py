@@ -7,13 +7,15 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, WIDTH, Palette, Picture, tinted
+from tasks.markdown import visible
 from tasks.study_results import StudyResults
 
 MAP_SIDE = 7.2  # inches at most
 LARGEST_CELL = 0.28
+LABEL_LENGTH = 14  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
 COLORS = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
-EXPECTED = {"induction": "what followed earlier copies of their token", "previous token": "the token before"}
+EXPECTED = {"induction": "what followed earlier copies of the current token", "previous token": "the token before"}
 
 
 def attention(results: StudyResults, palette: Palette) -> list[Picture]:
@@ -39,18 +41,18 @@ def _picture(role: str, pattern: DataFrame) -> Picture:
     n = pattern["query"].max() + 1
     weights = np.zeros((n, n))
     weights[pattern["query"], pattern["key"]] = pattern.weight
-    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").tolist()
+    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(visible).tolist()
     expected = expected_keys(role, tokens)
-    head = f"{pattern.label.iloc[0]}, {pattern.head_label.iloc[0]}"
+    head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the best {role.replace(' ', '-')} head,"
     queries = expected.any(axis=1)
     if queries.any():
         share = (weights * expected).sum(axis=1)[queries].mean()
         sentence = (
-            f"{head}, the best {role} head: the {queries.sum()} queries that can look at {EXPECTED[role]} (outlined) "
-            f"give it {share:.2f} of their attention on average."
+            f"{head} gives {share:.2f} of its attention to {EXPECTED[role]} (outlined), "
+            f"on average over the {queries.sum()} queries that have such a key."
         )
     else:
-        sentence = f"{head}, the best {role} head: no query of this passage can look at {EXPECTED[role]}."
+        sentence = f"{head} has no query in this passage that could look at {EXPECTED[role]}."
     return Picture(
         f"attention_{role.replace(' ', '_')}", sentence, ("attention",), _map(weights, tokens, expected, COLORS[role])
     )
@@ -65,7 +67,7 @@ def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color
     query, key = np.nonzero(expected)
     axes.scatter(key, query, s=(72 * cell) ** 2, marker="s", facecolor="none", edgecolor=MUTED, linewidth=0.8)
     labelled = range(0, n, int(np.ceil(LABEL_PITCH / cell)))
-    names = [tokens[i] for i in labelled]
+    names = [tokens[i] if len(tokens[i]) <= LABEL_LENGTH else f"{tokens[i][: LABEL_LENGTH - 1]}…" for i in labelled]
     axes.set_xticks(labelled, names, rotation=90, family="monospace")
     axes.set_yticks(labelled, names, family="monospace")
     axes.xaxis.tick_top()

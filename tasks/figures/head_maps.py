@@ -1,5 +1,7 @@
 """Figures of all heads at once: their scores when training is over, and how two of them came about."""
 
+from textwrap import fill
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +14,7 @@ from tasks.figures.style import (
     GRID,
     INDUCTION,
     INK,
+    LINE_LENGTH,
     PREVIOUS_TOKEN,
     SCORE,
     WIDTH,
@@ -96,7 +99,8 @@ def _map(label: str, heads: DataFrame) -> Figure:
         values[heads.layer, heads["head"]] = heads[score]
         axes.imshow(tinted(values, SCORE), interpolation="none", aspect="auto")
         axes.set_title(title)
-        axes.set_xticks(range(n_heads), [f"H{head}" for head in range(n_heads)])
+        numbered = range(0, n_heads, 1 + n_heads * n_columns // 40)  # as many as fit side by side
+        axes.set_xticks(numbered, [f"H{head}" for head in numbered])
         axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])
         axes.tick_params(length=0)
         axes.grid(False)
@@ -113,10 +117,11 @@ def _map(label: str, heads: DataFrame) -> Figure:
 
 def _roles(label: str, heads: DataFrame) -> str:
     """Which heads of a model have a role, in one sentence."""
-    named = [f"{head.head_label} ({head.role})" for head in heads.itertuples() if head.role not in (None, "other")]
-    if named:
-        return f"{label}: of {len(heads)} heads {len(named)} reach the threshold of a role: {listed(named)}."
-    return f"{label}: none of {len(heads)} heads reaches the threshold of a role, such as induction or previous token."
+    with_role = heads[heads.role.notna() & (heads.role != "other")]
+    if with_role.empty:
+        return f"No head of {label} has a role: none of its scores reaches the threshold of one."
+    named = [f"{head} ({role})" for head, role in zip(with_role.head_label, with_role.role, strict=True)]
+    return f"{len(named)} of the {len(heads)} heads of {label} reach the threshold of a role: {listed(named)}."
 
 
 def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
@@ -132,7 +137,7 @@ def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
             style = {"marker": "o"} if head_label == best else {"linewidth": 0.8, "alpha": 0.4, "zorder": 1.5}
             axes.plot(line.tokens, line[score], color=color, **style)
         sentences.append(_rise(f"best {kind} head, {best},", heads[heads.head_label == best], score))
-    axes.set_title(label)
+    axes.set_title(fill(label, LINE_LENGTH // MAX_TRAJECTORIES))
     return f"In {label} the {sentences[0]}; the {sentences[1]}."
 
 

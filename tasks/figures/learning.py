@@ -81,9 +81,10 @@ def loss_in_context(results: StudyResults, palette: Palette) -> list[Picture]:
     right.set_xlabel("occurrence of the predicted token")
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     palette.legend(figure)
+    first_two = repeats[repeats.occurrence <= 2]
     sentence = (
-        f"The fall in loss from the first position to the last is {extremes(_fall(positions), ' nats')}; that from the "
-        f"first occurrence of a random token to the second is {extremes(_fall(repeats[repeats.occurrence <= 2]), ' nats')}."
+        f"The fall in loss from the first position to the last is {extremes(_fall(positions), ' nats')}; "
+        f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}."
     )
     return [Picture(name, sentence, queries, figure)]
 

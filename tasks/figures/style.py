@@ -23,10 +23,10 @@ INK, MUTED, GRID, CARD = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 IN_THE_DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", CARD: "#0d1117"}
 SCORE, INDUCTION, PREVIOUS_TOKEN = "#3b8fd4", "#a05fd6", "#1a9e8f"  # middle tones, for both
 
-_BY_DEPTH = ("#868e96", "#e69f00", "#3b8fd4", "#d55e00", "#cc79a7", "#009e73")  # after Okabe and Ito
+_BY_DEPTH = ("#868e96", "#cc8400", "#3b8fd4", "#d55e00", "#cc79a7", "#009e73")  # after Okabe and Ito
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
 _MAX_NAMED = 8  # labels that one figure can tell apart
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",  # text that can be searched, in the reader's own font
     "svg.hashsalt": "headstream",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the first two have the same widths

@@ -99,7 +99,9 @@ def test_a_planted_eraser_takes_back_what_the_first_head_gained():
     plant_fixed_offset(model, layer=0, head=1, offset=1)
     plant_fixed_offset(model, layer=1, head=0, offset=0, of="next_token")
     attention_of(model, 1).W_O[0] *= -1
-    terms = {term.path or term.order: term for term in order_of_terms(model, repeated_pairs(), virtual_heads_of((2, 2)))}
+    terms = {
+        term.path or term.order: term for term in order_of_terms(model, repeated_pairs(), virtual_heads_of((2, 2)))
+    }
     eraser = terms[Head(0, 1), Head(1, 0)]
     assert terms[Head(0, 1),].loss_effect_nats == pytest.approx(terms[1].loss_effect_nats)
     assert abs(terms[1].loss_effect_nats) > 0.1

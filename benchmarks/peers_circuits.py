@@ -1,0 +1,122 @@
+"""The same weights here and in TransformerLens: equal logits, patterns, composition and eigenvalues, and how fast.
+
+Needs an environment of its own: pip install transformer-lens==4.3 torch==2.13.0, then python -m benchmarks.peers_circuits
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+from models.architecture import Architecture
+from models.circuits.composition import KINDS, composition, head_pairs
+from models.circuits.eigenvalues import copying_eigenvalues
+from models.circuits.head_weights import circuit_weights
+from models.transformer import Layer, Transformer
+
+SHAPES = ((2, 8, 256), (4, 12, 768))  # layers, heads, d_model
+VOCABULARY, N_CTX, ROUNDS = 50_257, 64, 5
+TOLERANCE = 1e-5
+
+
+def here(n_layers: int, n_heads: int, d_model: int, d_vocab: int) -> Transformer:
+    """A random model whose positions TransformerLens knows as well."""
+    architecture = Architecture(n_layers=n_layers, n_heads=n_heads, d_model=d_model, n_ctx=N_CTX, positions="learned")
+    model = Transformer(architecture, d_vocab).initialize(torch.Generator().manual_seed(0))
+    return model.requires_grad_(False)
+
+
+def there(model: Transformer) -> HookedTransformer:
+    """The same model in TransformerLens."""
+    a = model.architecture
+    assert model.W_pos is not None
+    config = HookedTransformerConfig(
+        n_layers=a.n_layers,
+        n_heads=a.heads_per_layer[0],
+        d_model=a.d_model,
+        d_head=a.head_width,
+        d_vocab=model.d_vocab,
+        n_ctx=a.n_ctx,
+        attn_only=True,
+        normalization_type=None,
+        init_weights=False,
+        device="cpu",
+    )
+    peer = HookedTransformer(config).requires_grad_(False)
+    for parameter in peer.parameters():
+        parameter.zero_()
+    peer.embed.W_E.copy_(model.W_E)
+    peer.pos_embed.W_pos.copy_(model.W_pos)
+    peer.unembed.W_U.copy_(model.W_U)
+    for layer, block in zip(model.layers, peer.blocks, strict=True):
+        assert isinstance(layer, Layer)
+        for name in ("W_Q", "W_K", "W_V", "W_O"):
+            getattr(block.attn, name).copy_(getattr(layer.attention, name))
+    return peer
+
+
+def peer_composition(peer: HookedTransformer) -> list[Tensor]:
+    """All three kinds, [writer layer, writer, reader layer, reader] each."""
+    return [peer.all_composition_scores(kind) for kind in KINDS]
+
+
+def peer_eigenvalues(peer: HookedTransformer) -> Tensor:
+    """Of every head's full OV circuit, [layer, head, d_head]."""
+    return (peer.W_E @ peer.OV @ peer.W_U).eigenvalues
+
+
+def in_turns(*runs: Callable[[], object]) -> list[float]:
+    """Median seconds of each, measured in turns."""
+    seconds: list[list[float]] = [[] for _ in runs]
+    for _ in range(ROUNDS + 1):
+        for own, run in zip(seconds, runs, strict=True):
+            start = time.perf_counter()
+            run()
+            own.append(time.perf_counter() - start)
+    return [statistics.median(own[1:]) for own in seconds]
+
+
+def compare(name: str, found: Tensor, expected: Tensor, tolerance: float = TOLERANCE) -> None:
+    """Print the largest difference; a larger one than the tolerance is an error."""
+    difference = (found - expected).abs().max().item()
+    print(f"  {name}: largest difference {difference:.1e} (largest value {expected.abs().max():.3g})")
+    if not difference <= tolerance:
+        raise SystemExit(f"{name} must agree to {tolerance}, got {difference}.")
+
+
+def main() -> None:
+    """Compare, then print the ratios."""
+    for shape in SHAPES:
+        name = "x".join(map(str, shape))
+        model = here(*shape, d_vocab=VOCABULARY)
+        peer, weights = there(model), circuit_weights(model)
+        print(f"{name}, vocabulary {VOCABULARY:,}")
+
+        tokens = torch.randint(VOCABULARY, (2, N_CTX), generator=torch.Generator().manual_seed(1))
+        logits, cache = peer.run_with_cache(tokens, names_filter=lambda hook: hook.endswith("hook_pattern"))
+        trace = model.trace(tokens)
+        compare("logits", trace.logits, logits)
+        patterns = torch.stack([cache["pattern", layer] for layer in range(shape[0])])
+        compare("patterns", torch.stack([layer.pattern for layer in trace.layers]), patterns)
+
+        scores, pairs = composition(weights).score, head_pairs(weights.heads_per_layer)
+        for kind, (found, expected) in zip(KINDS, zip(scores.T, peer_composition(peer), strict=True), strict=True):
+            compare(f"{kind}-composition", found, expected[tuple(pairs.T)].double())
+
+        found, expected = torch.stack(copying_eigenvalues(weights)), peer_eigenvalues(peer)
+        nearest = (found[..., None] - expected[..., None, :]).abs().amin(-1)
+        compare("OV eigenvalues, over their largest", nearest / expected.abs().amax(), torch.zeros_like(nearest))
+
+        ours, theirs = in_turns(lambda w=weights: composition(w), lambda p=peer: peer_composition(p))
+        print(f"  composition: {1e3 * ours:.1f} ms, TransformerLens {1e3 * theirs:.0f} ms: {theirs / ours:.1f} times")
+        ours, theirs = in_turns(lambda w=weights: copying_eigenvalues(w), lambda p=peer: peer_eigenvalues(p))
+        print(
+            f"  OV eigenvalues: {1e3 * ours:.0f} ms, TransformerLens {1e3 * theirs:.0f} ms: {theirs / ours:.1f} times"
+        )
+
+
+if __name__ == "__main__":
+    main()

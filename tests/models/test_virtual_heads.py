@@ -1,0 +1,79 @@
+"""Virtual heads against whole matrices, and planted ones that look where two heads in a row look."""
+
+import math
+from itertools import combinations, product
+
+import pytest
+import torch
+from planted import BOS, chained_model, copying_model, induction_model
+from random_models import random_model
+
+from models.circuits.head_weights import circuit_weights
+from models.circuits.paths import Head, virtual_heads_of
+from models.circuits.virtual_heads import n_virtual_heads, virtual_circuits, virtual_patterns
+
+
+@pytest.mark.parametrize("options", [{}, {"normalization": "layernorm"}])
+def test_circuits_are_those_of_whole_matrices(options):
+    weights = circuit_weights(random_model(n_layers=3, n_heads=(2, 1, 3), **options))
+    found = virtual_circuits(weights)
+    assert sorted(found) == sorted(virtual_heads_of((2, 1, 3)))
+    for (first, second), circuit in found.items():
+        (a, b) = (weights.layers[first.layer], weights.layers[second.layer])
+        OV = a.W_V[first.head] @ a.W_O[first.head] @ b.W_V[second.head] @ b.W_O[second.head]
+        assert circuit.ov_norm == pytest.approx(OV.norm().item())
+        eigenvalues = torch.linalg.eigvals(weights.W_E @ OV @ weights.W_U)
+        assert circuit.copying_eigenvalues == pytest.approx(
+            (eigenvalues.sum().real / eigenvalues.abs().sum()).item(), abs=1e-6
+        )
+
+
+def test_a_planted_chain_copies_what_is_two_back():
+    model = chained_model(29, n_ctx=64)
+    tokens = torch.randint(1, 29, (2, 65), generator=torch.Generator().manual_seed(0))
+    tokens[:, 0] = BOS
+    circuits = virtual_circuits(circuit_weights(model))
+    chain = Head(0, 0), Head(1, 1)
+    assert {pair for pair, circuit in circuits.items() if circuit.ov_norm > 0} == {chain}
+    assert circuits[chain].copying_eigenvalues > 0.99
+    pattern = virtual_patterns(model, tokens, BOS, {chain})[chain]
+    assert pattern.mean_distance == pytest.approx(2, abs=0.1)
+    assert pattern.confidence > 0.95
+
+
+def test_heads_that_do_not_meet_have_no_copying_score():
+    circuits = virtual_circuits(circuit_weights(induction_model(29, n_ctx=32)))
+    assert all(circuit.ov_norm == 0 and math.isnan(circuit.copying_eigenvalues) for circuit in circuits.values())
+
+
+def test_patterns_are_products():
+    model = random_model(n_layers=2, n_heads=(2, 3))
+    tokens = torch.randint(1, 37, (2, 12), generator=torch.Generator().manual_seed(0))
+    tokens[:, 0] = BOS
+    trace = model.trace(tokens[:, :-1])
+    path = Head(0, 1), Head(1, 2)
+    distances, largest = [], []
+    for b in range(2):
+        product_of = trace.layers[1].pattern[b, 2] @ trace.layers[0].pattern[b, 1]
+        torch.testing.assert_close(product_of.sum(1), torch.ones(11, dtype=torch.float64))
+        for i in range(2, 11):  # the first that sees two keys other than BOS
+            row = product_of[i, 1 : i + 1] / product_of[i, 1 : i + 1].sum()
+            distances.append(sum((i - 1 - j) * weight for j, weight in enumerate(row)))
+            largest.append(row.max())
+    found = virtual_patterns(model, tokens, BOS, {path})
+    assert list(found) == [path]
+    assert found[path].mean_distance == pytest.approx(torch.stack(distances).mean().item())
+    assert found[path].confidence == pytest.approx(torch.stack(largest).mean().item())
+
+
+@pytest.mark.parametrize("heads", [(), (4,), (4, 4), (2, 3, 5), (1, 1, 1, 1), (2, 0, 3)])
+def test_counts_are_those_of_every_choice_of_layers(heads):
+    chosen = [layers for n in range(2, len(heads) + 1) for layers in combinations(heads, n)]
+    assert n_virtual_heads(heads) == sum(len(list(product(*map(range, layers)))) for layers in chosen)
+    assert len(virtual_heads_of(heads)) == sum(a * b for a, b in combinations(heads, 2))
+
+
+def test_one_layer_has_none():
+    model = copying_model(13, n_ctx=16)
+    assert virtual_circuits(circuit_weights(model)) == {}
+    assert virtual_patterns(model, torch.ones(1, 9, dtype=torch.int64), BOS, set()) == {}
