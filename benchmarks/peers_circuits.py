@@ -1,6 +1,8 @@
 """The same weights here and in TransformerLens: equal logits, patterns, composition and eigenvalues, and how fast.
 
-Needs an environment of its own: pip install transformer-lens==4.3 torch==2.13.0, then python -m benchmarks.peers_circuits
+It needs an environment of its own: pip install transformer-lens==4.3 torch==2.13.0
+
+python -m benchmarks.peers_circuits
 """
 
 import statistics
@@ -9,7 +11,8 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from transformer_lens import HookedTransformer, HookedTransformerConfig
+from transformer_lens import TransformerBridge, TransformerBridgeConfig
+from transformer_lens.model_bridge.sources import boot_native
 
 from models.architecture import Architecture
 from models.circuits.composition import KINDS, composition, head_pairs
@@ -29,11 +32,10 @@ def here(n_layers: int, n_heads: int, d_model: int, d_vocab: int) -> Transformer
     return model.requires_grad_(False)
 
 
-def there(model: Transformer) -> HookedTransformer:
+def there(model: Transformer) -> TransformerBridge:
     """The same model in TransformerLens."""
     a = model.architecture
-    assert model.W_pos is not None
-    config = HookedTransformerConfig(
+    config = TransformerBridgeConfig(
         n_layers=a.n_layers,
         n_heads=a.heads_per_layer[0],
         d_model=a.d_model,
@@ -43,27 +45,29 @@ def there(model: Transformer) -> HookedTransformer:
         attn_only=True,
         normalization_type=None,
         init_weights=False,
-        device="cpu",
+        architecture="TransformerLensNative",
     )
-    peer = HookedTransformer(config).requires_grad_(False)
-    for parameter in peer.parameters():
-        parameter.zero_()
-    peer.embed.W_E.copy_(model.W_E)
-    peer.pos_embed.W_pos.copy_(model.W_pos)
-    peer.unembed.W_U.copy_(model.W_U)
-    for layer, block in zip(model.layers, peer.blocks, strict=True):
+    peer = boot_native(config).requires_grad_(False)
+    assert model.W_pos is not None
+    weights = {"tok_embed": model.W_E, "pos": model.W_pos, "head": model.W_U.T}
+    for i, layer in enumerate(model.layers):
         assert isinstance(layer, Layer)
-        for name in ("W_Q", "W_K", "W_V", "W_O"):
-            getattr(block.attn, name).copy_(getattr(layer.attention, name))
+        own = layer.attention
+        for name, weight in (("q", own.W_Q), ("k", own.W_K), ("v", own.W_V)):
+            weights[f"layers.{i}.attn.{name}"] = weight.mT.flatten(0, 1)
+        weights[f"layers.{i}.attn.o"] = own.W_O.flatten(0, 1).T
+    for name, parameter in peer.named_parameters():
+        place, _, kind = name.replace("._original_component", "").rpartition(".")
+        parameter.copy_(weights[place] if kind == "weight" else torch.zeros_like(parameter))
     return peer
 
 
-def peer_composition(peer: HookedTransformer) -> list[Tensor]:
+def peer_composition(peer: TransformerBridge) -> list[Tensor]:
     """All three kinds, [writer layer, writer, reader layer, reader] each."""
-    return [peer.all_composition_scores(kind) for kind in KINDS]
+    return [peer.all_composition_scores(kind).scores for kind in KINDS]
 
 
-def peer_eigenvalues(peer: HookedTransformer) -> Tensor:
+def peer_eigenvalues(peer: TransformerBridge) -> Tensor:
     """Of every head's full OV circuit, [layer, head, d_head]."""
     return (peer.W_E @ peer.OV @ peer.W_U).eigenvalues
 

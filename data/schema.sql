@@ -375,7 +375,8 @@ CREATE TABLE causal_checks (
     PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
--- One row an identity that must hold exactly in a model, last checkpoint: by how much it doesn't, in float32.
+-- One row an identity that must hold exactly in a model, last checkpoint: by how much it doesn't. Sums of paths are in
+-- float32, the rest in float64.
 CREATE TABLE identities (
     model_id    VARCHAR,  -- models.model_id
     identity    VARCHAR,  -- the claim that it decides, like paths-sum

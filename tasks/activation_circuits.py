@@ -44,6 +44,7 @@ def measure_activation_circuits(
     folder: Path,
     model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
+    device: str = "cpu",
 ) -> dict[str, object]:
     """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks and identities.
 
@@ -53,7 +54,7 @@ def measure_activation_circuits(
     """
     torch.set_num_threads(1)  # models are measured side by side
     tokens, step = Tokens.open(tokens_folder), checkpoint_steps(training_folder)[-1]
-    model = load_model(training_folder, step)
+    model = load_model(training_folder, step).to(device)
     architecture = model.architecture
     require_context(tokens, architecture.n_ctx)
     windows = BehaviourConfig(loss_windows=config.bigram_windows, pattern_windows=config.path_windows)
@@ -100,12 +101,12 @@ def measure_activation_circuits(
 
 def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.Path], n: int) -> set[paths.Path]:
     """The pairs in which the earlier head has most to do with the variance of the later one's scores."""
-    shares = dict.fromkeys(pairs, 0.0)
+    shares = {(str(writer), reader): 0.0 for writer, reader in pairs}
     for term in scores:
-        for pair in ((writer, reader) for writer, reader in pairs if reader == term.head):
-            if str(pair[0]) in (term.query_source, term.key_source) and isfinite(term.share):
-                shares[pair] += abs(term.share)
-    return set(sorted(pairs, key=lambda pair: -shares[pair])[:n])
+        for source in {term.query_source, term.key_source}:
+            if (source, term.head) in shares and isfinite(term.share):
+                shares[source, term.head] += abs(term.share)
+    return set(sorted(pairs, key=lambda pair: -shares[str(pair[0]), pair[1]])[:n])
 
 
 def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int) -> Bigrams:

@@ -62,7 +62,7 @@ class CorpusConfig(BaseModel):
         "record; skip leaves out broken records, too",
     )
     validation_fraction: float = Field(
-        0.05, gt=0, lt=1, description="share of documents held out, chosen by hash of their text (0 to 1)"
+        0.1, gt=0, lt=1, description="share of documents held out, chosen by hash of their text (0 to 1)"
     )
     document_bytes: int = Field(
         1_048_576, ge=256, description="longest document; a longer one is cut at a line end into parts (bytes)"

@@ -63,7 +63,7 @@ def compact(count: float) -> str:
     """A count in two or three digits: 5.0 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(count) >= 0.9995 * size:
-            return f"{count / size:.{1 if abs(count) < 99.95 * size else 0}f}{NO_BREAK}{unit}"
+            return f"{count / size:.{1 if abs(count) < 99.95 * size else 0}f} {unit}"
     return f"{count:.0f}"
 
 
@@ -71,7 +71,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Markdown:
     """Rows as a table; of a column `x`, `x_ci95` is the error bar, and `x_note` says why there is no value."""
     columns = [name for name in rows[0] if not name.endswith(("_ci95", "_note"))]
     headings = [_heading(name) for name in columns]
-    numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
+    numeric = [f"{name}_ci95" in rows[0] or any(isinstance(row[name], int | float) for row in rows) for name in columns]
     rule = ["---:" if is_numeric else "---" for is_numeric in numeric]
     cells = [[_cell(row, name) for name in columns] for row in rows]
     return Markdown("\n".join(f"| {' | '.join(line)} |" for line in (headings, rule, *cells)))
@@ -94,7 +94,8 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     if value is None and note:
         return escaped(note)
     if error_bar is None:
-        return escaped(readable(value, name))
+        text = escaped(readable(value, name))
+        return text.replace(" ", NO_BREAK) if isinstance(value, int | float) else text
     if name.endswith("tokens") or error_bar < 0.01:
-        return f"{readable(value, name)}{NO_BREAK}±{NO_BREAK}{readable(error_bar, name)}"
-    return f"{value:.2f}{NO_BREAK}±{NO_BREAK}{error_bar:.2f}"
+        return f"{readable(value, name)} ± {readable(error_bar, name)}".replace(" ", NO_BREAK)
+    return f"{value:.2f} ± {error_bar:.2f}".replace(" ", NO_BREAK)

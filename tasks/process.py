@@ -17,6 +17,9 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["torch", "tasks.training", "tasks.behaviour"])
 
 
+CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave things to clear away
+
+
 def start_server() -> None:
     """Start the server that children are forked from, so that it imports torch while other work goes on."""
     forkserver.ensure_running()
@@ -53,6 +56,7 @@ def run_in_process(
             if kind == "report":
                 on_report(value)
             elif kind == "result":
+                child.join(CLEAN_EXIT_SECONDS)
                 return value
             else:
                 raise {"request": RequestError, "work": WorkError}[kind](value)
@@ -61,7 +65,7 @@ def run_in_process(
         raise ProcessDied(_cause_of_death(work.__name__, child.exitcode)) from None
     finally:
         receiver.close()
-        child.kill()  # after an answer there is nothing left that it could lose
+        child.kill()
         child.join()
 
 

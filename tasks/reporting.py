@@ -1,37 +1,28 @@
 """A study's report: markdown and figures, rendered from the warehouse and nothing else."""
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from tasks.code_version import code_version
 from tasks.errors import WorkError
-from tasks.figures import FIGURES
-from tasks.figures.style import Palette, house_style, save
-from tasks.markdown import Markdown, code_block, escaped, printed, table
 from tasks.places import ROOT
-from tasks.provenance import package_version
 from tasks.store import Artifact, Request
 from tasks.study_answer import answer_lines
-from tasks.study_results import QUERIES, StudyResults, open_results
+from tasks.study_results import open_results
 
-TEMPLATES = ROOT / "reports" / "templates"
-RESOURCES = (TEMPLATES, QUERIES, ROOT / "data" / "views", ROOT / "data" / "schema.sql")
-VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")
-MAX_ROWS = 24  # of a table in a report
+RESOURCES = ("reports/templates/*", "reports/queries/*", "data/views/*", "data/schema.sql")
 
 
 def report_request(record: Artifact) -> Request:
     """Decided by the study's record and everything that turns it into a report."""
-    files = [path for place in RESOURCES for path in (sorted(place.rglob("*")) if place.is_dir() else [place])]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files if path.is_file())).hexdigest()
-    return Request("report", code_version("tasks.reporting"), {"resources": digest}, {"study": record}, {})
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in RESOURCES for path in ROOT.glob(pattern)):
+        digest.update(path.read_bytes())
+    return Request("report", code_version("tasks.reporting"), {"resources": digest.hexdigest()}, {"study": record}, {})
 
 
 def render_report(
@@ -44,19 +35,11 @@ def render_report(
     Raises:
         RequestError: the study isn't in the warehouse.
     """
-    with open_results(warehouse, study) as results, house_style():
-        page = _Page(results, folder, report)
-        environment = Environment(
-            loader=FileSystemLoader(TEMPLATES),
-            finalize=printed,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
+    from tasks.report_page import write_page  # matplotlib takes a second to import, and few processes need it
+
+    with open_results(warehouse, study) as results:
         answer = answer_lines(results)
-        text = environment.get_template("report.md.jinja").render(page=page, answer=answer)
-        (folder / "report.md").write_text(text, encoding="utf-8")
+        write_page(results, answer, folder, report)
     return {"study": study, "answer": answer}
 
 
@@ -66,10 +49,10 @@ def publish_report(artifact: Artifact, folder: Path) -> Path:
     Raises:
         WorkError: the folder can't be written.
     """
-    figures = sorted(name for name in artifact.manifest.files if name.startswith("figures/"))
+    figures = [name for name in artifact.manifest.files if name.startswith("figures/")]
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
-        for name in (*figures, "report.md"):  # the text last, so that it never shows what isn't there
+        for name in (*figures, "report.md"):  # the text last: it never shows a figure that isn't there
             unfinished = folder / f".{os.getpid()}.unfinished"
             shutil.copyfile(artifact.file(name), unfinished)
             os.replace(unfinished, folder / name)
@@ -81,59 +64,3 @@ def publish_report(artifact: Artifact, folder: Path) -> Path:
             f"{folder} must be a folder that can be written, got: {error}. Free disk space or correct its permissions."
         ) from error
     return folder / "report.md"
-
-
-class _Page:
-    """What templates can ask for."""
-
-    def __init__(self, results: StudyResults, folder: Path, report: Callable[[float], None]) -> None:
-        self._results, self._folder, self._report = results, folder, report
-        self._palette = Palette({row["label"]: row["n_layers"] for row in results.rows("answer")})
-        self._n_drawn = 0
-
-    def rows(self, query: str) -> list[dict[str, Any]]:
-        """The rows of a SELECT of reports/queries."""
-        return self._results.rows(query)
-
-    def table(self, query: str, max_rows: int = MAX_ROWS) -> Markdown:
-        """The rows of a SELECT as a table, and the SELECT; what is left out is counted."""
-        rows = self._results.rows(query)
-        if not rows:
-            return Markdown(f"There are none.\n\n{self.sql(query)}")
-        more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
-        return Markdown(f"{table(rows[:max_rows])}{more}\n\n{self.sql(query)}")
-
-    def figure(self, name: str) -> Markdown:
-        """A figure's pictures, each with its sentence, and the SELECTs they are made of."""
-        pictures = FIGURES[name](self._results, self._palette)
-        blocks = []
-        for picture in pictures:
-            if picture.figure:
-                path = self._folder / "figures" / f"{picture.name}.svg"
-                path.parent.mkdir(exist_ok=True)
-                save(picture.figure, path)
-                blocks.append(f"![{picture.name.replace('_', ' ')}](figures/{path.name})")
-            blocks.append(escaped(picture.sentence))
-        queries = dict.fromkeys(query for picture in pictures for query in picture.queries)
-        self._n_drawn += 1
-        self._report(self._n_drawn / len(FIGURES))
-        return Markdown("\n\n".join([*blocks, self.sql(*queries)]))
-
-    def sql(self, *queries: str) -> Markdown:
-        """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""
-        blocks = [code_block(self._results.sql(query), "sql") for query in queries]
-        return Markdown("\n\n".join(["<details><summary>SQL</summary>", *blocks, "</details>"]))
-
-    def config(self) -> Markdown:
-        """The study file as it was validated, without what it leaves to defaults."""
-        config = json.loads(self._results.rows("study")[0]["config"] or "{}")
-        return code_block(json.dumps(_given(config), indent=2, ensure_ascii=False), "json")
-
-    def versions(self) -> str:
-        """The packages that numbers depend on, as they are installed now."""
-        return ", ".join(f"{package} {package_version(package)}" for package in VERSIONS)
-
-
-def _given(config: Any) -> Any:
-    """A config without the fields that are None."""
-    return {k: _given(v) for k, v in config.items() if v is not None} if isinstance(config, dict) else config

@@ -62,11 +62,10 @@ def _formation(best: Group) -> str:
     formed = compact(best["formed_tokens_mean"]) + (f" ± {compact(error_bar)}" if error_bar is not None else "")
     window = f"between {compact(best['window_start_tokens'] or 0)} and {compact(best['window_end_tokens'])}"
     share = best["in_context_learning_share"]
-    gained = (
-        "" if share is None else f", and {100 * share:.0f} % of the gain in in-context learning falls into that window"
-    )
-    seed = " in the best seed" if best["n_models"] > 1 else ""
-    return f"It formed at about {formed} tokens: prefix_matching rises{seed} {window} tokens{gained}."
+    gained = "" if share is None else f"; {100 * share:.0f}\u00a0% of all in-context learning falls into that window"
+    head = best["formed_head"] + (" in the best seed" if best["n_models"] > 1 else "")
+    what = "It formed" if best["n_with_induction_head"] else "The nearest to one formed"
+    return f"{what} at about {formed} tokens: prefix_matching of {head} rises {window} tokens{gained}."
 
 
 def _compared(best: Group, groups: Sequence[Group]) -> list[str]:
@@ -74,7 +73,7 @@ def _compared(best: Group, groups: Sequence[Group]) -> list[str]:
     others = {group["n_layers"]: group for group in reversed(groups) if group["n_layers"] != best["n_layers"]}
     if others:
         return [f"Other depths: {'; '.join(_briefly(others[depth]) for depth in sorted(others, reverse=True))}."]
-    return [f"Induction is weakest in {_briefly(groups[-1])}."] if len(groups) > 1 else []
+    return [f"Weakest induction: {_briefly(groups[-1])}."] if len(groups) > 1 else []
 
 
 def _briefly(group: Group) -> str:

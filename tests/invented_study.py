@@ -127,6 +127,7 @@ def _model(model: Model) -> dict[str, Any]:
         "device": "cpu",
         "precision": "float32",
         "threads": 1,
+        "repeats_fraction": 0.0,
         "final_train_loss_nats": model.loss - 0.02,
     }
 
@@ -141,7 +142,7 @@ def _loss(model: Model, step: int) -> float:
 
 
 def _training(model: Model) -> list[dict[str, Any]]:
-    steps = range(10, STEPS[-1] + 1, 10)
+    steps = range(20, STEPS[-1] + 1, 40)
     return [
         {
             "model_id": model.model_id,

@@ -54,9 +54,10 @@ def composition(weights: CircuitWeights) -> Composition:
     squares, spreads = [], []
     for layer in range(1, len(weights.layers)):
         left = writer_factors(weights.before(layer))
+        of_left = d * concentration(left) - 1
         for right in reader_factors(weights.layers[layer]):
             squares.append(_squared_scores(left, right).flatten())
-            spreads.append(torch.outer(d * concentration(left) - 1, d * concentration(right.mT) - 1).flatten())
+            spreads.append(torch.outer(of_left, d * concentration(right.mT) - 1).flatten())
     variance = 2 * _by_kind(spreads, weights).clamp(min=0) / (d**2 * (d - 1) * (d + 2))
     return Composition(_by_kind(squares, weights).sqrt(), 1 / d, variance.sqrt())
 
@@ -84,7 +85,7 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
 
 def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
     """L with L^T L = OV^T OV: what each head writes, whatever it reads."""
-    return torch.linalg.qr(heads.W_V).R @ heads.W_O
+    return _triangular(heads.W_V) @ heads.W_O
 
 
 def reader_factors(
@@ -94,9 +95,9 @@ def reader_factors(
 ]:
     """R with R R^T = right right^T of each kind: what each head reads, wherever it goes."""
     return (
-        heads.W_Q @ torch.linalg.qr(heads.W_K).R.mT,
-        heads.W_K @ torch.linalg.qr(heads.W_Q).R.mT,
-        heads.W_V @ torch.linalg.qr(heads.W_O.mT).R.mT,
+        heads.W_Q @ _triangular(heads.W_K).mT,
+        heads.W_K @ _triangular(heads.W_Q).mT,
+        heads.W_V @ _triangular(heads.W_O.mT).mT,
     )
 
 
@@ -111,6 +112,11 @@ def _squared_scores(
 ) -> Float[Tensor, "writer reader"]:
     product = torch.einsum("wvd,rdk->wrvk", left, right).square().sum((2, 3))
     return product / torch.outer(left.square().sum((1, 2)), right.square().sum((1, 2)))
+
+
+def _triangular(matrices: Float[Tensor, "head rows columns"]) -> Float[Tensor, "head rank columns"]:
+    """The matrices turned on the side of their rows until they are triangular."""
+    return torch.linalg.qr(matrices, mode="r").R
 
 
 def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tensor, "head rank"]:

@@ -4,6 +4,7 @@ Source: Elhage et al. 2021, "zero-layer transformers".
 """
 
 from dataclasses import dataclass
+from math import nan
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -58,7 +59,8 @@ class BigramFit:
     @property
     def explained_share(self) -> float:
         """How much of the way from unigram to bigram loss the direct path goes: 1 is all; may be negative."""
-        return (self.unigram_loss_nats - self.direct_loss_nats) / (self.unigram_loss_nats - self.bigram_loss_nats)
+        way = self.unigram_loss_nats - self.bigram_loss_nats
+        return (self.unigram_loss_nats - self.direct_loss_nats) / way if way > 1e-9 else nan
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,13 @@ def bigram_fit(logits: BigramLogits, n_bigrams: int) -> BigramFit:
     gap = logits.in_gap
     return BigramFit(
         n_sources=len(logits.source.unique()),
-        coverage=float(logits.count.sum()) / n_bigrams if n_bigrams else torch.nan,
+        coverage=float(logits.count.sum()) / n_bigrams if n_bigrams else nan,
         unigram_loss_nats=_mean(-unigram.log(), unigram),
         bigram_loss_nats=_mean(-logits.log_probability, weight),
         direct_loss_nats=_mean(logits.log_normaliser - logits.direct, weight),
         correlation=_correlation(logits, logits.log_probability, torch.ones_like(gap)),
         n_gap_sources=len(logits.source[gap].unique()),
-        gap_coverage=float(logits.count[gap].sum()) / n_bigrams if n_bigrams else torch.nan,
+        gap_coverage=float(logits.count[gap].sum()) / n_bigrams if n_bigrams else nan,
         gap_correlation=_correlation(logits, logits.log_probability - logits.rest, gap),
         gap_bigram_correlation=_correlation(logits, logits.log_probability, gap),
     )
@@ -166,4 +168,4 @@ def _correlation(logits: BigramLogits, wanted: Float[Tensor, "bigram"], where: B
 
 def _mean(values: Float[Tensor, "n"], weight: Float[Tensor, "n"]) -> float:
     known = weight > 0
-    return (values[known] * weight[known]).sum().item() if known.any() else torch.nan
+    return (values[known] * weight[known]).sum().item() if known.any() else nan

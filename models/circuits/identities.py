@@ -1,8 +1,10 @@
-"""What must hold exactly in a model: by how much it doesn't, in the model's own arithmetic, on some text.
+"""What must hold exactly in a model: by how much it doesn't, on some text.
 
 Identities have the names of the claims that rest on them. Differences of logits and of outputs are relative to the
 standard deviation of what is compared, those of patterns are not. None: the identity isn't about such a model.
 """
+
+from copy import deepcopy
 
 import torch
 from jaxtyping import Float, Int
@@ -15,10 +17,16 @@ from models.transformer import Transformer
 
 @torch.inference_mode()
 def identity_errors(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> dict[str, float]:
-    """Largest difference of each identity that applies to the model."""
-    run = freeze_run(model, tokens)
-    checks = (paths_sum, terms_add, pattern_bilinear, source_decides, heads_independent, one_head_is_attention)
-    errors = {check.__name__.replace("_", "-"): check(run) for check in checks}
+    """Largest difference of each identity that applies to the model.
+
+    Sums of paths are in the model's own arithmetic, since it is that which must not lose them; the rest is in float64.
+    """
+    tokens = tokens.to(model.W_E.device)
+    run, exact = freeze_run(model, tokens), freeze_run(deepcopy(model).double(), tokens)
+    errors = {check.__name__: check(run) for check in (paths_sum, terms_add)}
+    for check in (pattern_bilinear, source_decides, heads_independent, one_head_is_attention):
+        errors[check.__name__] = check(exact)
+    errors = {name.replace("_", "-"): error for name, error in errors.items()}
     return {name: error for name, error in errors.items() if error is not None}
 
 

@@ -32,6 +32,10 @@ class Term:
     logit_share: float  # of the logits' variance over the vocabulary, by covariance: shares of all orders sum to 1
 
 
+Key = int | Path | None  # an order, a path, or all that starts at feed-forward layers
+Row = Float[Tensor, "3"]  # losses with the term and without it, covariance with the logits, summed over positions
+
+
 @torch.inference_mode()
 def order_of_terms(
     model: Transformer, sequences: Int[Tensor, "batch pos"], virtual_heads: Container[Path] = ()
@@ -40,53 +44,57 @@ def order_of_terms(
 
     Paths that start at feed-forward layers come on top of all orders. The bias of logits goes with order 0.
     """
-    sums: dict[int | Path | None, Tensor] = defaultdict(lambda: _row(0.0, 0.0, 0.0))
-    variance, n_targets = 0.0, sequences[:, 1:].numel()
+    sums: dict[Key, Row] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
+    variance = 0.0
     for batch in batches(model, sequences):
-        run = freeze_run(model, batch[:, :-1])
-        paths, logits = paths_by_order(run), run.trace.logits
-        centred = logits - logits.mean(-1, keepdim=True)
-        reader = centred @ model.W_U.T  # a part's covariance with the logits, without its logits
-        variance += centred.square().sum().item()
+        rows, of_batch = _sums(model, batch, virtual_heads)
+        variance += of_batch
+        for key, row in rows.items():
+            sums[key] += row
 
-        def loss(stream: Tensor, targets: Tensor = batch[:, 1:]) -> float:
-            return F.cross_entropy(model.unembed(stream).flatten(0, 1), targets.flatten(), reduction="sum").item()
+    n_targets, n_layers = sequences[:, 1:].numel(), len(model.layers)
+    losses = {key: (row[:2] / n_targets).tolist() for key, row in sums.items()}
+    true_loss, _ = losses.get(None, losses[n_layers])
 
-        def covariance(part: Tensor, reader: Tensor = reader) -> float:
-            return (part * reader).sum().item()
-
-        up_to = paths.orders.cumsum(0)
-        parts: list[tuple[int | None, Tensor]] = list(enumerate(paths.orders))
-        with_it = list(up_to)
-        if paths.feed_forward is not None:
-            parts.append((None, paths.feed_forward))
-            with_it.append(up_to[-1] + paths.feed_forward)
-        for (order, part), stream in zip(parts, with_it, strict=True):
-            sums[order] += _row(loss(stream), loss(with_it[-1] - part), covariance(part))
-        if model.b_U is not None:
-            sums[0][2] += (centred * model.b_U).sum().item()
-        for path, part in chain(head_paths(run), virtual_head_paths(run, virtual_heads)):
-            sums[path] += _row(loss(up_to[len(path) - 1] + part), math.nan, covariance(part))
-
-    n_layers = len(model.layers)
-    true_loss = sums[None if None in sums else n_layers][0] / n_targets
-
-    def term(key: int | Path | None, total: Tensor) -> Term:
+    def term(key: Key) -> Term:
         order = len(key) if isinstance(key, tuple) else key
         lower = n_layers if order is None else order - 1
-        left = float(sums[lower][0]) / n_targets if lower >= 0 else math.log(model.d_vocab)
-        with_it, without = (total[:2] / n_targets).tolist()
+        left = losses[lower][0] if lower >= 0 else math.log(model.d_vocab)
+        with_it, without = losses[key]
         return Term(
             order=order,
             path=key if isinstance(key, tuple) else None,
             loss_nats=with_it,
             loss_effect_nats=left - with_it,
-            removal_effect_nats=without - float(true_loss),
-            logit_share=float(total[2]) / variance if variance else math.nan,
+            removal_effect_nats=without - true_loss,
+            logit_share=sums[key][2].item() / variance if variance else math.nan,
         )
 
-    return [term(key, total) for key, total in sums.items()]
+    return [term(key) for key in sums]
 
 
-def _row(*values: float) -> Float[Tensor, "value"]:
-    return torch.tensor(values, dtype=torch.float64)
+def _sums(model: Transformer, batch: Int[Tensor, "batch pos"], wanted: Container[Path]) -> tuple[dict[Key, Row], float]:
+    """Rows of all terms, and the variance of the logits summed over positions and tokens."""
+    targets = batch[:, 1:].flatten()
+    run = freeze_run(model, batch[:, :-1])
+    centred = run.trace.logits - run.trace.logits.mean(-1, keepdim=True)
+    reader = centred @ model.W_U.T  # gives a part's covariance with the logits without its logits
+
+    def loss(stream: Tensor) -> float:
+        return F.cross_entropy(model.unembed(stream).flatten(0, 1), targets, reduction="sum").item()
+
+    def row(part: Tensor, below: Tensor, rest: Tensor | None = None) -> Row:
+        without = math.nan if rest is None else loss(rest)
+        return torch.tensor([loss(below + part), without, (part * reader).sum().item()], dtype=torch.float64)
+
+    paths = paths_by_order(run)
+    up_to = [torch.zeros_like(paths.orders[0]), *paths.orders.cumsum(0)]  # up_to[k]: fewer than k heads
+    whole = up_to[-1] if paths.feed_forward is None else up_to[-1] + paths.feed_forward
+    rows: dict[Key, Row] = {k: row(part, up_to[k], whole - part) for k, part in enumerate(paths.orders)}
+    if model.b_U is not None:
+        rows[0][2] += (centred * model.b_U).sum().item()
+    if paths.feed_forward is not None:
+        rows[None] = row(paths.feed_forward, up_to[-1], up_to[-1])
+    for path, part in chain(head_paths(run), virtual_head_paths(run, wanted)):
+        rows[path] = row(part, up_to[len(path)])
+    return rows, centred.square().sum().item()

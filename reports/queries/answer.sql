@@ -31,6 +31,7 @@ SELECT
     untrained_induction,
     previous_token_head,
     occurred,
+    'L' || formations.layer || 'H' || formations.head AS formed_head,
     window_start_tokens,
     window_end_tokens,
     in_context_learning_share

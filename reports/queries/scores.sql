@@ -5,6 +5,6 @@ WHERE
     table_name = 'heads'
     AND column_name IN (
         'induction_random_period', 'induction_natural', 'prefix_matching', 'previous_token', 'duplicate_token',
-        'bos_attention', 'positional_share_without_bos', 'entropy_without_bos'
+        'bos_attention', 'positional_offset', 'positional_share', 'entropy'
     )
 ORDER BY column_index

@@ -1,5 +1,6 @@
 -- What every trained model took, the longest first.
-SELECT model_id AS model, seed, parameters, tokens, steps, seconds, tokens_per_second, device, precision, threads
+SELECT model_id AS model, seed, parameters, tokens, steps, seconds, tokens_per_second, device, precision,
+    threads, repeats_fraction
 FROM study_models
 JOIN models USING (model_id)
 WHERE study = $study

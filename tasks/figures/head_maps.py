@@ -26,19 +26,19 @@ from tasks.figures.style import (
 from tasks.markdown import compact
 from tasks.study_results import StudyResults
 
-MAX_MAPS = 4  # kinds of model that get one
+MAX_MAPS = 3  # kinds of model that get one
 MAX_TRAJECTORIES = 3
 SMALLEST_RISE = 0.1  # that is worth a date
-SCORES = {
-    "induction_random_period": "induction, random period",
-    "induction_natural": "induction, natural text",
-    "prefix_matching": "prefix matching",
-    "previous_token": "previous token",
-    "duplicate_token": "duplicate token",
-    "positional_share": "at one offset",
-    "bos_attention": "attention on BOS",
-    "entropy": "entropy",
-}
+SCORES = (
+    "induction_random_period",
+    "induction_natural",
+    "prefix_matching",
+    "previous_token",
+    "duplicate_token",
+    "positional_share",
+    "bos_attention",
+    "entropy",
+)
 
 
 def head_maps(results: StudyResults, palette: Palette) -> list[Picture]:
@@ -63,7 +63,7 @@ def head_trajectories(results: StudyResults, palette: Palette) -> list[Picture]:
     heads = results.frame("head_trajectories").dropna(subset=["induction_random_period", "previous_token"])
     labels = _labels(results, heads)
     if not labels:
-        return [Picture(name, "No picture: no model has heads with scores.", queries)]
+        return [Picture(name, "No picture: no model has heads with both scores.", queries)]
     shown = labels[:MAX_TRAJECTORIES]
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
     change = strongest_change(results, "prefix_matching")
@@ -94,11 +94,12 @@ def _map(label: str, heads: DataFrame) -> Figure:
     n_rows = len(SCORES) // n_columns
     figure = Figure(figsize=(WIDTH, 0.3 + n_rows * (0.55 + 0.36 * n_layers)), layout="constrained")
     figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
-    for axes, (score, title) in zip(figure.subplots(n_rows, n_columns).flat, SCORES.items(), strict=True):
+    panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True)
+    for axes, score in zip(panels.flat, SCORES, strict=True):
         values = np.full((n_layers, n_heads), np.nan)
         values[heads.layer, heads["head"]] = heads[score]
         axes.imshow(tinted(values, SCORE), interpolation="none", aspect="auto")
-        axes.set_title(title)
+        axes.set_title(score, fontsize=9)
         numbered = range(0, n_heads, 1 + n_heads * n_columns // 40)  # as many as fit side by side
         axes.set_xticks(numbered, [f"H{head}" for head in numbered])
         axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])

@@ -35,6 +35,8 @@ def learning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
     palette.legend(figure)
     band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
     sentence = f"Final validation loss is {extremes(_last(validation, 'loss_nats'), ' nats')}. {band}"
+    if with_training and any(row["repeats_fraction"] for row in results.rows("trainings")):
+        sentence += " Training losses count repeated random tokens, which validation has none of."
     return [Picture(name, sentence, queries, figure)]
 
 
@@ -45,21 +47,23 @@ def context_over_training(results: StudyResults, palette: Palette) -> list[Pictu
     gains, scores = (curves.dropna(subset=column) for column in ("repeat_gain_nats", "best_induction_random_period"))
     if gains.empty:
         return [Picture(name, "No picture: repeat_gain is missing.", queries)]
+    sentence = f"When training ends, repeat_gain is {extremes(_last(gains, 'repeat_gain_nats'), ' nats')}"
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    left, *others = figure.subplots(1, 1 if scores.empty else 2, squeeze=False)[0]
     _draw(left, gains, "tokens", "repeat_gain_nats", palette)
-    _draw(right, scores, "tokens", "best_induction_random_period", palette)
     left.set_title("repeat_gain, nats")
-    right.set_title("best head's induction_random_period")
-    scale_by_tokens(left, right)
+    scale_by_tokens(left)
     mark(left, strongest_change(results, "repeat_gain_nats"))
-    mark(right, strongest_change(results, "prefix_matching"))
+    for right in others:
+        _draw(right, scores, "tokens", "best_induction_random_period", palette)
+        right.set_ylim(bottom=0)
+        right.set_title("best head's induction_random_period")
+        scale_by_tokens(right)
+        mark(right, strongest_change(results, "prefix_matching"))
+        final = _last(scores, "best_induction_random_period")
+        sentence += f"; the best head's induction_random_period is {extremes(final)}"
     palette.legend(figure)
-    sentence = (
-        f"When training ends, repeat_gain is {extremes(_last(gains, 'repeat_gain_nats'), ' nats')}, "
-        f"and the best head's induction_random_period {extremes(_last(scores, 'best_induction_random_period'))}."
-    )
-    return [Picture(name, sentence, queries, figure)]
+    return [Picture(name, f"{sentence}.", queries, figure)]
 
 
 def loss_in_context(results: StudyResults, palette: Palette) -> list[Picture]:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tasks.markdown import NO_BREAK, compact
+from tasks.markdown import compact
 
 WIDTH = 8.6  # inches: the width of a page on GitHub
 LINE_LENGTH = 100  # characters of that width
@@ -83,7 +83,7 @@ class Palette:
     """How lines of each label look, the same in every figure: a colour for the depth, dashes within one depth."""
 
     def __init__(self, n_layers: Mapping[str, int]) -> None:
-        colors = {depth: _BY_DEPTH[min(depth, len(_BY_DEPTH) - 1)] for depth in sorted(set(n_layers.values()))}
+        colors = {depth: _BY_DEPTH[depth % len(_BY_DEPTH)] for depth in sorted(set(n_layers.values()))}
         self._too_many = len(n_layers) > _MAX_NAMED
         self._lines: dict[str, dict[str, Any]] = {}
         for depth, color in colors.items():
@@ -124,9 +124,7 @@ def scale_by_tokens(*panels: Axes) -> None:
     """A logarithmic axis of tokens."""
     for axes in panels:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda tokens, _: compact(tokens).replace(f".0{NO_BREAK}", NO_BREAK))
-        )
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("tokens seen")
 

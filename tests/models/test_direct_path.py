@@ -154,3 +154,11 @@ def test_no_source_no_fit():
     assert found.coverage == 0
     assert math.isnan(found.explained_share)
     assert math.isnan(found.correlation)
+
+
+def test_one_source_leaves_nothing_to_explain():
+    counts = torch.zeros(5, 5, dtype=torch.int64)
+    counts[2] = 30
+    found = fit(bigram_model(torch.zeros(5, 5)).double(), counts, every_token(5))
+    assert found.unigram_loss_nats == pytest.approx(found.bigram_loss_nats)
+    assert math.isnan(found.explained_share)

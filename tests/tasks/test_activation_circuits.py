@@ -1,5 +1,7 @@
 """The stage that takes a model apart on text: its tables, and the circuit that a view puts together from them."""
 
+import itertools
+
 import duckdb
 import numpy as np
 import pyarrow.parquet as pq
@@ -97,7 +99,7 @@ def test_samples_are_the_most_frequent_bigrams(measured, tokens):
     text = [labels[token] for token in stream]
     assert [row["rank"] for row in samples] == list(range(7))
     for row in samples:
-        pairs = sum(pair == (row["source"], row["target"]) for pair in zip(text, text[1:], strict=False))
+        pairs = sum(pair == (row["source"], row["target"]) for pair in itertools.pairwise(text))
         assert row["n_pairs"] == pairs
     assert [row["n_pairs"] for row in samples] == sorted((row["n_pairs"] for row in samples), reverse=True)
 
