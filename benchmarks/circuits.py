@@ -6,6 +6,7 @@ python -m benchmarks.circuits
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
 import torch
@@ -65,12 +66,12 @@ def main() -> None:
         timed = min(PLAIN_PAIRS, n_pairs)
         found = composition(weights).score[:timed]
         torch.testing.assert_close(found, plain_composition(weights, timed), atol=1e-5, rtol=0)
-        ours, plain = in_turns(lambda w=weights: composition(w), lambda w=weights, n=timed: plain_composition(w, n))
+        ours, plain = in_turns(partial(composition, weights), partial(plain_composition, weights, timed))
         plain *= n_pairs / timed
         print(f"composition {name}: {1e3 * ours:.1f} ms, whole matrices {1e3 * plain:.0f} ms: {plain / ours:.0f} times")
 
         weights = initial_weights(*shape, d_vocab=VOCABULARY)
-        ours, plain = in_turns(lambda w=weights: copying_eigenvalues(w), lambda w=weights: plain_copying_eigenvalues(w))
+        ours, plain = in_turns(partial(copying_eigenvalues, weights), partial(plain_copying_eigenvalues, weights))
         print(
             f"OV eigenvalues {name}, vocabulary {VOCABULARY:,}: {1e3 * ours:.0f} ms,"
             f" head by head {1e3 * plain:.0f} ms: {plain / ours:.1f} times"

@@ -5,23 +5,21 @@ It needs an environment of its own: pip install transformer-lens==4.3 torch==2.1
 python -m benchmarks.peers_circuits
 """
 
-import statistics
-import time
-from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 from transformer_lens import TransformerBridge, TransformerBridgeConfig
 from transformer_lens.model_bridge.sources import boot_native
 
+from benchmarks.circuits import SHAPES, VOCABULARY, in_turns
 from models.architecture import Architecture
 from models.circuits.composition import KINDS, composition, head_pairs
 from models.circuits.eigenvalues import copying_eigenvalues
 from models.circuits.head_weights import circuit_weights
 from models.transformer import Layer, Transformer
 
-SHAPES = ((2, 8, 256), (4, 12, 768))  # layers, heads, d_model
-VOCABULARY, N_CTX, ROUNDS = 50_257, 64, 5
+N_CTX = 64
 TOLERANCE = 1e-5
 
 
@@ -72,17 +70,6 @@ def peer_eigenvalues(peer: TransformerBridge) -> Tensor:
     return (peer.W_E @ peer.OV @ peer.W_U).eigenvalues
 
 
-def in_turns(*runs: Callable[[], object]) -> list[float]:
-    """Median seconds of each, measured in turns."""
-    seconds: list[list[float]] = [[] for _ in runs]
-    for _ in range(ROUNDS + 1):
-        for own, run in zip(seconds, runs, strict=True):
-            start = time.perf_counter()
-            run()
-            own.append(time.perf_counter() - start)
-    return [statistics.median(own[1:]) for own in seconds]
-
-
 def compare(name: str, found: Tensor, expected: Tensor, tolerance: float = TOLERANCE) -> None:
     """Print the largest difference; a larger one than the tolerance is an error."""
     difference = (found - expected).abs().max().item()
@@ -111,12 +98,12 @@ def main() -> None:
             compare(f"{kind}-composition", found, expected[tuple(pairs.T)].double())
 
         found, expected = torch.stack(copying_eigenvalues(weights)), peer_eigenvalues(peer)
-        nearest = (found[..., None] - expected[..., None, :]).abs().amin(-1)
-        compare("OV eigenvalues, over their largest", nearest / expected.abs().amax(), torch.zeros_like(nearest))
+        nearest = expected.gather(-1, (found[..., None] - expected[..., None, :]).abs().argmin(-1))
+        compare("OV eigenvalues, over the largest", found / found.abs().max(), nearest / found.abs().max())
 
-        ours, theirs = in_turns(lambda w=weights: composition(w), lambda p=peer: peer_composition(p))
+        ours, theirs = in_turns(partial(composition, weights), partial(peer_composition, peer))
         print(f"  composition: {1e3 * ours:.1f} ms, TransformerLens {1e3 * theirs:.0f} ms: {theirs / ours:.1f} times")
-        ours, theirs = in_turns(lambda w=weights: copying_eigenvalues(w), lambda p=peer: peer_eigenvalues(p))
+        ours, theirs = in_turns(partial(copying_eigenvalues, weights), partial(peer_eigenvalues, peer))
         print(
             f"  OV eigenvalues: {1e3 * ours:.0f} ms, TransformerLens {1e3 * theirs:.0f} ms: {theirs / ours:.1f} times"
         )

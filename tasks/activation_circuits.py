@@ -23,10 +23,9 @@ from models.circuits.virtual_heads import (
     virtual_circuits,
     virtual_patterns,
 )
-from tasks.analysis_config import BehaviourConfig
+from tasks.analysis_config import BehaviourConfig, CircuitsConfig
 from tasks.behaviour import build_stimuli
 from tasks.checkpoints import checkpoint_steps, load_model
-from tasks.circuits_config import CircuitsConfig
 from tasks.tables import write_table
 from tasks.tokens import Tokens, TokenStream, require_context
 from tasks.weight_circuits import finite_weights

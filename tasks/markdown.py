@@ -11,8 +11,8 @@ MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
 _NOT_QUANTITIES = {"seed", "step", "that_offset"}
 _UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # controls, and what reorders other text
-_SYNTAX = r"[\\`*|~$\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[-+=]"
-_LIST_NUMBER = r"^(\d+)([.)])"
+_SYNTAX = r"[\\`*|~$\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[-+=](?!\d)"
+_LIST_NUMBER = r"^(\d+)([.)])(?!\d)"
 
 
 class Markdown(str):

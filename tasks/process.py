@@ -14,7 +14,9 @@ from tasks.errors import RequestError, WorkError
 
 # A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["torch", "tasks.training", "tasks.behaviour"])
+_context.set_forkserver_preload(
+    ["tasks.training", "tasks.behaviour", "tasks.weight_circuits", "tasks.activation_circuits"]
+)
 
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave things to clear away

@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -21,7 +21,7 @@ from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
 from pydantic import BaseModel
 
-from tasks import behaviour, corpus, places, reporting, tokens, training
+from tasks import activation_circuits, behaviour, corpus, places, reporting, tokens, training, weight_circuits
 from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.code_version import code_version
@@ -37,9 +37,19 @@ from tasks.warehouse import build_warehouse
 
 PREFECT_PROGRESS_SECONDS = 5.0
 
-# What is measured on every trained model, one stage each; the config of a stage is the part of [analysis] of its name.
-ANALYSES: dict[str, Callable[..., dict[str, Any]]] = {
-    "behaviour": behaviour.measure_behaviour,
+
+@dataclass(frozen=True)
+class Analysis:
+    """A stage that measures a trained model, and the part of [analysis] that it reads."""
+
+    measure: Callable[..., dict[str, Any]]
+    part: str
+
+
+ANALYSES = {
+    "behaviour": Analysis(behaviour.measure_behaviour, "behaviour"),
+    "weight-circuits": Analysis(weight_circuits.measure_weight_circuits, "circuits"),
+    "activation-circuits": Analysis(activation_circuits.measure_activation_circuits, "circuits"),
 }
 
 P = ParamSpec("P")
@@ -72,12 +82,12 @@ def training_request(cell: Cell, encoded: Artifact) -> Request:
 def analysis_request(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
     """Decided by that stage's part of the config, the checkpoints and the tokens."""
     inputs = {"training": model, "tokens": encoded}
-    measure = ANALYSES[stage]
-    return Request(stage, code_version(measure.__module__), _part(config, stage).model_dump(mode="json"), inputs, {})
+    module = ANALYSES[stage].measure.__module__
+    return Request(stage, code_version(module), _part(config, stage).model_dump(mode="json"), inputs, {})
 
 
 def _part(config: AnalysisConfig, stage: str) -> BaseModel:
-    return getattr(config, stage)
+    return getattr(config, ANALYSES[stage].part)
 
 
 def model_id(cell: Cell, request: Request) -> str:
@@ -202,7 +212,7 @@ def analyse(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifa
 
     def write(folder: Path) -> dict[str, Any]:
         facts = run_in_process(
-            ANALYSES[stage],
+            ANALYSES[stage].measure,
             _part(config, stage),
             model.folder,
             encoded.folder,

@@ -23,8 +23,8 @@ from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
 from models.circuits.subspaces import bandwidth, overlaps, rewriting
 from models.transformer import Transformer
+from tasks.analysis_config import CircuitsConfig
 from tasks.checkpoints import checkpoint_steps, load_model
-from tasks.circuits_config import CircuitsConfig
 from tasks.errors import WorkError
 from tasks.tables import write_table
 from tasks.tokens import Tokens, TokenStream, require_context

@@ -122,7 +122,8 @@ def _roles(label: str, heads: DataFrame) -> str:
     if with_role.empty:
         return f"No head of {label} has a role: none of its scores reaches the threshold of one."
     named = [f"{head} ({role})" for head, role in zip(with_role.head_label, with_role.role, strict=True)]
-    return f"{len(named)} of the {len(heads)} heads of {label} reach the threshold of a role: {listed(named)}."
+    reach = "reaches" if len(named) == 1 else "reach"
+    return f"{len(named)} of the {len(heads)} heads of {label} {reach} the threshold of a role: {listed(named)}."
 
 
 def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:

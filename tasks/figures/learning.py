@@ -34,9 +34,11 @@ def learning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
     mark(axes, change)
     palette.legend(figure)
     band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
-    sentence = f"Final validation loss is {extremes(_last(validation, 'loss_nats'), ' nats')}. {band}"
-    if with_training and any(row["repeats_fraction"] for row in results.rows("trainings")):
-        sentence += " Training losses count repeated random tokens, which validation has none of."
+    final = _last(validation, "loss_nats")
+    sentence = f"Final validation loss is {extremes(final, ' nats')}. {band}"
+    best, trained = min(final, key=final.__getitem__), _last(training, "loss_nats")
+    if with_training and best in trained:
+        sentence += f" Training loss of {best} ends at {trained[best]:.2f} nats."
     return [Picture(name, sentence, queries, figure)]
 
 

@@ -18,10 +18,9 @@ from models.circuits.score_terms import ScoreTerm
 from models.transformer import Transformer
 from tasks import activation_circuits
 from tasks.activation_circuits import count_bigrams, measure_activation_circuits, strongest_pairs
-from tasks.analysis_config import BehaviourConfig
+from tasks.analysis_config import BehaviourConfig, CircuitsConfig
 from tasks.behaviour import measure_behaviour
 from tasks.checkpoints import save_checkpoint, write_model_card
-from tasks.circuits_config import CircuitsConfig
 from tasks.errors import WorkError
 from tasks.tables import table_schema, write_table
 from tasks.tokens import Tokens, TokenStream

@@ -124,7 +124,7 @@ def test_head_maps_have_a_cell_for_each_head(results):
     assert alphas.shape == (2, 4)
     assert alphas[1, 3] == scores["L1H3"]["induction_random_period"] == 0.35
     assert [text.get_text() for text in panel.texts][-1] == "0.35"
-    assert other.sentence.startswith("1 of the 2 heads of 1L2H")
+    assert other.sentence.startswith("1 of the 2 heads of 1L2H reaches")
 
 
 def test_trajectories_say_when_heads_formed(results):

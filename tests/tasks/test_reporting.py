@@ -256,6 +256,8 @@ def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
 @example(HOSTILE)
 @example("1. a")
+@example("1.5 a")
+@example("-1")
 @example("12) a")
 @example("- a")
 @example("=")
@@ -267,6 +269,10 @@ def test_escaped_text_reads_as_it_was(text):
     for page in ("a\n\n{}", "| a |\n|---|\n| {} |", "a\n- {}", "> a\n\n> {}"):
         shown = html.unescape(re.sub(r"<[^>]*>", "", to_html(page.format(escaped(text)))))
         assert " ".join(shown.split()) == " ".join(["a", *expected.split()])
+
+
+def test_numbers_need_no_escape():
+    assert [escaped(text) for text in ("-1.5", "2.71", "12)")] == ["-1.5", "2.71", "12&#41;"]
 
 
 def test_code_blocks_hold_any_fence():

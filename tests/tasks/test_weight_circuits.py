@@ -9,8 +9,8 @@ from tiny import tiny_tokens
 
 from models.circuits.composition import head_pairs
 from models.heads.behaviour import HeadBehaviour
+from tasks.analysis_config import CircuitsConfig
 from tasks.checkpoints import save_checkpoint, write_model_card
-from tasks.circuits_config import CircuitsConfig
 from tasks.errors import RequestError, WorkError
 from tasks.tables import table_schema
 from tasks.tokens import Tokens
