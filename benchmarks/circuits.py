@@ -59,6 +59,7 @@ def in_turns(*runs: Callable[[], object]) -> list[float]:
 
 def main() -> None:
     """Print the ratios."""
+    torch.set_num_threads(1)  # as in the stage: models are measured side by side
     for shape in SHAPES:
         name = "x".join(map(str, shape))
         weights = initial_weights(*shape, d_vocab=2)

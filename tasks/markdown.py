@@ -1,6 +1,5 @@
 """Values and rows as markdown that shows them as they are, whatever they hold."""
 
-import html
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +10,14 @@ MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
 _NOT_QUANTITIES = {"seed", "step", "that_offset"}
 _UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # controls, and what reorders other text
-_SYNTAX = r"[\\`*|~$\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[-+=](?!\d)"
-_LIST_NUMBER = r"^(\d+)([.)])(?!\d)"
+_SYNTAX = re.compile(
+    r"[`*|~\[<$]|&(?=[#A-Za-z])"  # wherever it is
+    r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # around a word
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"  # before what it would escape
+    r"|^(?:>|=(?==*$)|[-+](?=[\s-]|$))|(?<!\S)#(?=#*(?:\s|$))"  # at the start of a line, or the end of a heading
+)
+_LIST_NUMBER = r"^(\d+)(?=[.)](?:\s|$))"
+_ENTITIES = {"<": "&lt;", "&": "&amp;", "$": "&#36;"}  # a backslash isn't enough for HTML and GitHub's formulas
 
 
 class Markdown(str):
@@ -27,14 +32,13 @@ def printed(value: Any) -> Markdown:
 
 
 def escaped(text: str) -> Markdown:
-    """Text on one line, with entities for all that markdown, HTML or GitHub's formulas could take for syntax.
+    """Text on one line, with escapes before what markdown, HTML or GitHub's formulas would take for syntax there.
 
-    An entity is never syntax, so this holds in table cells and at the start of a line, too. Underscores within a
-    word need nothing.
+    This holds in table cells and at the start of a line, too. Numbers and most words need no escape.
     """
-    one_line = html.escape(visible(" ".join(text.split())), quote=False)
-    entities = re.sub(_SYNTAX, lambda found: f"&#{ord(found[0])};", one_line)
-    return Markdown(re.sub(_LIST_NUMBER, lambda found: f"{found[1]}&#{ord(found[2])};", entities))
+    one_line = visible(" ".join(text.split()))
+    inline = _SYNTAX.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), one_line)
+    return Markdown(re.sub(_LIST_NUMBER, r"\1\\", inline))
 
 
 def visible(text: str) -> str:

@@ -326,6 +326,13 @@ def report_again(study: str) -> Path:
     return _publish_report(record)
 
 
+def answer_of(study: str) -> list[str]:
+    """What the study's report says first."""
+    record = latest_record(open_store(), study)
+    report = open_store().find(reporting.report_request(record)) if record else None
+    return report.manifest.facts["answer"] if report else []
+
+
 def _publish_report(record: Artifact) -> Path:
     name = record.manifest.facts["study"]
 

@@ -83,7 +83,13 @@ def circuit_stimuli(config: CircuitsConfig, tokens: Tokens, n_ctx: int) -> Circu
     generator = torch.Generator().manual_seed(config.seed)
     random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
     text = _spread_windows(tokens.validation, n_ctx - 1, config.persistence_windows)
-    return CircuitStimuli(tokens.bos, counts, random, torch.from_numpy(np.insert(text, 0, tokens.bos, axis=1)))
+    return CircuitStimuli(
+        bos=tokens.bos,
+        counts=counts,
+        frequent=counts.argsort(descending=True, stable=True)[: min(config.copying_tokens, int((counts > 0).sum()))],
+        random=random,
+        text=torch.from_numpy(np.insert(text, 0, tokens.bos, axis=1)),
+    )
 
 
 def finite_weights(model: Transformer, step: int) -> CircuitWeights:

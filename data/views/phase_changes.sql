@@ -15,8 +15,8 @@
 -- before: the score at the first checkpoint
 -- after: the score at the last checkpoint
 -- change: after minus before
--- window_start_tokens: last checkpoint before window_end_tokens with at most 10 % of the change, tokens
--- window_end_tokens: first checkpoint with at least 90 % of the change, tokens
+-- window_start_tokens: first checkpoint of the stretch around it in which the score rises at least a quarter as fast, tokens
+-- window_end_tokens: last checkpoint of that stretch, tokens
 -- in_context_learning_share: of the fall of in_context_learning_nats in all of training, the fraction inside the window
 WITH smallest_changes AS (
     FROM (VALUES ('prefix_matching', 0.1), ('repeat_gain_nats', 0.2)) AS t(score, smallest_change)
@@ -55,7 +55,6 @@ progressing AS (
         *,
         first_value(level) OVER trajectory AS before,
         last_value(level) OVER trajectory AS after,
-        (level - before) / nullif(after - before, 0) AS progress,
         (level - lag(level) OVER trajectory)
         / nullif(ln(1 + tokens) - ln(1 + lag(tokens) OVER trajectory), 0) AS slope
     FROM smoothed
@@ -63,12 +62,16 @@ progressing AS (
         PARTITION BY model_id, score ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     )
 ),
-marked AS (
+paced AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY model_id, score ORDER BY slope DESC NULLS LAST, step) = 1 AS is_steepest,
-        min(step) FILTER (progress >= 0.9) OVER (PARTITION BY model_id, score) AS end_step
+        first_value(step) OVER by_slope AS steepest_step,
+        first_value(slope) OVER by_slope / 4 AS slow,
+        step < steepest_step AND coalesce(slope < slow, true) AS can_start,
+        step >= steepest_step AND coalesce(lead(slope) OVER (PARTITION BY model_id, score ORDER BY step) < slow, true)
+            AS can_end
     FROM progressing
+    WINDOW by_slope AS (PARTITION BY model_id, score ORDER BY slope DESC NULLS LAST, step)
 ),
 changes AS (
     SELECT
@@ -78,15 +81,15 @@ changes AS (
         any_value(head) AS head,
         any_value(before) AS before,
         any_value(after) AS after,
-        max(step) FILTER (is_steepest) AS step,
-        max(tokens) FILTER (is_steepest) AS tokens,
-        max(tokens) FILTER (progress <= 0.1 AND step < end_step) AS window_start_tokens,
-        max(tokens) FILTER (step = end_step) AS window_end_tokens,
-        arg_max_null(learning, step) FILTER (progress <= 0.1 AND step < end_step) AS learning_at_start,
-        max(learning) FILTER (step = end_step) AS learning_at_end,
+        max(steepest_step) AS step,
+        max(tokens) FILTER (step = steepest_step) AS tokens,
+        max(tokens) FILTER (can_start) AS window_start_tokens,
+        min(tokens) FILTER (can_end) AS window_end_tokens,
+        arg_max_null(learning, step) FILTER (can_start) AS learning_at_start,
+        arg_min_null(learning, step) FILTER (can_end) AS learning_at_end,
         arg_min_null(learning, step) AS first_learning,
         arg_max_null(learning, step) AS last_learning
-    FROM marked
+    FROM paced
     GROUP BY model_id, score
 )
 SELECT

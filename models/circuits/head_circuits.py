@@ -27,6 +27,7 @@ class CircuitStimuli:
 
     bos: int
     counts: Int[Tensor, "d_vocab"]  # how often it has each token; BOS counts as absent
+    frequent: Int[Tensor, "token"]  # its most frequent tokens, of which copying is asked
     random: Int[Tensor, "batch random_pos"]  # sequences that open with BOS and hold no token twice
     text: Int[Tensor, "window text_pos"]  # sequences of running text that open with BOS
 
@@ -67,7 +68,7 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
         ov, qk, read = ov_singular_values(own), qk_singular_values(own), reading_overlaps(own)
         layers.append(
             HeadCircuits(
-                **_diagonal_accuracies(weights, i, stimuli.counts),
+                **_diagonal_accuracies(weights, i, stimuli),
                 copying_eigenvalues=eigenvalue_score(copying[i]),
                 copying_evaluator=evaluator[i],
                 matching_eigenvalues=eigenvalue_score(matching[i]),
@@ -87,15 +88,14 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
 
 
 def _diagonal_accuracies(
-    weights: CircuitWeights, layer: int, counts: Int[Tensor, "d_vocab"]
+    weights: CircuitWeights, layer: int, stimuli: CircuitStimuli
 ) -> dict[str, Float[Tensor, "head"]]:
-    """Over the tokens that the corpus has."""
-    used = counts.nonzero().flatten()
-    ranks = [diagonal_ranks(full_ov(weights, layer, head), used) for head in range(weights.heads_per_layer[layer])]
+    tokens, heads = stimuli.frequent, range(weights.heads_per_layer[layer])
+    ranks = [diagonal_ranks(full_ov(weights, layer, head), tokens) for head in heads]
     return {
         f"copying_top{n}{suffix}": torch.tensor([diagonal_accuracy(of_head, n, by) for of_head in ranks])
         for n in (1, 5)
-        for suffix, by in (("", None), ("_weighted", counts[used]))
+        for suffix, by in (("", None), ("_weighted", stimuli.counts[tokens]))
     }
 
 

@@ -75,11 +75,11 @@ def circuit_weights(model: Transformer) -> CircuitWeights:
                 f"weights must be finite, got {int((~parameter.isfinite()).sum())} in {name} that are not."
                 " Take an earlier checkpoint, or train at a lower learning rate."
             )
-    into = _stream_basis(model)
+    basis = _stream_basis(model)
     return CircuitWeights(
-        W_E=model.W_E @ into,
-        W_U=into.T @ _scaled(model.W_U, model.final_norm),
-        layers=tuple(_heads(model, layer, into) for layer in range(len(model.layers))),
+        W_E=_written(model.W_E, basis),
+        W_U=_read(model.W_U, model.final_norm, basis),
+        layers=tuple(_heads(model, layer, basis) for layer in range(len(model.layers))),
     )
 
 
@@ -88,28 +88,40 @@ def stack_heads(layers: Sequence[HeadWeights]) -> HeadWeights:
     return HeadWeights(*(torch.cat(parts) for parts in zip(*(vars(layer).values() for layer in layers), strict=True)))
 
 
-def _heads(model: Transformer, layer: int, into: Float[Tensor, "d_model d_stream"]) -> HeadWeights:
+def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_stream"] | None) -> HeadWeights:
     own = model.layers[layer]
     assert isinstance(own, Layer)
     attention, norm = own.attention, own.attention_norm
     no_scale = norm.kind == attention.q_norm.kind == "none"
     b_Q = attention.b_Q if attention.b_Q is not None and no_scale else torch.zeros_like(attention.W_Q[:, 0])
-    W_Q, W_K = _widened(attention.W_Q, attention.q_norm), _widened(attention.W_K, attention.k_norm)
-    W_Q, W_K, W_V = (into.T @ _scaled(weight, norm) for weight in (W_Q, W_K, attention.W_V))
-    return HeadWeights(W_Q, W_K, W_V, attention.W_O @ into, b_Q)
+    return HeadWeights(
+        W_Q=_read(_widened(attention.W_Q, attention.q_norm), norm, basis),
+        W_K=_read(_widened(attention.W_K, attention.k_norm), norm, basis),
+        W_V=_read(attention.W_V, norm, basis),
+        W_O=_written(attention.W_O, basis),
+        b_Q=b_Q,
+    )
 
 
-def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"]:
-    """Orthonormal columns that span what is read: all of the stream, or under LayerNorm what has mean 0."""
-    eye = torch.eye(model.architecture.d_model, dtype=model.W_E.dtype, device=model.W_E.device)
+def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"] | None:
+    """Orthonormal columns that span what LayerNorm lets through, all that has mean 0; None for all of the stream."""
     if model.architecture.normalization != "layernorm":
-        return eye
-    ones = torch.ones_like(eye[:, :1])
-    return torch.linalg.qr(torch.cat([ones, eye[:, 1:]], dim=1)).Q[:, 1:]
+        return None
+    eye = torch.eye(model.architecture.d_model, dtype=model.W_E.dtype, device=model.W_E.device)
+    return torch.linalg.qr(torch.cat([torch.ones_like(eye[:, :1]), eye[:, 1:]], dim=1)).Q[:, 1:]
 
 
-def _scaled(weight: Float[Tensor, "*head d_model width"], norm: Norm) -> Float[Tensor, "*head d_model width"]:
-    return weight if norm.weight is None else norm.weight[:, None] * weight
+def _read(
+    weight: Float[Tensor, "*head d_model width"], norm: Norm, basis: Float[Tensor, "d_model d_stream"] | None
+) -> Float[Tensor, "*head d_stream width"]:
+    scaled = weight if norm.weight is None else norm.weight[:, None] * weight
+    return scaled if basis is None else basis.T @ scaled
+
+
+def _written(
+    weight: Float[Tensor, "*head width d_model"], basis: Float[Tensor, "d_model d_stream"] | None
+) -> Float[Tensor, "*head width d_stream"]:
+    return weight if basis is None else weight @ basis
 
 
 def _widened(weight: Float[Tensor, "head d_model d_head"], norm: Norm) -> Float[Tensor, "head d_model d_head"]:

@@ -11,7 +11,7 @@ from tasks.study_results import StudyResults
 
 @dataclass(frozen=True)
 class PhaseChange:
-    """The tokens between which a score of a model makes 10 % to 90 % of its rise."""
+    """The tokens between which a score of a model rises fastest."""
 
     label: str
     score: str

@@ -152,7 +152,7 @@ def test_failures_stand_beside_the_models(tmp_path):
     text, facts = rendered(tmp_path, ZERO, failed)
     assert facts["answer"][0] == "1 of 2 models failed; why is below."
     assert len(facts["answer"]) <= MAX_LINES
-    assert "training: loss diverged. Lower &#96;learning_rate&#96; &#124; &lt;b&gt;now&lt;/b&gt; |" in text
+    assert r"training: loss diverged. Lower \`learning_rate\` \| &lt;b>now&lt;/b> |" in text
 
 
 def test_seeds_have_error_bars(tmp_path):
@@ -264,6 +264,11 @@ def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
 @example("___")
 @example("a_b_ _c_")
 @example("&#42;")
+@example("\\| \\\\| \\*")
+@example("# a ## #")
+@example("~~~ +")
+@example("[a]: b")
+@example("== =")
 def test_escaped_text_reads_as_it_was(text):
     expected = visible(" ".join(text.split()))
     for page in ("a\n\n{}", "| a |\n|---|\n| {} |", "a\n- {}", "> a\n\n> {}"):
@@ -271,8 +276,11 @@ def test_escaped_text_reads_as_it_was(text):
         assert " ".join(shown.split()) == " ".join(["a", *expected.split()])
 
 
-def test_numbers_need_no_escape():
-    assert [escaped(text) for text in ("-1.5", "2.71", "12)")] == ["-1.5", "2.71", "12&#41;"]
+def test_only_what_would_be_syntax_is_escaped():
+    plain = ["-1.5", "2.71", "+3 %", "a_b", r"\n····", "a & b", "=x", "C#", "->", "1.a", "(5)"]
+    assert [escaped(text) for text in plain] == plain
+    escapes = {"12)": r"12\)", "1. a": r"1\. a", "- a": r"\- a", "_": r"\_", "|": r"\|", "&lt;": "&amp;lt;", "\\": r"\\"}
+    assert {text: escaped(text) for text in escapes} == escapes
 
 
 def test_code_blocks_hold_any_fence():
@@ -297,7 +305,7 @@ def test_tables_have_notes_and_error_bars():
         {"name": None, "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": None},
     ]
     assert table(rows).replace("\u00a0", " ") == (
-        "| name | loss, nats |\n| --- | ---: |\n| a_b | 2.50 ± 0.25 |\n| &#124; | no heads |\n| missing | missing |"
+        "| name | loss, nats |\n| --- | ---: |\n| a_b | 2.50 ± 0.25 |\n| \\| | no heads |\n| missing | missing |"
     )
 
 
