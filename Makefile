@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test lint bench
+.PHONY: demo test lint bench peers
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -19,6 +19,12 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+# TransformerLens wants an environment of its own.
+peers:
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet transformer-lens==4.3 torch==2.13.0
+	.venv-peers/bin/python -m benchmarks.peers_circuits
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -36,6 +36,7 @@ class CircuitsConfig(BaseModel):
     statistics_tokens: int = Field(
         1_000_000, ge=1, description="Training tokens in which the corpus' own skip-trigrams are counted."
     )
+    copying_tokens: int = Field(4096, ge=1, description="Most frequent tokens of which copying is asked.")
     evaluator_sequences: int = Field(10, ge=1, description="Random sequences for the copying evaluator.")
     persistence_windows: int = Field(16, ge=1, description="Validation sequences that persistence is measured on.")
     seed: int = Field(0, ge=0, description="Of the rotations and the random tokens.")

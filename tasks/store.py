@@ -283,7 +283,7 @@ def _seal(staging: Path, request: Request, facts: Mapping[str, Any], timed: Coll
             for name, path in files.items()
         },
         facts=dict(facts),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         seconds=round(seconds, 3),
     )
     for path in [*files.values(), *folders]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasks.circuit_words import circuit_line
 from tasks.markdown import compact
 from tasks.study_results import StudyResults
 
@@ -24,7 +25,9 @@ def answer_lines(results: StudyResults) -> list[str]:
     lines += _compared(best, groups)
     lines.append(_losses(groups))
     if best["total_heads"]:
-        lines.append(_previous_token(best))
+        circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
+        circuit = circuits.get(best["label"])
+        lines.append((circuit and circuit_line(circuit, best["n_models"])) or _previous_token(best))
     return lines[:MAX_LINES]
 
 

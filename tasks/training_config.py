@@ -12,7 +12,7 @@ class TrainingConfig(BaseModel):
 
     seed: int = Field(0, ge=0, description="Of the weights' initialisation and of the order of batches.")
     tokens: int = Field(5_000_000, ge=1, description="Tokens to train on.")
-    batch_size: int = Field(32, ge=1, description="Sequences in a batch.")
+    batch_size: int = Field(16, ge=1, description="Sequences in a batch.")
     optimizer: Literal["muon", "adamw"] = Field(
         "muon",
         description="muon: Muon on the matrices of layers, AdamW on the rest; adamw: AdamW on everything.",

@@ -140,7 +140,7 @@ def subspace_columns(weights: CircuitWeights) -> Columns:
     """Columns of `subspaces`."""
     overlap, random_overlap = overlaps(weights)
     rewritten = torch.full_like(overlap, torch.nan)
-    rewritten[:, KINDS.index("V")] = rewriting(weights)
+    rewritten[:, KINDS.index("V")] = rewriting(weights).double()
     values = {"overlap": overlap, "random_overlap": random_overlap, "rewriting": rewritten}
     return _pairs_and_kinds(weights) | _flattened(values)
 

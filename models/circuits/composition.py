@@ -58,8 +58,8 @@ def composition(weights: CircuitWeights) -> Composition:
         for right in reader_factors(weights.layers[layer]):
             squares.append(_squared_scores(left, right).flatten())
             spreads.append(torch.outer(of_left, d * concentration(right.mT) - 1).flatten())
-    variance = 2 * _by_kind(spreads, weights).clamp(min=0) / (d**2 * (d - 1) * (d + 2))
-    return Composition(_by_kind(squares, weights).sqrt(), 1 / d, variance.sqrt())
+    variance = 2 * by_kind(spreads, weights).clamp(min=0) / (d**2 * (d - 1) * (d + 2))
+    return Composition(by_kind(squares, weights).sqrt(), 1 / d, variance.sqrt())
 
 
 @torch.no_grad()
@@ -80,7 +80,7 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
             scores = (power @ (read / size)).double().flatten(1)
             means.append(scores.mean(0))
             spreads.append(((scores - means[-1]).square().sum(0) / (n_rotations - 1)).sqrt())
-    return _by_kind(means, weights), _by_kind(spreads, weights)
+    return by_kind(means, weights), by_kind(spreads, weights)
 
 
 def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
@@ -125,7 +125,7 @@ def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tenso
     return power / power.sum(1, keepdim=True)
 
 
-def _by_kind(parts: list[Tensor], weights: CircuitWeights) -> PairKind:
+def by_kind(parts: list[Tensor], weights: CircuitWeights) -> PairKind:
     """Values of Q, K and V of one reading layer after another, as a table."""
     kinds = [torch.cat([weights.W_E.new_empty(0), *parts[kind :: len(KINDS)]]) for kind in range(len(KINDS))]
     return torch.stack(kinds, dim=1).double()

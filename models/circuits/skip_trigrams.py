@@ -17,6 +17,7 @@ from models.circuits.skip_trigram_counts import SkipTrigramCounts
 
 WIDTH = 8  # destinations, and outputs, that are looked at of each source
 ENTRIES = 4  # that a source may have in a table
+SPARE = 3  # times as many sources as entries are looked at: the corpus may not have a source's best pairs
 EVIDENCE = 5  # occurrences, seen or to be expected, below which nothing is concluded
 CLEARLY = 2  # times as often as anywhere: the corpus calls for it
 
@@ -53,25 +54,27 @@ class SkipTrigrams:
 def skip_trigrams(
     weights: CircuitWeights, layer: int, head: int, corpus: SkipTrigramCounts, n: int, min_count: int
 ) -> SkipTrigrams:
-    """The n strongest skip-trigrams of a head among pairs that come at least min_count times, at most 4 a source.
+    """The n strongest skip-trigrams of a head, at most 4 a source, whose tokens and pair come at least min_count times.
 
     One is right where the output comes more than twice as often as anywhere. One is a bug where it comes no more often
     than anywhere, and the head could only spare it together with two that are right: the output after another
     destination, and another output after the destination. At the rate of the former, 5 or more would have come.
     """
-    return choose_skip_trigrams(candidates(weights, layer, head, corpus.counts, n), corpus, n, min_count)
+    return choose_skip_trigrams(
+        candidates(weights, layer, head, corpus.counts, SPARE * n, min_count), corpus, n, min_count
+    )
 
 
 def candidates(
-    weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int
+    weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int, min_count: int
 ) -> Candidates:
-    """Sources by their strongest skip-trigram, of tokens that the counts hold."""
+    """Sources by their strongest skip-trigram, of tokens that come at least min_count times."""
     frequency = counts / counts.sum()
-    used = counts.nonzero().flatten()
+    used = (counts >= counts.max().clamp(max=min_count)).nonzero().flatten()  # never none
     scores = full_qk(weights, layer, head).centred(frequency.to(weights.W_E)).transposed  # [source, destination]
     logits = full_ov(weights, layer, head).centred()  # [source, output]
     scores, logits = (FullCircuit(circuit.left, circuit.right[:, used]) for circuit in (scores, logits))
-    strongest = _largest(scores, used).relu() * _largest(logits, used).relu()
+    strongest = _largest(scores, used) * _largest(logits, used)
     source = used[strongest.topk(min(n_sources, len(used))).indices]
     (qk, destination), (ov, output) = (
         circuit.rows(source).topk(min(WIDTH, len(used)), dim=1) for circuit in (scores, logits)
@@ -111,7 +114,8 @@ def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, m
 
 
 def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
-    return torch.cat([circuit.left.new_empty(0), *(chunk.amax(1) for _, chunk in circuit.chunks(rows))])
+    """Of each row, or 0 where nothing in it is above that."""
+    return torch.cat([chunk.amax(1).relu() for _, chunk in circuit.chunks(rows)])
 
 
 def _strongest(

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.composition import KINDS, reader_factors, writer_factors
+from models.circuits.composition import PairKind, by_kind, reader_factors, writer_factors
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 
 
@@ -35,26 +35,23 @@ def numerical_rank(singular_values: Float[Tensor, "*batch rank"], d_model: int) 
 
 
 @torch.no_grad()
-def overlaps(weights: CircuitWeights) -> tuple[Float[Tensor, "pair 3"], Float[Tensor, "pair 3"]]:
+def overlaps(weights: CircuitWeights) -> tuple[PairKind, PairKind]:
     """Share of what a later head could read (Q, K, V) of what an earlier head could write, and the same by chance.
 
     The mean squared cosine of the principal angles between the two spaces, 0..1, and the larger of their dimensions
     over d_stream, which is its mean between random spaces. NaN where a head has no weights. Pairs are those of
     `head_pairs`.
     """
-    found: list[list[Tensor]] = [[] for _ in KINDS]
-    by_chance: list[list[Tensor]] = [[] for _ in KINDS]
+    found, by_chance = [], []
     for layer in range(1, len(weights.layers)):
         written, n_written = _row_space(writer_factors(weights.before(layer)))
-        for kind, right in enumerate(reader_factors(weights.layers[layer])):
+        for right in reader_factors(weights.layers[layer]):
             read, n_read = _row_space(right.mT)
             cosines = torch.einsum("wvd,rkd->wrvk", written, read).square().sum((2, 3))
             fewer, more = torch.minimum(n_written[:, None], n_read), torch.maximum(n_written[:, None], n_read)
-            found[kind].append((cosines / fewer).flatten())
-            by_chance[kind].append((more / weights.d_stream).where(fewer > 0, torch.nan).flatten())
-    empty = weights.W_E.new_empty(0)
-    tables = (torch.stack([torch.cat([empty, *parts]) for parts in kinds], dim=1) for kinds in (found, by_chance))
-    return next(tables), next(tables)
+            found.append((cosines / fewer).flatten())
+            by_chance.append((more / weights.d_stream).where(fewer > 0, torch.nan).flatten())
+    return by_kind(found, weights), by_kind(by_chance, weights)
 
 
 @torch.no_grad()

@@ -1,22 +1,21 @@
--- The strongest skip-trigrams of each head, of the best model with one layer or, without one, of the best model with heads.
-WITH best AS (
-    SELECT best_model_id AS model_id, label
-    FROM model_groups
-    WHERE study = $study AND best_model_id IN (SELECT model_id FROM skip_trigrams)
-    ORDER BY n_layers <> 1, best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
-    LIMIT 1
-)
+-- The strongest skip-trigram of each head's four strongest sources; the best model with one layer or, without one, with heads.
 SELECT
-    label AS model,
-    'L' || layer || 'H' || head AS head,
-    concat_ws(' … ', coalesce(source, '?'), concat_ws(' → ', coalesce(destination, '?'), coalesce(output, '?'))) AS skip_trigram,
+    labelled_models.label AS model,
+    skip_trigram_summary.label AS head,
+    skip_trigram,
     qk_effect,
     ov_effect,
-    n_pairs,
     corpus_probability,
     output_probability,
-    if(is_bug, 'bug', '') AS bug
-FROM best
-JOIN skip_trigrams USING (model_id)
-QUALIFY row_number() OVER (PARTITION BY layer, head ORDER BY rank) <= 4
-ORDER BY layer, skip_trigrams.head, rank
+    verdict
+FROM labelled_models
+JOIN skip_trigram_summary USING (model_id)
+WHERE study = $study AND source_rank < 4 AND rank_of_source = 0 AND model_id = (
+    SELECT best_model_id
+    FROM model_groups
+    WHERE study = $study
+    ORDER BY best_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1,
+        best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+    LIMIT 1
+)
+ORDER BY layer, skip_trigram_summary.head, rank

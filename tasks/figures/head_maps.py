@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
+from tasks.figures.labels import labels_with_rows
 from tasks.figures.phase_changes import mark, strongest_change
 from tasks.figures.sentences import listed, models_left_out
 from tasks.figures.style import (
@@ -44,7 +45,7 @@ SCORES = (
 def head_maps(results: StudyResults, palette: Palette) -> list[Picture]:
     """Each score of each head at the last checkpoint, a map for each of the best kinds of model."""
     heads = results.frame("head_scores")
-    labels = _labels(results, heads)
+    labels = labels_with_rows(results, heads)
     if not labels:
         return [Picture("head_map", "No picture: no model has heads with scores.", ("head_scores",))]
     pictures = []
@@ -61,7 +62,7 @@ def head_trajectories(results: StudyResults, palette: Palette) -> list[Picture]:
     """Over tokens, the heads that end as best induction and best previous-token head among the others."""
     name, queries = "head_trajectories", ("head_trajectories", "phase_changes")
     heads = results.frame("head_trajectories").dropna(subset=["induction_random_period", "previous_token"])
-    labels = _labels(results, heads)
+    labels = labels_with_rows(results, heads)
     if not labels:
         return [Picture(name, "No picture: no model has heads with both scores.", queries)]
     shown = labels[:MAX_TRAJECTORIES]
@@ -78,12 +79,6 @@ def head_trajectories(results: StudyResults, palette: Palette) -> list[Picture]:
     figure.legend(lines, titles, loc="outside upper left", ncols=2)
     sentence = f"{sentences[0]} Faint lines are the other heads.{models_left_out(len(labels) - len(shown))}"
     return [Picture(name, sentence, queries, figure)]
-
-
-def _labels(results: StudyResults, heads: DataFrame) -> list[str]:
-    """The kinds of model that have rows here, the best induction first."""
-    present = set(heads.label)
-    return [row["label"] for row in results.rows("answer") if row["label"] in present]
 
 
 def _map(label: str, heads: DataFrame) -> Figure:

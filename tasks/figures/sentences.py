@@ -17,6 +17,11 @@ def listed(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
+def counted(n: int, what: str) -> str:
+    """How many there are: `1 head`, `2 heads`."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
 def models_left_out(n: int) -> str:
     """What to say of the kinds of model that a figure leaves out."""
     return f" {n} more kinds of model are not shown: see the SQL." if n else ""

@@ -279,7 +279,15 @@ def test_escaped_text_reads_as_it_was(text):
 def test_only_what_would_be_syntax_is_escaped():
     plain = ["-1.5", "2.71", "+3 %", "a_b", r"\n····", "a & b", "=x", "C#", "->", "1.a", "(5)"]
     assert [escaped(text) for text in plain] == plain
-    escapes = {"12)": r"12\)", "1. a": r"1\. a", "- a": r"\- a", "_": r"\_", "|": r"\|", "&lt;": "&amp;lt;", "\\": r"\\"}
+    escapes = {
+        "12)": r"12\)",
+        "1. a": r"1\. a",
+        "- a": r"\- a",
+        "_": r"\_",
+        "|": r"\|",
+        "&lt;": "&amp;lt;",
+        "\\": r"\\",
+    }
     assert {text: escaped(text) for text in escapes} == escapes
 
 

@@ -1,0 +1,50 @@
+-- How much room heads take and how much of it they share, on average over the heads of the model that stands for each label.
+WITH last_heads AS (
+    FROM heads QUALIFY step = max(step) OVER (PARTITION BY model_id)
+),
+rooms AS (
+    SELECT
+        model_id,
+        sum(ov_rank) AS written,
+        avg(ov_effective_rank) AS ov_effective_rank,
+        avg(ov_rank) AS ov_rank,
+        avg(qk_effective_rank) AS qk_effective_rank,
+        avg(qk_rank) AS qk_rank,
+        median(persistence) FILTER (layer = 0) AS persistence_of_layer_0
+    FROM last_heads
+    WHERE ov_rank IS NOT NULL
+    GROUP BY model_id
+),
+pairs AS (
+    SELECT
+        model_id,
+        median(overlap / random_overlap) AS median_overlap_over_random,
+        max(overlap / random_overlap) AS largest_overlap_over_random,
+        arg_max(
+            kind || ': L' || writer_layer || 'H' || writer_head || ' > L' || reader_layer || 'H' || reader_head,
+            overlap / random_overlap
+        ) AS of_pair
+    FROM subspaces
+    GROUP BY model_id
+)
+SELECT
+    label AS model,
+    ov_effective_rank,
+    ov_rank,
+    qk_effective_rank,
+    qk_rank,
+    written / d_model AS written_over_d_model,
+    if(labelled_models.n_layers > 1, persistence_of_layer_0, NULL) AS persistence_of_layer_0,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS persistence_of_layer_0_note,
+    median_overlap_over_random,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS median_overlap_over_random_note,
+    largest_overlap_over_random,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS largest_overlap_over_random_note,
+    of_pair,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS of_pair_note
+FROM labelled_models
+JOIN models USING (model_id)
+JOIN rooms USING (model_id)
+LEFT JOIN pairs USING (model_id)
+WHERE study = $study AND stands_for_label
+ORDER BY labelled_models.n_layers, label

@@ -1,0 +1,14 @@
+-- Pairs of heads as one head, those that change the loss most first; the model that stands for each label.
+SELECT
+    label AS model,
+    'L' || first_layer || 'H' || first_head || ' > L' || second_layer || 'H' || second_head AS virtual_head,
+    loss_effect_nats,
+    logit_share,
+    copying_eigenvalues,
+    ov_norm,
+    mean_distance,
+    confidence
+FROM labelled_models
+JOIN virtual_heads USING (model_id)
+WHERE study = $study AND stands_for_label
+ORDER BY abs(loss_effect_nats) DESC NULLS LAST, ov_norm DESC NULLS LAST, label, virtual_head

@@ -1,0 +1,82 @@
+"""What paths do to the loss: all that pass through no head, through one, through two, and the strongest of them."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pandas import DataFrame
+
+from tasks.figures.labels import labels_with_rows
+from tasks.figures.sentences import counted, listed, models_left_out
+from tasks.figures.style import INDUCTION, INK, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.study_results import StudyResults
+
+QUERIES = ("path_terms",)
+MAX_PICTURES = 3  # kinds of model that get one
+MAX_PATHS = 10  # of one model
+COLORS = (MUTED, SCORE, INDUCTION)  # by heads on the path; longer ones look like the last
+BAR = 0.25  # inches
+
+
+def path_terms(results: StudyResults, palette: Palette) -> list[Picture]:
+    """By how much paths lower the loss, order by order and one by one."""
+    terms = results.frame("path_terms").dropna(subset=["loss_effect_nats"])
+    labels = labels_with_rows(results, terms[terms.is_one_path])
+    if not labels:
+        return [Picture("path_terms", "No picture: no model has heads whose effect on the loss was measured.", QUERIES)]
+    shown, pictures = labels[:MAX_PICTURES], []
+    for i, label in enumerate(shown, start=1):
+        of_model = terms[terms.label == label]
+        orders, paths = of_model[~of_model.is_one_path], of_model[of_model.is_one_path]
+        paths = paths.sort_values("loss_effect_nats", key=abs, ascending=False, kind="stable")
+        sentence = _sentence(label, orders, paths)
+        if i == len(shown):
+            sentence += models_left_out(len(labels) - i)
+        pictures.append(Picture(f"path_terms_{i}", sentence, QUERIES, _bars(label, orders, paths)))
+    return pictures
+
+
+def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
+    """What each order takes off the loss, and which path takes most."""
+    effects = [f"{_order(n)} {e:.2f}" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
+    best = paths.loc[paths.loss_effect_nats.idxmax()]
+    n_harmful = (paths.loss_effect_nats < 0).sum()
+    held = " Norms are held at their true scales." if orders.linearised.any() else ""
+    return (
+        f"Nats that paths take off the loss of {label}, one order after the other: {listed(effects)}. The strongest "
+        f"single path is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise the loss.{held}"
+    )
+
+
+def _order(n_heads: float) -> str:
+    if n_heads != n_heads:
+        return "feed-forward layers"
+    return f"through {counted(int(n_heads), 'head')}" if n_heads else "the direct path"
+
+
+def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
+    drawn = paths.head(MAX_PATHS)
+    figure = Figure(figsize=(WIDTH, 0.9 + BAR * max(len(orders) + 1, len(drawn))), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw(left, [_order(n) for n in orders.term_order], orders)
+    left.plot(orders.removal_effect_nats, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, mfc="none")
+    left.set_title(f"{label}: all paths of an order, nats")
+    left.set_xlabel("off the loss; diamond: rise if left out alone")
+    _draw(right, list(drawn.term), drawn)
+    right.set_title("single paths, nats")
+    right.set_xlabel("off the loss that lower orders leave" + (f"; {len(paths) - len(drawn)} weaker not drawn" if len(paths) > len(drawn) else ""))
+    return figure
+
+
+def _draw(axes: Axes, names: Sequence[str], terms: DataFrame) -> None:
+    """A bar for each term, the first on top."""
+    colors = [MUTED if n != n else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
+    bars = axes.barh(range(len(terms)), terms.loss_effect_nats, height=0.7, color=colors, alpha=0.75)
+    axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=9, color=INK)
+    axes.set_yticks(range(len(terms)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.invert_yaxis()
+    axes.margins(x=0.14)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    axes.grid(axis="y", visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
