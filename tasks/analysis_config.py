@@ -31,7 +31,7 @@ class CircuitsConfig(BaseModel):
     rotations: int = Field(50, ge=2, description="Random rotations of each writer's output for the empirical null.")
     top_skip_trigrams: int = Field(20, ge=1, description="Skip-trigrams kept of each head.")
     min_count: int = Field(
-        50, ge=1, description="How often a destination must follow a source within a context to be listed."
+        50, ge=1, description="How often a skip-trigram's tokens, and its source before its destination, must come."
     )
     statistics_tokens: int = Field(
         1_000_000, ge=1, description="Training tokens in which the corpus' own skip-trigrams are counted."

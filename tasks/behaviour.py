@@ -57,7 +57,7 @@ def measure_behaviour(
 
 def build_stimuli(config: BehaviourConfig, tokens: Tokens, n_ctx: int) -> Stimuli:
     """The sequences that every model of one corpus and n_ctx is measured on."""
-    text = torch.from_numpy(_spread_windows(tokens, n_ctx, config.loss_windows))
+    text = torch.from_numpy(_validation_windows(tokens, n_ctx, config.loss_windows))
     n_patterns = min(config.pattern_windows, len(text))
     for_patterns = torch.zeros(len(text), dtype=torch.bool)
     for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
@@ -75,7 +75,7 @@ def build_stimuli(config: BehaviourConfig, tokens: Tokens, n_ctx: int) -> Stimul
 
 def choose_passage(tokens: Tokens, n_tokens: int) -> NDArray[np.int64]:
     """The window of validation text in which most different bigrams come again: no model has a say in it."""
-    windows = _spread_windows(tokens, n_tokens - 1, MAX_PASSAGES)
+    windows = _validation_windows(tokens, n_tokens - 1, MAX_PASSAGES)
     return windows[repeated_bigrams(torch.from_numpy(windows), tokens.bos).numpy().argmax()]  # the first of equals
 
 
@@ -139,13 +139,7 @@ def _facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, objec
     return {"checkpoints": len(tables["evaluations"]), **{k: v if v == v else None for k, v in numbers.items()}}
 
 
-def _spread_windows(tokens: Tokens, n_tokens: int, n_windows: int) -> NDArray[np.int64]:
-    """BOS and `n_tokens` tokens each, none twice, evenly spread over the first half of the validation stream.
-
-    The second half is left for reference data. A stream too short for that gives its first window.
-    """
-    length = len(tokens.validation)
-    usable = max(length // 2, min(length, n_tokens))
-    n_windows = min(n_windows, usable // n_tokens)
-    starts = np.arange(n_windows) * usable // n_windows
-    return np.insert(tokens.validation.windows(starts, n_tokens), 0, tokens.bos, axis=1)
+def _validation_windows(tokens: Tokens, n_tokens: int, n_windows: int) -> NDArray[np.int64]:
+    """BOS and `n_tokens` tokens each, from the first half of the validation text: the second is for reference data."""
+    windows = tokens.validation.spread_windows(n_windows, n_tokens, share=0.5)
+    return np.insert(windows, 0, tokens.bos, axis=1)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from tasks.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.figures import FIGURES
 from tasks.figures.style import Palette, house_style, save
 from tasks.markdown import Markdown, code_block, escaped, printed, table
@@ -70,6 +71,14 @@ class _Page:
         self._n_drawn += 1
         self._report(self._n_drawn / len(FIGURES))
         return Markdown("\n\n".join([*blocks, self.sql(*queries)]))
+
+    def induction_circuits(self) -> list[str]:
+        """A paragraph for each kind of model that could have one."""
+        return induction_paragraphs(self._results)
+
+    def skip_trigrams(self) -> str:
+        """What became of the skip-trigrams, in one sentence."""
+        return skip_trigram_sentence(self._results)
 
     def sql(self, *queries: str) -> Markdown:
         """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""

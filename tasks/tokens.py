@@ -175,6 +175,15 @@ class TokenStream:
             windows[row] = self.read(starts[row], starts[row] + length)
         return windows
 
+    def spread_windows(self, n_windows: int, length: int, share: float = 1.0) -> npt.NDArray[np.int64]:
+        """At most `n_windows` windows without a token in common, evenly spread over the first `share` of the stream.
+
+        A share too short for one window gives the stream's first.
+        """
+        usable = max(int(share * len(self)), min(len(self), length))
+        n_windows = min(n_windows, usable // length)
+        return self.windows(np.arange(n_windows) * usable // max(1, n_windows), length)
+
 
 class Tokens:
     """What `write_tokens` wrote: `train` and `validation` streams, `bos`, `vocabulary`, and the tokenizer."""

@@ -27,7 +27,7 @@ from tasks.analysis_config import CircuitsConfig
 from tasks.checkpoints import checkpoint_steps, load_model
 from tasks.errors import WorkError
 from tasks.tables import write_table
-from tasks.tokens import Tokens, TokenStream, require_context
+from tasks.tokens import Tokens, require_context
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
@@ -82,7 +82,7 @@ def circuit_stimuli(config: CircuitsConfig, tokens: Tokens, n_ctx: int) -> Circu
     counts[tokens.bos] = 0
     generator = torch.Generator().manual_seed(config.seed)
     random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
-    text = _spread_windows(tokens.validation, n_ctx - 1, config.persistence_windows)
+    text = tokens.validation.spread_windows(config.persistence_windows, n_ctx - 1)
     return CircuitStimuli(
         bos=tokens.bos,
         counts=counts,
@@ -166,7 +166,7 @@ def eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Column
 
 def skip_trigram_columns(config: CircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int) -> list[Columns]:
     """Columns of `skip_trigrams`, a part a head."""
-    windows = _spread_windows(tokens.train, n_ctx, max(1, config.statistics_tokens // n_ctx))
+    windows = tokens.train.spread_windows(max(1, config.statistics_tokens // n_ctx), n_ctx)
     corpus = SkipTrigramCounts(torch.from_numpy(windows), tokens.vocabulary, tokens.bos)
     labels = np.array([*tokens.token_labels(), None], dtype=object)  # -1, no token, finds None
     parts = []
@@ -208,12 +208,6 @@ def _one_below_the_other(parts: Sequence[Columns]) -> Columns:
     filled = [(part, n) for part, n in zip(parts, n_rows, strict=True) if n]
     names = filled[0][0] if filled else ()
     return {name: np.concatenate([np.broadcast_to(part[name], n) for part, n in filled]) for name in names}
-
-
-def _spread_windows(stream: TokenStream, length: int, n_windows: int) -> np.ndarray:
-    """Windows of a stream, none of whose tokens come twice, evenly spread over it."""
-    n_windows = max(1, min(n_windows, len(stream) // length))
-    return stream.windows(np.arange(n_windows) * (len(stream) // n_windows), length)
 
 
 def _facts(tables: dict[str, list[Columns]]) -> dict[str, object]:

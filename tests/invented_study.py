@@ -1,9 +1,11 @@
 """Warehouses with invented results, for tests of what reads them."""
 
+import cmath
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,13 +20,19 @@ from tasks.warehouse import create_tables_and_views
 TOKENS_PER_STEP = 4096
 STEPS = [0, 1, 4, 16, 64, 150, 300, 420, 560, 760, 1220]
 N_CTX = 64
+D_MODEL, D_HEAD = 64, 8
 SCORES = ["induction_random_period", "induction_natural", "prefix_matching", "previous_token", "duplicate_token"]
 SCORES += ["bos_attention", "positional_share_without_bos", "entropy_without_bos"]
+
+Head = tuple[int, int]  # layer, head
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model that never was: its last head matches prefixes, the first one looks at the token before."""
+    """A model that never was: its last head matches prefixes, the first one looks at the token before.
+
+    With two layers or more, the keys of the last head read the first one, as much as `composed` says.
+    """
 
     n_layers: int = 2
     n_heads: int = 4
@@ -34,6 +42,7 @@ class Model:
     previous_token: float = 0.64
     repeat_gain: float = 1.5
     loss: float = 2.3
+    composed: float = 0.4
     failure: str | None = None
     passage: Sequence[str] = ("<|bos|>", *("def", "·", "f", "(", "x", ")", "\\n") * 2)
 
@@ -50,8 +59,16 @@ class Model:
         return f"{self.name}-s{self.seed}-{crc32(self.place.encode()):08x}"
 
     @property
-    def heads(self) -> list[tuple[int, int]]:
+    def heads(self) -> list[Head]:
         return [(layer, head) for layer in range(self.n_layers) for head in range(self.n_heads)]
+
+    @property
+    def pairs(self) -> list[tuple[Head, Head]]:
+        return [(earlier, later) for earlier in self.heads for later in self.heads if earlier[0] < later[0]]
+
+    @property
+    def circuit(self) -> tuple[Head, Head] | None:
+        return (self.heads[0], self.heads[-1]) if self.pairs else None
 
 
 def write_warehouse(
@@ -107,6 +124,10 @@ def _tables(models: Sequence[Model], study: str, question: str) -> dict[str, lis
         "repeat_losses": [row for model in trained for row in _repeat_losses(model)],
         "heads": [row for model in trained for step in STEPS for row in _heads(model, step)],
         "attention_samples": [row for model in trained for row in _attention(model)],
+        **{
+            name: [{"model_id": model.model_id, **row} for model in trained for row in rows_of(model)]
+            for name, rows_of in CIRCUITS.items()
+        },
     }
 
 
@@ -119,6 +140,8 @@ def _model(model: Model) -> dict[str, Any]:
         "n_heads": model.n_heads,
         "heads_per_layer": [model.n_heads] * model.n_layers,
         "total_heads": len(model.heads),
+        "d_model": D_MODEL,
+        "feed_forward": "none",
         "seed": model.seed,
         "tokens": TOKENS_PER_STEP * STEPS[-1],
         "parameters": 131_072 + 65_536 * model.n_layers,
@@ -203,6 +226,9 @@ def _heads(model: Model, step: int) -> list[dict[str, Any]]:
             scores["previous_token"] = 0.01 + (model.previous_token - 0.01) * _progress(step, 150)
             if step == STEPS[-1]:
                 scores["previous_token"] = model.previous_token
+        scores |= {"copying_eigenvalues": _copying(model, (layer, head)), "matching_eigenvalues": 0.1}
+        scores |= {"ov_rank": D_HEAD, "ov_effective_rank": 6.5, "qk_rank": D_HEAD, "qk_effective_rank": 5.5}
+        scores |= {"persistence": 0.9}
         rows.append({"model_id": model.model_id, "step": step, "layer": layer, "head": head, **scores})
     return rows
 
@@ -228,3 +254,165 @@ def _attention(model: Model) -> list[dict[str, Any]]:
                     }
                 )
     return rows
+
+
+def _copying(model: Model, head: Head) -> float:
+    return 0.95 if head == model.heads[-1] else -0.2
+
+
+def _pair(writer: Head, reader: Head) -> dict[str, int]:
+    names = ("writer_layer", "writer_head", "reader_layer", "reader_head")
+    return dict(zip(names, (*writer, *reader), strict=True))
+
+
+def _compositions(model: Model) -> Iterator[dict[str, Any]]:
+    """At chance, but for the circuit's keys; all pairs at the last checkpoint, the circuit at every one."""
+    chance, sd = 1 / D_MODEL, 0.004
+    for step in STEPS:
+        for i, (pair, kind) in enumerate(product(model.pairs, "QKV")):
+            is_circuit = (pair, kind) == (model.circuit, "K")
+            if step != STEPS[-1] and not is_circuit:
+                continue
+            square = chance + sd * ((i * 7 % 11) / 5 - 1)
+            if is_circuit:
+                done = 1.0 if step == STEPS[-1] else _progress(step, 300)
+                square = (chance**0.5 + (model.composed - chance**0.5) * done) ** 2
+            z = (square - chance) / sd
+            yield {
+                **_pair(*pair),
+                "step": step,
+                "kind": kind,
+                "score": square**0.5,
+                "null_mean": chance,
+                "null_sd": sd,
+                "z": z,
+                "significant": z > 5,
+                "matching_eigenvalues": (0.98 if is_circuit else 0.1) if kind == "K" else None,
+            }
+
+
+def _causal_checks(model: Model) -> Iterator[dict[str, Any]]:
+    """Only the circuit's keys matter, if they read anything."""
+    for pair, kind in product(model.pairs, "QKV"):
+        matters = (pair, kind) == (model.circuit, "K") and model.composed > 0.2
+        score = model.induction if pair[1] == model.heads[-1] else 0.02
+        yield {
+            **_pair(*pair),
+            "kind": kind,
+            "induction_random_period": score,
+            "induction_random_period_without": score / 10 if matters else score,
+            "loss_effect_nats": 0.2 if matters else 0.001,
+        }
+
+
+def _score_terms(model: Model) -> Iterator[dict[str, Any]]:
+    """Position, but for the last head, whose keys read the first one."""
+    for layer, head in model.heads:
+        shares = {("distance", "distance", "position"): 0.8, ("embedding", "embedding", "direct"): 0.2}
+        if layer and (layer, head) == model.heads[-1]:
+            shares = {
+                ("distance", "distance", "position"): 0.2,
+                ("embedding", "embedding", "direct"): 0.15,
+                ("embedding", "L0H0", "K"): 0.5,
+                ("L0H0", "embedding", "Q"): 0.2,
+                ("L0H0", "L0H0", "QK"): -0.05,
+            }
+        for (query, key, composition), share in shares.items():
+            place = {"layer": layer, "head": head, "query_source": query, "key_source": key}
+            yield {**place, "composition": composition, "share": share, "covariance": share}
+
+
+def _path_terms(model: Model) -> Iterator[dict[str, Any]]:
+    effects: dict[tuple[str, ...], float] = {(f"L{layer}H{h}",): 0.3 - 0.1 * h for layer, h in model.heads}
+    effects |= {tuple(f"L{layer}H{h}" for layer, h in pair): 0.02 for pair in model.pairs}
+    for order in range(model.n_layers + 1):
+        yield {"term": f"order {order}", "term_order": order, "loss_effect_nats": 2 / 4**order}
+    for path, effect in effects.items():
+        yield {"term": " > ".join(path), "term_order": len(path), "heads": list(path), "loss_effect_nats": effect}
+
+
+def _virtual_heads(model: Model) -> Iterator[dict[str, Any]]:
+    for writer, reader in model.pairs:
+        place = dict(zip(("first_layer", "first_head", "second_layer", "second_head"), (*writer, *reader), strict=True))
+        yield {**place, "loss_effect_nats": 0.02, "logit_share": 0.01, "copying_eigenvalues": 0.3, "ov_norm": 1.0}
+
+
+def _eigenvalues(model: Model) -> Iterator[dict[str, Any]]:
+    """On a spiral; to the right where a head copies or matches."""
+    for layer, head in model.heads:
+        for circuit in ("OV", "QK", "K-composed")[: 3 if layer else 2]:
+            to_the_right = (layer, head) == model.heads[-1] and circuit != "QK"
+            for rank in range(D_HEAD):
+                value = cmath.rect(8.0 - rank, 0 if to_the_right else (rank + 1) // 2 * (-1) ** rank)
+                place = {"layer": layer, "head": head, "circuit": circuit, "rank": rank}
+                writer = {"writer_layer": 0, "writer_head": 0} if circuit == "K-composed" else {}
+                yield {**place, **writer, "real": value.real, "imaginary": value.imag}
+
+
+def _skip_trigrams(model: Model) -> Iterator[dict[str, Any]]:
+    """Each head copies, is right and has a bug, in the tokens of the passage."""
+    tokens = [*model.passage] * 2
+    for layer, head in model.heads:
+        for rank, (output, probability, is_bug) in enumerate(((1, 0.5, False), (2, 0.0, True), (3, 0.0, False))):
+            yield {
+                "layer": layer,
+                "head": head,
+                "rank": rank,
+                "source": tokens[1 + rank],
+                "destination": tokens[4],
+                "output": tokens[output + (output == 2)],
+                "qk_effect": 2.0 - rank / 2,
+                "ov_effect": 3.0,
+                "n_pairs": 100,
+                "corpus_probability": probability,
+                "output_probability": 0.01,
+                "is_bug": is_bug,
+                "other_destination": tokens[5] if is_bug else None,
+                "other_output": tokens[6] if is_bug else None,
+            }
+
+
+def _subspaces(model: Model) -> Iterator[dict[str, Any]]:
+    for pair, kind in product(model.pairs, "QKV"):
+        overlap = 0.3 if (pair, kind) == (model.circuit, "K") else 0.125
+        yield {**_pair(*pair), "kind": kind, "overlap": overlap, "random_overlap": 0.125}
+
+
+def _bigrams(model: Model) -> Iterator[dict[str, Any]]:
+    explained = 0.98 - 0.2 * model.n_layers
+    yield {
+        "unigram_loss_nats": 5.0,
+        "bigram_loss_nats": 3.0,
+        "direct_loss_nats": 5 - 2 * explained,
+        "explained_share": explained,
+        "correlation": 0.9,
+        "linearised": False,
+    }
+
+
+def _bigram_samples(model: Model) -> Iterator[dict[str, Any]]:
+    for rank in range(20):
+        text = {"source": model.passage[rank % 8], "target": model.passage[(rank + 1) % 8]}
+        values = {"log_probability_nats": rank / 10 - 1, "direct_logit": rank / 10 - 1 + 0.1 * (rank % 3)}
+        yield {"rank": rank, **text, **values, "n_pairs": 1000 - 40 * rank}
+
+
+def _identities(model: Model) -> Iterator[dict[str, Any]]:
+    yield {"identity": "paths-sum", "difference": 8e-7 * model.n_layers}
+    if model.heads:
+        yield {"identity": "source-decides", "difference": 2e-15}
+
+
+CIRCUITS: dict[str, Callable[[Model], Iterator[dict[str, Any]]]] = {
+    "compositions": _compositions,
+    "causal_checks": _causal_checks,
+    "score_terms": _score_terms,
+    "path_terms": _path_terms,
+    "virtual_heads": _virtual_heads,
+    "eigenvalues": _eigenvalues,
+    "skip_trigrams": _skip_trigrams,
+    "subspaces": _subspaces,
+    "bigrams": _bigrams,
+    "bigram_samples": _bigram_samples,
+    "identities": _identities,
+}

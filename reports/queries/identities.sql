@@ -1,20 +1,19 @@
--- By how much what must hold exactly doesn't, at most over the study's models.
+-- How exactly the identities of transformers hold, at worst over the study's models.
 SELECT
     CASE identity
-        WHEN 'paths-sum' THEN 'logits are the sum of all paths'
-        WHEN 'terms-add' THEN 'one layer: logits are the direct path and a term for each head, added up'
+        WHEN 'paths-sum' THEN 'the logits are the sum of all paths'
+        WHEN 'terms-add' THEN 'one layer: the logits are the direct path and a term for each head, added up'
         WHEN 'pattern-bilinear' THEN 'layer 0: patterns are the softmax of a bilinear form in tokens and a bias of distance'
-        WHEN 'source-decides' THEN 'layer 0: what a head does to the logits depends on its pattern and the source tokens'
+        WHEN 'source-decides' THEN 'layer 0: what a head adds to the logits depends on its pattern and the source tokens alone'
         WHEN 'heads-independent' THEN 'heads write the same together as each on its own'
         WHEN 'one-head-is-attention' THEN 'each head is scaled dot-product attention'
         ELSE identity
-    END AS what_must_hold,
-    identity,
+    END AS identity,
     count(*) AS models,
-    max(difference) AS largest_difference,
-    arg_max(label, difference) AS in_model
+    replace(format('{:.0e}', max(difference)), 'e-0', 'e-') AS holds_within,
+    arg_max(label, difference) AS worst_model
 FROM labelled_models
 JOIN identities USING (model_id)
 WHERE study = $study
-GROUP BY identity
-ORDER BY list_position(['paths-sum', 'terms-add', 'pattern-bilinear', 'source-decides'], identity) NULLS LAST, identity
+GROUP BY identities.identity
+ORDER BY max(difference) DESC, identities.identity

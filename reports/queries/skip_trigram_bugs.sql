@@ -4,7 +4,7 @@ SELECT
     skip_trigram_summary.label AS head,
     skip_trigram AS bug,
     corpus_probability,
-    output_probability,
+    corpus_probability / output_probability AS times_as_often_as_anywhere,
     right_output AS forced_by,
     right_destination AS and_by
 FROM labelled_models

@@ -6,7 +6,7 @@ SELECT
     qk_effect,
     ov_effect,
     corpus_probability,
-    output_probability,
+    corpus_probability / output_probability AS times_as_often_as_anywhere,
     verdict
 FROM labelled_models
 JOIN skip_trigram_summary USING (model_id)

@@ -6,10 +6,8 @@ rooms AS (
     SELECT
         model_id,
         sum(ov_rank) AS written,
-        avg(ov_effective_rank) AS ov_effective_rank,
-        avg(ov_rank) AS ov_rank,
-        avg(qk_effective_rank) AS qk_effective_rank,
-        avg(qk_rank) AS qk_rank,
+        format('{:.1f} of {}', avg(ov_effective_rank), max(ov_rank)) AS ov_effective_rank,
+        format('{:.1f} of {}', avg(qk_effective_rank), max(qk_rank)) AS qk_effective_rank,
         median(persistence) FILTER (layer = 0) AS persistence_of_layer_0
     FROM last_heads
     WHERE ov_rank IS NOT NULL
@@ -18,30 +16,28 @@ rooms AS (
 pairs AS (
     SELECT
         model_id,
-        median(overlap / random_overlap) AS median_overlap_over_random,
-        max(overlap / random_overlap) AS largest_overlap_over_random,
+        median(overlap / random_overlap) AS median_overlap,
+        max(overlap / random_overlap) AS largest_overlap,
         arg_max(
             kind || ': L' || writer_layer || 'H' || writer_head || ' > L' || reader_layer || 'H' || reader_head,
             overlap / random_overlap
-        ) AS of_pair
+        ) AS that_pair
     FROM subspaces
     GROUP BY model_id
 )
 SELECT
     label AS model,
     ov_effective_rank,
-    ov_rank,
     qk_effective_rank,
-    qk_rank,
-    written / d_model AS written_over_d_model,
+    (written + if(feed_forward = 'none', 0, labelled_models.n_layers * d_mlp)) / d_model AS bandwidth,
     if(labelled_models.n_layers > 1, persistence_of_layer_0, NULL) AS persistence_of_layer_0,
     if(labelled_models.n_layers > 1, NULL, 'no later layer') AS persistence_of_layer_0_note,
-    median_overlap_over_random,
-    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS median_overlap_over_random_note,
-    largest_overlap_over_random,
-    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS largest_overlap_over_random_note,
-    of_pair,
-    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS of_pair_note
+    median_overlap,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS median_overlap_note,
+    largest_overlap,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS largest_overlap_note,
+    that_pair,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS that_pair_note
 FROM labelled_models
 JOIN models USING (model_id)
 JOIN rooms USING (model_id)

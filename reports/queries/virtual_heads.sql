@@ -5,9 +5,7 @@ SELECT
     loss_effect_nats,
     logit_share,
     copying_eigenvalues,
-    ov_norm,
-    mean_distance,
-    confidence
+    mean_distance
 FROM labelled_models
 JOIN virtual_heads USING (model_id)
 WHERE study = $study AND stands_for_label

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from pandas import DataFrame, Series
 
 from tasks.figures.labels import labels_with_rows
@@ -26,7 +27,7 @@ QUERIES = ("compositions", "head_scores")
 MAX_GRAPHS = 3  # kinds of model that get one
 MAX_EDGES = 24
 PARTS = {"Q": "queries", "K": "keys", "V": "values"}
-BENDS = {"Q": -0.14, "K": 0.0, "V": 0.14}  # so that the edges of one pair lie beside each other
+PORTS = {"Q": -0.55, "K": 0.0, "V": 0.55}  # where edges enter a head from below, in its radii
 ROLES = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
 POINTS = 72  # in an inch
 NODE = 13  # points of radius at most
@@ -49,8 +50,8 @@ def composition_graph(results: StudyResults, palette: Palette) -> list[Picture]:
         sentence = _sentence(label, len(ways), composed)
         if i == len(shown):
             sentence += models_left_out(len(labels) - i)
-        of_model = scores[scores.label == label]
-        roles = {head: ROLES[role] for *head, role in zip(of_model.layer, of_model["head"], of_model.role) if role in ROLES}
+        with_role = scores[(scores.label == label) & scores.role.isin(list(ROLES))]
+        roles = {(row.layer, row.head): ROLES[row.role] for row in with_role.itertuples()}
         figure = None if composed.empty else _graph(label, ways, composed.head(MAX_EDGES), roles)
         pictures.append(Picture(f"composition_{i}", sentence, QUERIES, figure))
     return pictures
@@ -75,27 +76,29 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     """Heads side by side, layers one above the other."""
     heads = sorted({*zip(ways.writer_layer, ways.writer_head), *zip(ways.reader_layer, ways.reader_head)})
     n_layers, n_heads = (1 + max(place) for place in zip(*heads))
-    figure = Figure(figsize=(WIDTH, 1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4)), layout="constrained")
+    width = min(WIDTH, max(6, 1.5 * n_heads))
+    figure = Figure(figsize=(width, 1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4)), layout="constrained")
     axes = figure.subplots()
     radius = min(NODE, 0.38 * WIDTH * POINTS / n_heads)
     widths = THINNEST + (THICKEST - THINNEST) * (edges.z / edges.z.max()).clip(lower=0)
-    for edge, width in zip(edges.itertuples(), widths, strict=True):
-        axes.add_patch(
-            FancyArrowPatch(
-                (edge.writer_head, edge.writer_layer),
-                (edge.reader_head, edge.reader_layer),
-                arrowstyle="-",
-                connectionstyle=f"arc3,rad={BENDS[edge.kind]}",
-                shrinkA=radius,
-                shrinkB=radius,
-                linewidth=width,
-                color=KINDS[edge.kind],
-                zorder=2,
-            )
-        )
+    port = radius / POINTS * n_heads / width  # a radius in heads
+    for edge, linewidth in zip(edges.itertuples(), widths, strict=True):
+        start, end = (edge.writer_head, edge.writer_layer), (edge.reader_head + port * PORTS[edge.kind], edge.reader_layer)
+        bend = 0.55 * (edge.reader_layer - edge.writer_layer)
+        curve = [start, (start[0], start[1] + bend), (end[0], end[1] - bend), end]
+        path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        axes.add_patch(PathPatch(path, facecolor="none", edgecolor=KINDS[edge.kind], linewidth=linewidth, zorder=2))
     for layer, head in heads:
         color = roles.get((layer, head))
-        axes.scatter(head, layer, s=(2 * radius) ** 2, facecolor=CARD, edgecolor=color or MUTED, linewidth=1.8 if color else 1, zorder=3)
+        axes.scatter(
+            head,
+            layer,
+            s=(2 * radius) ** 2,
+            facecolor=CARD,
+            edgecolor=color or MUTED,
+            linewidth=1.8 if color else 1,
+            zorder=3,
+        )
         axes.text(head, layer, f"H{head}", ha="center", va="center", fontsize=min(9, 0.7 * radius), color=INK, zorder=4)
     axes.set_title(label)
     axes.set_xlim(-0.6, n_heads - 0.4)
@@ -110,8 +113,16 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
 
 
 def _legend(figure: Figure, kinds: Series, widths: Mapping[str, float], roles: Mapping[Head, str]) -> None:
-    lines = {f"into {PARTS[kind]} ({kind})": Line2D([], [], color=KINDS[kind], linewidth=3) for kind in KINDS if kind in set(kinds)}
+    lines = {
+        f"into {PARTS[kind]} ({kind})": Line2D([], [], color=KINDS[kind], linewidth=3)
+        for kind in KINDS
+        if kind in set(kinds)
+    }
     lines |= {z: Line2D([], [], color=MUTED, linewidth=width) for z, width in widths.items()}
     node = {"marker": "o", "linestyle": "", "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.8}
-    lines |= {f"{role} head": Line2D([], [], **node, markeredgecolor=ROLES[role]) for role in ROLES if ROLES[role] in roles.values()}
+    lines |= {
+        f"{role.replace(' ', '-')} head": Line2D([], [], **node, markeredgecolor=ROLES[role])
+        for role in ROLES
+        if ROLES[role] in roles.values()
+    }
     figure.legend(lines.values(), lines, loc="outside upper left", ncols=4, columnspacing=1.4)

@@ -12,6 +12,7 @@ from pandas import DataFrame
 from tasks.figures.labels import labels_with_rows
 from tasks.figures.sentences import counted, listed, models_left_out
 from tasks.figures.style import GRID, INK, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.markdown import MISSING
 from tasks.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
@@ -20,7 +21,8 @@ MAX_HEADS = 8  # side by side
 CLEARLY = 0.5  # score, -1..1, from which a sentence names a head
 COLORS = {"OV": KINDS["V"], "QK": SCORE, "K-composed": KINDS["K"]}
 SIDE = 1.3  # inches of a panel at most
-MARGIN = 0.75  # inches for the circuits' names
+PITCH = 2.5  # radii between two circles
+MARGIN = 0.9  # inches for the circuits' names
 
 Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
@@ -37,7 +39,7 @@ def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
         spectra = found[found.label == label]
         scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(eigenvalue_score).to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
-        sentence = _sentence(label, spectra, scores)
+        sentence = _sentence(label, scores)
         not_drawn = spectra.head_label.nunique() - len(telling)
         if not_drawn:
             sentence += f" {counted(not_drawn, 'head')} without a role or with scores nearer to 0 are not drawn."
@@ -66,55 +68,59 @@ def _place(head: str) -> tuple[int, ...]:
     return tuple(map(int, head[1:].split("H")))
 
 
-def _sentence(label: str, spectra: DataFrame, scores: Scores) -> str:
-    """Which heads copy and which match, by the scores that the panels show."""
-    by_circuit = {circuit: {h: s for (c, h), s in scores.items() if c == circuit} for circuit in COLORS}
-    sentences = [f"{_clear('OV copies', by_circuit['OV'])} in {label}."]
-    if by_circuit["QK"]:
-        sentences.append(f"{_clear('QK looks for the query’s own token', by_circuit['QK'])}.")
-    if by_circuit["K-composed"]:
-        sentences.append(f"{_clear('Keys that read one earlier head alone do', by_circuit['K-composed'])}.")
-    return " ".join(sentences)
+def _sentence(label: str, scores: Scores) -> str:
+    """Which heads copy and which match, by the scores that are written below the spectra."""
+    of_circuit = {name: {head: s for (circuit, head), s in scores.items() if circuit == name} for name in COLORS}
+    sentence = f"In {label}, OV copies in {_clear(of_circuit['OV'])}; QK looks for the query's own token in "
+    sentence += _clear(of_circuit["QK"])
+    if of_circuit["K-composed"]:
+        sentence += f"; with keys that read one earlier head alone, it does in {_clear(of_circuit['K-composed'])}"
+    return f"{sentence}."
 
 
-def _clear(what: str, scores: Mapping[str, float]) -> str:
-    named = [f"{head} ({score:.2f})" for head, score in scores.items() if score >= CLEARLY]
-    best = max(scores, key=lambda head: np.nan_to_num(scores[head], nan=-2))
-    return f"{what} in {listed(named)}" if named else f"{what} in no head, the highest score is {scores[best]:.2f} of {best}"
+def _clear(scores: Mapping[str, float]) -> str:
+    """The heads that score enough or, if none does, the nearest."""
+    known = {head: score for head, score in scores.items() if score == score}
+    if not known:
+        return "heads whose score is missing"
+    named = [f"{head} ({score:.2f})" for head, score in known.items() if score >= CLEARLY]
+    best = max(known, key=known.__getitem__)
+    return listed(named) if named else f"no head (at most {known[best]:.2f}, {best})"
 
 
 def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) -> Figure:
-    """A row for each circuit, a column for each head; the largest eigenvalue of a panel is on the circle."""
+    """A row for each circuit, a column for each head; the largest eigenvalue of each spectrum is on a circle."""
     circuits = [circuit for circuit in COLORS if circuit in set(spectra.circuit)]
     side = min(SIDE, (WIDTH - MARGIN) / len(heads))
-    figure = Figure(figsize=(MARGIN + side * len(heads), 0.6 + side * len(circuits)), layout="constrained")
+    figure = Figure(figsize=(MARGIN + side * len(heads), 0.7 + side * len(circuits)), layout="constrained")
     figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
-    panels = figure.subplots(len(circuits), len(heads), squeeze=False)
-    for circuit, row in zip(circuits, panels, strict=True):
-        for head, axes in zip(heads, row, strict=True):
-            spectrum = spectra[(spectra.circuit == circuit) & (spectra.head_label == head)]
-            _plane(axes, spectrum, COLORS[circuit], scores.get((circuit, head)))
-            if circuit == circuits[0]:
-                axes.set_title(head, fontsize=9, loc="center")
-        row[0].set_ylabel(circuit, fontsize=9, color=INK)
+    axes = figure.subplots()
+    for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
+        if head in heads:
+            place = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
+            _plane(axes, place, spectrum, COLORS[circuit], scores[circuit, head])
+    axes.set_aspect("equal")
+    axes.set_xlim(-PITCH / 2, PITCH * (len(heads) - 0.5))
+    axes.set_ylim(-PITCH * (len(circuits) - 0.5), PITCH / 2)
+    axes.set_xticks([PITCH * i for i in range(len(heads))], heads)
+    axes.set_yticks([-PITCH * i for i in range(len(circuits))], circuits)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
     return figure
 
 
-def _plane(axes: Axes, spectrum: DataFrame, color: str, score: float | None) -> None:
-    axes.set_xlim(-1.15, 1.15)
-    axes.set_ylim(-1.15, 1.15)
-    axes.set_aspect("equal")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    if spectrum.empty or score is None:
-        return
-    axes.axhline(0, color=GRID, linewidth=0.7)
-    axes.axvline(0, color=GRID, linewidth=0.7)
-    axes.add_patch(Circle((0, 0), 1, facecolor="none", edgecolor=GRID, linewidth=0.7))
+def _plane(axes: Axes, centre: tuple[float, float], spectrum: DataFrame, color: str, score: float) -> None:
+    """One spectrum around a place, its score to the lower right."""
+    x, y = centre
     size = np.hypot(spectrum.real, spectrum.imaginary).max() or 1
-    axes.scatter(spectrum.real / size, spectrum.imaginary / size, s=9, color=color, alpha=0.75, linewidth=0)
-    axes.text(1.15, -1.15, "missing" if np.isnan(score) else f"{score:.2f}", ha="right", va="bottom", fontsize=9)
+    axes.add_patch(Circle(centre, 1, facecolor="none", edgecolor=GRID, linewidth=0.7, zorder=1))
+    axes.plot(
+        [x - 1, x + 1, np.nan, x, x], [y, y, np.nan, y - 1, y + 1], color=GRID, linewidth=0.7, marker="", zorder=1
+    )
+    axes.scatter(x + spectrum.real / size, y + spectrum.imaginary / size, s=9, color=color, alpha=0.75, linewidth=0)
+    text = MISSING if np.isnan(score) else f"{score:.2f}"
+    axes.text(x + 1.15, y - 1.2, text, ha="right", va="bottom", fontsize=9)
     if pd.notna(writer := spectrum.writer.iloc[0]):
-        axes.text(-1.15, 1.15, f"by {writer}", ha="left", va="top", fontsize=8, color=MUTED)
+        axes.text(x - 1.15, y + 1.2, f"via {writer}", va="top", fontsize=8, color=MUTED)

@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from tasks.figures.labels import labels_with_rows
 from tasks.figures.phase_changes import mark, strongest_change
-from tasks.figures.sentences import listed, models_left_out
+from tasks.figures.sentences import listed, models_left_out, rise
 from tasks.figures.style import (
     GRID,
     INDUCTION,
@@ -24,7 +24,6 @@ from tasks.figures.style import (
     scale_by_tokens,
     tinted,
 )
-from tasks.markdown import compact
 from tasks.study_results import StudyResults
 
 MAX_MAPS = 3  # kinds of model that get one
@@ -133,14 +132,6 @@ def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
         for head_label, line in heads.groupby("head_label"):
             style = {"marker": "o"} if head_label == best else {"linewidth": 0.8, "alpha": 0.4, "zorder": 1.5}
             axes.plot(line.tokens, line[score], color=color, **style)
-        sentences.append(_rise(f"best {kind} head, {best},", heads[heads.head_label == best], score))
+        sentences.append(rise(f"best {kind} head, {best},", heads[heads.head_label == best], score, SMALLEST_RISE))
     axes.set_title(fill(label, LINE_LENGTH // MAX_TRAJECTORIES))
     return f"In {label} the {sentences[0]}; the {sentences[1]}."
-
-
-def _rise(head: str, line: DataFrame, score: str) -> str:
-    first, last = line[score].iloc[0], line[score].iloc[-1]
-    if last - first < SMALLEST_RISE:
-        return f"{head} hardly changes ({first:.2f} to {last:.2f})"
-    half_way = line.tokens[line[score] >= (first + last) / 2].iloc[0]
-    return f"{head} is half-way from {first:.2f} to {last:.2f} at {compact(half_way)} tokens"

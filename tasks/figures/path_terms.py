@@ -32,7 +32,7 @@ def path_terms(results: StudyResults, palette: Palette) -> list[Picture]:
         sentence = _sentence(label, orders, paths)
         if i == len(shown):
             sentence += models_left_out(len(labels) - i)
-        pictures.append(Picture(f"path_terms_{i}", sentence, QUERIES, _bars(label, orders, paths)))
+        pictures.append(Picture(f"path_terms_{i}", sentence, QUERIES, _bars(label, orders, paths.head(MAX_PATHS))))
     return pictures
 
 
@@ -41,10 +41,11 @@ def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
     effects = [f"{_order(n)} {e:.2f}" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
     best = paths.loc[paths.loss_effect_nats.idxmax()]
     n_harmful = (paths.loss_effect_nats < 0).sum()
+    not_drawn = f" The {len(paths) - MAX_PATHS} weakest are not drawn." if len(paths) > MAX_PATHS else ""
     held = " Norms are held at their true scales." if orders.linearised.any() else ""
     return (
         f"Nats that paths take off the loss of {label}, one order after the other: {listed(effects)}. The strongest "
-        f"single path is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise the loss.{held}"
+        f"single path is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise the loss.{not_drawn}{held}"
     )
 
 
@@ -55,28 +56,29 @@ def _order(n_heads: float) -> str:
 
 
 def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
-    drawn = paths.head(MAX_PATHS)
-    figure = Figure(figsize=(WIDTH, 0.9 + BAR * max(len(orders) + 1, len(drawn))), layout="constrained")
+    n_rows = max(len(orders), len(paths))
+    figure = Figure(figsize=(WIDTH, 1.0 + BAR * n_rows), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw(left, [_order(n) for n in orders.term_order], orders)
-    left.plot(orders.removal_effect_nats, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, mfc="none")
-    left.set_title(f"{label}: all paths of an order, nats")
-    left.set_xlabel("off the loss; diamond: rise if left out alone")
-    _draw(right, list(drawn.term), drawn)
-    right.set_title("single paths, nats")
-    right.set_xlabel("off the loss that lower orders leave" + (f"; {len(paths) - len(drawn)} weaker not drawn" if len(paths) > len(drawn) else ""))
+    _draw(left, [_order(n) for n in orders.term_order], orders, n_rows, digits=2)
+    alone = orders.removal_effect_nats
+    left.plot(alone, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, markerfacecolor="none")
+    left.set_title(f"{label}: paths of an order")
+    left.set_xlabel("nats off the loss; diamond: its rise without them alone")
+    _draw(right, list(paths.term), paths, n_rows, digits=3)
+    right.set_title("single paths")
+    right.set_xlabel("nats off the loss that lower orders leave")
     return figure
 
 
-def _draw(axes: Axes, names: Sequence[str], terms: DataFrame) -> None:
+def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digits: int) -> None:
     """A bar for each term, the first on top."""
     colors = [MUTED if n != n else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
     bars = axes.barh(range(len(terms)), terms.loss_effect_nats, height=0.7, color=colors, alpha=0.75)
-    axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=9, color=INK)
+    axes.bar_label(bars, fmt=f"%.{digits}f", padding=7, fontsize=9, color=INK)
     axes.set_yticks(range(len(terms)), names)
     axes.tick_params(axis="y", length=0, labelcolor=INK)
-    axes.invert_yaxis()
-    axes.margins(x=0.14)
+    axes.set_ylim(n_rows - 0.5, -0.5)
+    axes.margins(x=0.28)
     axes.axvline(0, color=MUTED, linewidth=0.8)
     axes.grid(axis="y", visible=False)
     axes.spines[["left", "bottom"]].set_visible(False)

@@ -81,8 +81,8 @@ def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
         right, left = right + share.clip(lower=0), left + share.clip(upper=0)
     for row, head in enumerate(shares.index):
         if source := strongest_source(terms[terms.head_label == head]):
-            text = f" {source[0]} in {source[1]}: {source[2]:.2f}"
-            axes.text(right[head], row, text, va="center", fontsize=9, color=MUTED)
+            text = f"{source[0]} in {source[1]}: {source[2]:.2f}"
+            axes.text(right[head] + 0.015, row, text, va="center", fontsize=9, color=MUTED)
     axes.set_yticks(rows, shares.index)
     axes.tick_params(axis="y", length=0, labelcolor=INK)
     axes.invert_yaxis()

@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from pandas import DataFrame
+
+from tasks.markdown import compact
+
 
 def extremes(values: Mapping[str, float], unit: str = "") -> str:
     """Where a value is highest and where lowest: `highest in 2L4H (1.50 nats), lowest in 0L (0.00 nats)`."""
@@ -25,3 +29,12 @@ def counted(n: int, what: str) -> str:
 def models_left_out(n: int) -> str:
     """What to say of the kinds of model that a figure leaves out."""
     return f" {n} more kinds of model are not shown: see the SQL." if n else ""
+
+
+def rise(what: str, line: DataFrame, score: str, smallest: float, digits: int = 2) -> str:
+    """When a score over tokens rose: `L1H2 is half-way from 0.01 to 0.35 at 1.2 M tokens`."""
+    first, last = line[score].iloc[0], line[score].iloc[-1]
+    if last - first < smallest:
+        return f"{what} hardly changes ({first:.{digits}f} to {last:.{digits}f})"
+    half_way = line.tokens[line[score] >= (first + last) / 2].iloc[0]
+    return f"{what} is half-way from {first:.{digits}f} to {last:.{digits}f} at {compact(half_way)} tokens"
