@@ -18,7 +18,7 @@ class TrainingConfig(BaseModel):
         description="muon: Muon on the matrices of layers, AdamW on the rest; adamw: AdamW on everything.",
     )
     learning_rate: float = Field(6e-3, gt=0, description="Highest rate of AdamW.")
-    muon_learning_rate: float = Field(0.05, gt=0, description="Highest rate of Muon.")
+    muon_learning_rate: float = Field(0.07, gt=0, description="Highest rate of Muon.")
     position_rate: float = Field(10.0, gt=0, description="How many times faster the relative position bias learns.")
     weight_decay: float = Field(0.01, ge=0, description="Decoupled decay of AdamW's matrices, times its rate.")
     muon_weight_decay: float = Field(0.2, ge=0, description="Decoupled decay of Muon's matrices, times its rate.")
