@@ -23,7 +23,7 @@ def orthogonalise(matrices: Float[Tensor, "batch rows cols"], n_steps: int = 5) 
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(n_steps):
         gram = x @ x.transpose(1, 2)
-        x = torch.baddbmm(a * x, b * gram + c * gram @ gram, x)
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.transpose(1, 2) if tall else x
 
 

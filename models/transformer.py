@@ -2,6 +2,9 @@
 
 Row vectors throughout: x is [pos, d_model] and maps act on the right (x @ W). An attention pattern is
 [query position, key position] and its rows sum to 1. Elhage et al. 2021 write the transposes.
+
+Matrix products run in the dtype of their weights and the residual stream in that of the embedding, so a model whose
+other weights are bfloat16 keeps a float32 stream.
 """
 
 from collections.abc import Sequence
@@ -13,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.architecture import Architecture
+
+QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
 
 HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
 
@@ -65,9 +70,10 @@ def relative_scores(bias: Float[Tensor, "head distance"]) -> Float[Tensor, "head
 
 def sinusoids(n: int, width: int, like: Tensor) -> Float[Tensor, "pos width"]:
     """Sine and cosine at geometrically spaced wavelengths. Source: Vaswani et al. 2017, 3.5."""
-    position = torch.arange(n, dtype=like.dtype, device=like.device)[:, None]
-    rate = 10_000 ** (-torch.arange(0, width, 2, dtype=like.dtype, device=like.device) / width)
-    return torch.stack([(position * rate).sin(), (position * rate).cos()], dim=-1).flatten(1)[:, :width]
+    dtype = torch.promote_types(like.dtype, torch.float32)  # bfloat16 can't count positions
+    position = torch.arange(n, dtype=dtype, device=like.device)[:, None]
+    rate = 10_000 ** (-torch.arange(0, width, 2, dtype=dtype, device=like.device) / width)
+    return torch.stack([(position * rate).sin(), (position * rate).cos()], dim=-1).flatten(1)[:, :width].to(like.dtype)
 
 
 def rotate(x: Float[Tensor, "*batch pos d_head"]) -> Float[Tensor, "*batch pos d_head"]:
@@ -89,8 +95,12 @@ class Norm(nn.Module):
     def forward(self, x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
         """Normalise the last axis."""
         if self.kind == "layernorm":
-            return F.layer_norm(x, x.shape[-1:], self.weight, self.bias)
-        return F.rms_norm(x, x.shape[-1:], self.weight, eps=1e-6) if self.kind == "rmsnorm" else x
+            return F.layer_norm(x, x.shape[-1:], _like(self.weight, x), _like(self.bias, x))
+        return F.rms_norm(x, x.shape[-1:], _like(self.weight, x), eps=1e-6) if self.kind == "rmsnorm" else x
+
+
+def _like(weight: Tensor | None, x: Tensor) -> Tensor | None:
+    return None if weight is None else weight.to(x.dtype)
 
 
 class Attention(nn.Module):
@@ -121,12 +131,13 @@ class Attention(nn.Module):
         Float[Tensor, "batch head pos d_value"],
     ]:
         """Project the stream, one matrix product for all heads and all three maps where they read the same."""
-        read = x + sinusoids(x.shape[1], x.shape[2], x) if self.positions == "shortformer" else x
-        if read is x:
+        x = x.to(self.W_Q.dtype)
+        if self.positions != "shortformer":
             joined = torch.cat([_flat(self.W_Q), _flat(self.W_K), _flat(self.W_V)], dim=1)
             widths = [w.shape[0] * w.shape[2] for w in (self.W_Q, self.W_K, self.W_V)]
             q, k, v = (x @ joined).split(widths, dim=2)
         else:
+            read = x + sinusoids(x.shape[1], x.shape[2], x)
             q, k, v = read @ _flat(self.W_Q), read @ _flat(self.W_K), x @ _flat(self.W_V)
         n_heads = self.W_Q.shape[0]
         q, k = (part.unflatten(2, (n_heads, self.d_head)).transpose(1, 2) for part in (q, k))
@@ -154,15 +165,24 @@ class Attention(nn.Module):
         q, k, v = self.queries_keys_values(x)
         scores = (q * self.d_head**-0.5) @ k.transpose(2, 3) + self.position_scores(x.shape[1])
         pattern = scores.softmax(dim=-1)
-        return pattern, pattern.to(v.dtype) @ v
+        return pattern, pattern @ v
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
-        """The mixed values alone, by torch's fused attention (no pattern is formed)."""
+        """The mixed values alone: by torch's fused attention on a GPU, by blocks of queries on a CPU.
+
+        A block of queries forms no scores with keys in its future, which is nearly half of them.
+        """
         q, k, v = self.queries_keys_values(x)
-        if self.position_bias is None:
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        bias = self.position_scores(x.shape[1]).to(q.dtype).expand(x.shape[0], -1, -1, -1)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        by_position = self.position_scores(x.shape[1])
+        if x.is_cuda:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=by_position.expand(len(q), -1, -1, -1))
+        q, mixed = q * self.d_head**-0.5, []
+        block = max(MIN_QUERY_BLOCK, -(-x.shape[1] // QUERY_BLOCKS))
+        for start in range(0, x.shape[1], block):
+            rows, seen = slice(start, start + block), slice(0, start + block)
+            scores = q[:, :, rows] @ k[:, :, seen].transpose(2, 3) + by_position[..., rows, seen]
+            mixed.append(scores.softmax(dim=-1) @ v[:, :, seen])
+        return torch.cat(mixed, dim=2)
 
     def write(self, z: Float[Tensor, "batch head pos d_value"]) -> Float[Tensor, "batch pos d_model"]:
         """What all heads together write to the stream."""
@@ -188,6 +208,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the layer writes to the stream."""
+        x = x.to(self.W_in.dtype)
         hidden = self.activation(x @ self.W_in if self.b_in is None else x @ self.W_in + self.b_in)
         return hidden @ self.W_out if self.b_out is None else hidden @ self.W_out + self.b_out
 
@@ -208,9 +229,7 @@ class Layer(nn.Module):
         self, x: Float[Tensor, "batch pos d_model"], mask: Float[Tensor, "head"] | None = None
     ) -> Float[Tensor, "batch pos d_model"]:
         """The stream after this layer, by the fastest attention that the device has."""
-        read = self.read(x)
-        z = self.attention.mix_fused(read) if x.is_cuda else self.attention.mix(read)[1]
-        return self.write(x, z, mask)[-1]
+        return self.write(x, self.attention.mix_fused(self.read(x)), mask)[-1]
 
     def trace(self, x: Float[Tensor, "batch pos d_model"], mask: Float[Tensor, "head"] | None = None) -> LayerTrace:
         """The same pass with everything inside it returned."""
@@ -225,7 +244,7 @@ class Layer(nn.Module):
     def write(self, x: Tensor, z: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
         """Mixed values after the mask, what attention and feed-forward layer write of them, the stream after that."""
         if mask is not None:  # a head's gate would act here as well
-            z = z * mask[:, None, None]
+            z = z * mask[:, None, None].to(z.dtype)
         attention_out = self.attention.write(z)
         x = self.attention_norm(x + attention_out) if self.post else x + attention_out
         if self.feed_forward is None:
@@ -299,5 +318,5 @@ class Transformer(nn.Module):
 
     def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
         """Logits of a final residual stream."""
-        logits = x @ self.W_U
+        logits = x.to(self.W_U.dtype) @ self.W_U
         return logits if self.b_U is None else logits + self.b_U

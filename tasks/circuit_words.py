@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.markdown import MISSING, compact
+from tasks.shown_models import best_of_depths
 from tasks.study_results import StudyResults
 
-MAX_CIRCUITS = 3  # kinds of model whose circuit is told
 CLEARLY = 0.5  # eigenvalue score, 0..1, of what copies or matches
 ORDINALS = ("first", "second", "third")
 
@@ -14,21 +14,21 @@ Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql
 
 
 def induction_paragraphs(results: StudyResults) -> list[str]:
-    """For each kind of model with two layers or more: the circuit that does induction, or why there is none."""
-    circuits = results.rows("induction_circuits")
+    """For the best kinds of model with two layers or more: the circuit that does induction, or why there is none."""
+    circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
     if not circuits:
         return ["No model has two layers, so none can have an induction circuit: keys need an earlier head to read."]
-    paragraphs = [_paragraph(circuit) for circuit in circuits[:MAX_CIRCUITS]]
-    if len(circuits) > MAX_CIRCUITS:
-        paragraphs.append(f"{len(circuits) - MAX_CIRCUITS} more kinds of model are not told of: see the SQL.")
-    return paragraphs
+    told, n_more = best_of_depths(results, circuits)
+    paragraphs = [_paragraph(circuits[label]) for label in told]
+    return [*paragraphs, f"{n_more} more kinds of model are not told of: see the SQL."] if n_more else paragraphs
 
 
 def skip_trigram_sentence(results: StudyResults) -> str:
     """What became of all skip-trigrams that were kept of the model whose strongest are listed."""
     listed = results.rows("skip_trigrams")
     if not listed:
-        return "Skip-trigrams are missing, or no model has heads."
+        has_heads = any(row["total_heads"] for row in results.rows("answer"))
+        return "Skip-trigrams are missing." if has_heads else "No model has heads, so there are no skip-trigrams."
     label = listed[0]["model"]
     heads = [head for head in results.rows("skip_trigram_counts") if head["label"] == label]
     n_kept, n_right, n_bugs, n_copies = (
@@ -46,11 +46,11 @@ def circuit_line(circuit: Circuit, n_models: int) -> str | None:
     score, without = circuit["induction_random_period"], circuit["induction_random_period_without"]
     if without is None:
         return None
-    where = f"In the best seed, {circuit['reader']}" if n_models > 1 else circuit["reader"]
-    by_chance = "" if circuit["k_significant"] else ", no more than by chance"
+    where = "In the best seed, keys" if n_models > 1 else "Keys"
+    by_chance = "" if circuit["k_significant"] else ", which may be chance"
     return (
-        f"{where} reads {_writer(circuit)} with its keys, by K-composition (z = {_number(circuit['k_z'], 1)}{by_chance}): "
-        f"without it, induction_random_period is {without:.2f} instead of {score:.2f}."
+        f"{where} of {circuit['reader']} read {_writer(circuit)} by K-composition (z = {_number(circuit['k_z'], 1)}"
+        f"{by_chance}): without it there, induction_random_period is {without:.2f} instead of {score:.2f}."
     )
 
 
@@ -60,8 +60,8 @@ def _paragraph(circuit: Circuit) -> str:
         return f"Whether {label} has an induction circuit is missing: no head's induction_random_period was measured."
     if circuit["reader_role"] == "induction":
         start = (
-            f"{reader} of {label} is an induction head: on repeated random tokens, {score:.2f} of its attention goes to "
-            "what followed earlier copies of the current token (induction_random_period)."
+            f"{reader} of {label} is an induction head: on repeated random tokens, {score:.2f} of its attention goes "
+            "to what followed earlier copies of the current token (induction_random_period)."
         )
     else:
         start = f"{label} has no induction head: the nearest to one is {reader} (induction_random_period {score:.2f})."
@@ -101,18 +101,17 @@ def _reading(circuit: Circuit) -> str:
 
 def _without(circuit: Circuit) -> str:
     """What becomes of the reader when its keys don't read the writer."""
-    score, without, loss = (
-        circuit[name] for name in ("induction_random_period", "induction_random_period_without", "loss_effect_nats")
+    writer, without, effect = (
+        circuit[name] for name in ("writer", "induction_random_period_without", "loss_effect_nats")
     )
     if without is None:
         return "Whether it needs that head is missing."
-    loss = MISSING if loss is None else f"{'rises' if loss >= 0 else 'falls'} by {abs(loss):.3f} nats"
+    loss = "what that does to the loss is missing"
+    if effect is not None:
+        loss = f"validation loss {'rises' if effect >= 0 else 'falls'} by {abs(effect):.3f} nats"
     if _depends(circuit):
-        return f"Without {circuit['writer']} in its keys the score falls to {without:.2f}, and validation loss {loss}."
-    return (
-        f"It does not depend on that: without {circuit['writer']} in its keys the score is {without:.2f}, and validation "
-        f"loss {loss}."
-    )
+        return f"Without {writer} in its keys the score falls to {without:.2f}, and {loss}."
+    return f"It can do without: with {writer} out of its keys the score is {without:.2f}, and {loss}."
 
 
 def _depends(circuit: Circuit) -> bool:
@@ -128,13 +127,17 @@ def _is_complete(circuit: Circuit) -> bool:
 
 def _eigenvalues(circuit: Circuit) -> str:
     """What the composed QK circuit looks for, and what the OV circuit does with it."""
-    matching, copying = circuit["matching_eigenvalues"], circuit["copying_eigenvalues"]
-    looks = "looks for the query's own token" if _clear(matching) else "does not clearly look for the query's own token"
-    copies = "copies what it finds" if _clear(copying) else "does not clearly copy"
+    writer, matching, copying = (circuit[name] for name in ("writer", "matching_eigenvalues", "copying_eigenvalues"))
+    looks = f"its QK circuit {'looks' if _clear(matching) else 'does not clearly look'} for the query's own token"
+    copies = f"its OV circuit {'copies what it finds' if _clear(copying) else 'does not clearly copy'}"
     return (
-        f"Reading {circuit['writer']} alone, its QK circuit {looks} (matching_eigenvalues {_number(matching)}); its OV "
-        f"circuit {copies} (copying_eigenvalues {_number(copying)})."
+        f"{_scored(f'Reading {writer} alone, {looks}', 'matching_eigenvalues', matching)}; "
+        f"{_scored(copies, 'copying_eigenvalues', copying)}."
     )
+
+
+def _scored(claim: str, name: str, score: float | None) -> str:
+    return f"{name} is missing" if score is None else f"{claim} ({name} {score:.2f})"
 
 
 def _clear(score: float | None) -> bool:

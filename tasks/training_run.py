@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from models.architecture import Architecture
@@ -56,11 +57,18 @@ class Log:
 def next_token_loss(
     model: Transformer, windows: Int[Tensor, "batch pos_and_next"], precision: str
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the next token in nats, matrix products in the given precision."""
-    bf16 = precision == "bfloat16"
-    with torch.autocast(windows.device.type, torch.bfloat16, enabled=bf16):
-        logits = model(windows[:, :-1])
+    """Mean cross-entropy of the next token in nats, with matrix products in the given precision."""
+    copies = {}
+    if precision == "bfloat16":
+        copies = {name: p.bfloat16() for name, p in model.named_parameters() if _is_multiplied(name)}
+    logits = functional_call(model, copies, (windows[:, :-1],))
     return F.cross_entropy(logits.flatten(0, 1).float(), windows[:, 1:].flatten())
+
+
+def _is_multiplied(parameter: str) -> bool:
+    """Whether a parameter takes part in matrix products; embeddings are the stream itself, and norms scale it."""
+    name = parameter.rpartition(".")[2]
+    return name.startswith(("W_", "b_", "position_bias")) and name not in ("W_E", "W_pos")
 
 
 def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:

@@ -323,7 +323,7 @@ def _score_terms(model: Model) -> Iterator[dict[str, Any]]:
 
 
 def _path_terms(model: Model) -> Iterator[dict[str, Any]]:
-    effects: dict[tuple[str, ...], float] = {(f"L{layer}H{h}",): 0.3 - 0.1 * h for layer, h in model.heads}
+    effects: dict[tuple[str, ...], float] = {(f"L{layer}H{h}",): 0.3 - 0.05 * h for layer, h in model.heads}
     effects |= {tuple(f"L{layer}H{h}" for layer, h in pair): 0.02 for pair in model.pairs}
     for order in range(model.n_layers + 1):
         yield {"term": f"order {order}", "term_order": order, "loss_effect_nats": 2 / 4**order}
@@ -353,14 +353,14 @@ def _skip_trigrams(model: Model) -> Iterator[dict[str, Any]]:
     """Each head copies, is right and has a bug, in the tokens of the passage."""
     tokens = [*model.passage] * 2
     for layer, head in model.heads:
-        for rank, (output, probability, is_bug) in enumerate(((1, 0.5, False), (2, 0.0, True), (3, 0.0, False))):
+        for rank, (output, probability, is_bug) in enumerate(((1, 0.5, False), (3, 0.0, True), (5, 0.0, False))):
             yield {
                 "layer": layer,
                 "head": head,
                 "rank": rank,
                 "source": tokens[1 + rank],
                 "destination": tokens[4],
-                "output": tokens[output + (output == 2)],
+                "output": tokens[output],
                 "qk_effect": 2.0 - rank / 2,
                 "ov_effect": 3.0,
                 "n_pairs": 100,
@@ -386,6 +386,8 @@ def _bigrams(model: Model) -> Iterator[dict[str, Any]]:
         "direct_loss_nats": 5 - 2 * explained,
         "explained_share": explained,
         "correlation": 0.9,
+        "gap_correlation": 0.95,
+        "gap_bigram_correlation": 0.9,
         "linearised": False,
     }
 

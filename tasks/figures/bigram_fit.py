@@ -4,40 +4,47 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
-from tasks.figures.labels import labels_with_rows
 from tasks.figures.sentences import listed, models_left_out
 from tasks.figures.style import MUTED, WIDTH, Palette, Picture
 from tasks.markdown import readable
+from tasks.shown_models import best_of_depths
 from tasks.study_results import StudyResults
 
 NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
-MAX_COLUMNS = 3  # kinds of model
 LARGEST_DOT = 60  # square points
 
 
 def bigram_fit(results: StudyResults, palette: Palette) -> list[Picture]:
-    """What the direct path says of frequent bigrams, in the best kind of model of the smallest depths."""
-    samples, fits = (results.frame(query) for query in QUERIES)
-    labels = labels_with_rows(results, samples)
-    if not labels:
+    """What the direct path says of frequent bigrams, the shallowest kind of model first."""
+    samples, fits = results.frame("bigram_samples"), results.frame("bigram_fits").set_index("model")
+    shown, n_more = best_of_depths(results, samples.label)
+    if not shown:
         return [Picture(NAME, "No picture: what the direct path says of bigrams is missing.", QUERIES)]
     depths = samples.groupby("label").n_layers.first()
-    best_of_depths = {depths[label]: label for label in reversed(labels)}
-    shown = [best_of_depths[depth] for depth in sorted(best_of_depths)][:MAX_COLUMNS]
+    shown.sort(key=depths.__getitem__)
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    fit_of = {label: fits[fits.model == label].iloc[0] for label in shown}
-    for axes, label in zip(
-        figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0], shown, strict=True
-    ):
-        _draw(axes, label, samples[samples.label == label], fit_of[label], palette)
+    panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, label in zip(panels, shown, strict=True):
+        _draw(axes, label, samples[samples.label == label], fits.loc[label], palette)
     figure.supxlabel("log probability in the training text, nats, less its mean", fontsize=9.5, color=MUTED)
     figure.supylabel("logit of the direct path, less its mean", fontsize=9.5, color=MUTED)
-    shares = [f"{readable(fit.explained_share)} in {label}" for label, fit in fit_of.items()]
+    with_heads = [label for label in shown if depths[label]]
+    sentence = f"{_sentence(fits.loc[shown], fits.loc[with_heads])}{models_left_out(n_more)}"
+    return [Picture(NAME, sentence, QUERIES, figure)]
+
+
+def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
+    """What the direct path knows of bigrams and, where there are heads, whether it fills in what they leave."""
+    shares = [f"{readable(share)} in {label}" for label, share in fits.explained_share.items()]
+    both = fits_with_heads[["correlation_with_what_the_rest_leaves", "correlation_where_the_rest_is_known"]].dropna()
     sentence = (
-        "Of what bigrams tell beyond the frequencies of tokens, the direct path alone has this share: "
+        f"Of what bigrams tell beyond the frequencies of tokens, the direct path alone has this share: "
         f"{listed(shares)}. On the line, it would be the bigrams themselves."
     )
-    return [Picture(NAME, f"{sentence}{models_left_out(len(labels) - len(shown))}", QUERIES, figure)]
+    if both.empty:
+        return sentence
+    gaps = [f"{left:.3f} ({whole:.3f}) in {label}" for label, left, whole in both.itertuples()]
+    return f"{sentence} Its correlation with what heads leave of the bigrams (with the bigrams) is {listed(gaps)}."
 
 
 def _draw(axes: Axes, label: str, samples: DataFrame, fit: Series, palette: Palette) -> None:

@@ -9,44 +9,39 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from pandas import DataFrame
 
-from tasks.figures.labels import labels_with_rows
-from tasks.figures.sentences import counted, listed, models_left_out
+from tasks.figures.by_model import picture_each
+from tasks.figures.sentences import counted, listed
 from tasks.figures.style import GRID, INK, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
 from tasks.markdown import MISSING
 from tasks.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
-MAX_PICTURES = 3  # kinds of model that get one
 MAX_HEADS = 8  # side by side
 CLEARLY = 0.5  # score, -1..1, from which a sentence names a head
 COLORS = {"OV": KINDS["V"], "QK": SCORE, "K-composed": KINDS["K"]}
-SIDE = 1.3  # inches of a panel at most
-PITCH = 2.5  # radii between two circles
+PITCH = 2.5  # radii between the centres of two circles
+SIDE = 1.3  # inches between them at most
 MARGIN = 0.9  # inches for the circuits' names
 
 Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
 
 def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
-    """The spectra of each head's circuits, in the best kinds of model."""
+    """The spectra of each head's circuits."""
     found, heads = (results.frame(query) for query in QUERIES)
-    labels = labels_with_rows(results, found)
-    if not labels:
-        return [Picture("eigenvalues", "No picture: no model has heads whose eigenvalues were computed.", QUERIES)]
-    shown, pictures = labels[:MAX_PICTURES], []
     with_role = heads[heads.role.notna() & (heads.role != "other")]
-    for i, label in enumerate(shown, start=1):
-        spectra = found[found.label == label]
+
+    def draw(label: str, spectra: DataFrame) -> tuple[str, Figure]:
         scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(eigenvalue_score).to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
-        sentence = _sentence(label, scores)
-        not_drawn = spectra.head_label.nunique() - len(telling)
-        if not_drawn:
-            sentence += f" {counted(not_drawn, 'head')} without a role or with scores nearer to 0 are not drawn."
-        if i == len(shown):
-            sentence += models_left_out(len(labels) - i)
-        pictures.append(Picture(f"eigenvalues_{i}", sentence, QUERIES, _planes(label, spectra, telling, scores)))
-    return pictures
+        n_more = spectra.head_label.nunique() - len(telling)
+        not_drawn = (
+            f" {counted(n_more, 'head')} without a role or with scores nearer to 0 are not drawn." if n_more else ""
+        )
+        return f"{_sentence(label, scores)}{not_drawn}", _planes(label, spectra, telling, scores)
+
+    why_none = "no model has heads whose eigenvalues were computed"
+    return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
 
 
 def eigenvalue_score(spectrum: DataFrame) -> float:
@@ -56,33 +51,27 @@ def eigenvalue_score(spectrum: DataFrame) -> float:
 
 
 def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
-    """Heads worth drawing, in their order: first those with a role, then those whose scores are farthest from 0."""
+    """The heads worth drawing, layer by layer: those with a role, then those with a score far from 0."""
     farthest: dict[str, float] = {}
     for (_, head), score in scores.items():
         farthest[head] = max(farthest.get(head, 0.0), np.nan_to_num(abs(score)))
-    best = sorted(farthest, key=lambda head: (head not in with_role, -farthest[head], head))[:MAX_HEADS]
-    return sorted(best, key=_place)
-
-
-def _place(head: str) -> tuple[int, ...]:
-    return tuple(map(int, head[1:].split("H")))
+    in_order = sorted(farthest, key=lambda head: [int(number) for number in head[1:].split("H")])
+    best = sorted(in_order, key=lambda head: (head not in with_role, -farthest[head]))[:MAX_HEADS]
+    return [head for head in in_order if head in best]
 
 
 def _sentence(label: str, scores: Scores) -> str:
-    """Which heads copy and which match, by the scores that are written below the spectra."""
-    of_circuit = {name: {head: s for (circuit, head), s in scores.items() if circuit == name} for name in COLORS}
-    sentence = f"In {label}, OV copies in {_clear(of_circuit['OV'])}; QK looks for the query's own token in "
-    sentence += _clear(of_circuit["QK"])
-    if of_circuit["K-composed"]:
-        sentence += f"; with keys that read one earlier head alone, it does in {_clear(of_circuit['K-composed'])}"
-    return f"{sentence}."
+    """Which heads copy and which match, by the scores that stand below the spectra."""
+    ov, qk, composed = ({head: s for (name, head), s in scores.items() if name == circuit} for circuit in COLORS)
+    through = f"; with keys that read one earlier head alone, it does in {_clear(composed)}" if composed else ""
+    return f"In {label}, OV copies in {_clear(ov)}; QK looks for the query's own token in {_clear(qk)}{through}."
 
 
 def _clear(scores: Mapping[str, float]) -> str:
-    """The heads that score enough or, if none does, the nearest."""
+    """The heads that score enough or, if none does, what comes nearest."""
     known = {head: score for head, score in scores.items() if score == score}
     if not known:
-        return "heads whose score is missing"
+        return "no head whose score is known"
     named = [f"{head} ({score:.2f})" for head, score in known.items() if score >= CLEARLY]
     best = max(known, key=known.__getitem__)
     return listed(named) if named else f"no head (at most {known[best]:.2f}, {best})"
@@ -97,8 +86,8 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
     axes = figure.subplots()
     for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
         if head in heads:
-            place = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
-            _plane(axes, place, spectrum, COLORS[circuit], scores[circuit, head])
+            centre = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
+            _draw(axes, centre, spectrum, COLORS[circuit], scores[circuit, head])
     axes.set_aspect("equal")
     axes.set_xlim(-PITCH / 2, PITCH * (len(heads) - 0.5))
     axes.set_ylim(-PITCH * (len(circuits) - 0.5), PITCH / 2)
@@ -111,16 +100,15 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
     return figure
 
 
-def _plane(axes: Axes, centre: tuple[float, float], spectrum: DataFrame, color: str, score: float) -> None:
+def _draw(axes: Axes, centre: tuple[float, float], spectrum: DataFrame, color: str, score: float) -> None:
     """One spectrum around a place, its score to the lower right."""
     x, y = centre
     size = np.hypot(spectrum.real, spectrum.imaginary).max() or 1
     axes.add_patch(Circle(centre, 1, facecolor="none", edgecolor=GRID, linewidth=0.7, zorder=1))
-    axes.plot(
-        [x - 1, x + 1, np.nan, x, x], [y, y, np.nan, y - 1, y + 1], color=GRID, linewidth=0.7, marker="", zorder=1
-    )
+    axes.plot([x - 1, x + 1], [y, y], color=GRID, linewidth=0.7, zorder=1)
+    axes.plot([x, x], [y - 1, y + 1], color=GRID, linewidth=0.7, zorder=1)
     axes.scatter(x + spectrum.real / size, y + spectrum.imaginary / size, s=9, color=color, alpha=0.75, linewidth=0)
-    text = MISSING if np.isnan(score) else f"{score:.2f}"
+    text = MISSING if np.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # 0 has no sign
     axes.text(x + 1.15, y - 1.2, text, ha="right", va="bottom", fontsize=9)
     if pd.notna(writer := spectrum.writer.iloc[0]):
         axes.text(x - 1.15, y + 1.2, f"via {writer}", va="top", fontsize=8, color=MUTED)

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
-from tasks.figures.labels import labels_with_rows
 from tasks.figures.phase_changes import mark, strongest_change
 from tasks.figures.sentences import listed, models_left_out, rise
 from tasks.figures.style import (
@@ -24,6 +23,7 @@ from tasks.figures.style import (
     scale_by_tokens,
     tinted,
 )
+from tasks.shown_models import labels_best_first
 from tasks.study_results import StudyResults
 
 MAX_MAPS = 3  # kinds of model that get one
@@ -44,7 +44,7 @@ SCORES = (
 def head_maps(results: StudyResults, palette: Palette) -> list[Picture]:
     """Each score of each head at the last checkpoint, a map for each of the best kinds of model."""
     heads = results.frame("head_scores")
-    labels = labels_with_rows(results, heads)
+    labels = labels_best_first(results, heads.label)
     if not labels:
         return [Picture("head_map", "No picture: no model has heads with scores.", ("head_scores",))]
     pictures = []
@@ -61,7 +61,7 @@ def head_trajectories(results: StudyResults, palette: Palette) -> list[Picture]:
     """Over tokens, the heads that end as best induction and best previous-token head among the others."""
     name, queries = "head_trajectories", ("head_trajectories", "phase_changes")
     heads = results.frame("head_trajectories").dropna(subset=["induction_random_period", "previous_token"])
-    labels = labels_with_rows(results, heads)
+    labels = labels_best_first(results, heads.label)
     if not labels:
         return [Picture(name, "No picture: no model has heads with both scores.", queries)]
     shown = labels[:MAX_TRAJECTORIES]

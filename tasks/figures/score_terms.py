@@ -3,14 +3,12 @@
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
-from tasks.figures.labels import labels_with_rows
-from tasks.figures.sentences import models_left_out
+from tasks.figures.by_model import picture_each
 from tasks.figures.style import INDUCTION, INK, KINDS, MUTED, WIDTH, Palette, Picture
 from tasks.study_results import StudyResults
 
 QUERIES = ("score_terms",)
-MAX_PICTURES = 3  # kinds of model that get one
-MAX_HEADS = 12  # of one model
+MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
     "position": ("position", "#868e96"),
@@ -25,50 +23,45 @@ BAR = 0.3  # inches
 
 
 def score_terms(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Shares of the variance of attention scores, for the later heads of the best kinds of model."""
-    terms = results.frame("score_terms").dropna(subset=["share"])
-    labels = labels_with_rows(results, terms)
-    if not labels:
-        return [Picture("score_terms", "No picture: no head of a later layer had its scores taken apart.", QUERIES)]
-    shown, pictures = labels[:MAX_PICTURES], []
-    for i, label in enumerate(shown, start=1):
-        of_model = terms[terms.label == label]
-        shares = of_model.groupby(["head_label", "composition"], sort=False).share.sum().unstack(fill_value=0)
+    """Shares of the variance of later heads' attention scores."""
+
+    def draw(label: str, terms: DataFrame) -> tuple[str, Figure]:
+        shares = terms.groupby(["head_label", "composition"], sort=False).share.sum().unstack(fill_value=0.0)
         shares = shares.reindex(columns=[part for part in PARTS if part in shares.columns])
-        composed = shares.reindex(columns=COMPOSED, fill_value=0).sum(axis=1)
+        composed = shares.reindex(columns=COMPOSED, fill_value=0.0).sum(axis=1)
         drawn = shares[composed.rank(ascending=False, method="first") <= MAX_HEADS]
-        sentence = _sentence(label, shares, composed, of_model)
-        if len(shares) > len(drawn):
-            sentence += f" The {len(shares) - len(drawn)} heads that compose least are not drawn."
-        if i == len(shown):
-            sentence += models_left_out(len(labels) - i)
-        pictures.append(Picture(f"score_terms_{i}", sentence, QUERIES, _bars(label, drawn, of_model)))
-    return pictures
+        n_more = len(shares) - len(drawn)
+        not_drawn = f" The {n_more} heads that read earlier ones least are not drawn." if n_more else ""
+        return f"{_sentence(label, shares, composed, terms)}{not_drawn}", _bars(label, drawn, terms)
+
+    terms = results.frame("score_terms").dropna(subset=["share"])
+    why_none = "no head of a later layer had its scores taken apart"
+    return picture_each(results, "score_terms", terms, QUERIES, why_none, draw)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
-    """The earlier head that most of a head's scores come from, through queries or keys, and its share."""
+    """The earlier head that most of a head's scores come from, whether queries or keys read it, and its share."""
     found = []
     for side, name in SIDES.items():
         by_head = terms[terms[side].str.fullmatch(r"L\d+H\d+")].groupby(side).share.sum()
-        found += [(head, name, share) for head, share in by_head.items()]
+        found += [(str(head), name, share) for head, share in by_head.items()]
     return max(found, key=lambda source: source[2], default=None)
 
 
 def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame) -> str:
-    """Which head composes most, with whom, and how many look at positions alone."""
+    """Which head reads earlier ones most, whom, and how many look at positions."""
     best = composed.idxmax()
     source = strongest_source(terms[terms.head_label == best])
-    most = f", most of it from {source[0]} in its {source[1]} ({source[2]:.2f})" if source else ""
+    most = f", the most from {source[0]} in its {source[1]} ({source[2]:.2f})" if source else ""
     n_by_position = (shares["position"] > 0.5).sum() if "position" in shares else 0
     return (
-        f"Of the later heads of {label}, {best} owes the largest share of its scores' variance to earlier heads: "
-        f"{composed[best]:.2f}{most}. Position alone has more than half in {n_by_position} of {len(shares)}."
+        f"Of the later heads of {label}, {best} owes the largest share of its scores' variance to reading earlier "
+        f"heads: {composed[best]:.2f}{most}. In {n_by_position} of {len(shares)}, position alone has more than half."
     )
 
 
 def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
-    """A bar for each head, parts side by side; negative parts, which oppose the whole, lie left of 0."""
+    """A bar for each head, its parts side by side; those that oppose the whole lie left of 0."""
     figure = Figure(figsize=(WIDTH, 1.1 + BAR * len(shares)), layout="constrained")
     axes = figure.subplots()
     rows = range(len(shares))
@@ -86,9 +79,9 @@ def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
     axes.set_yticks(rows, shares.index)
     axes.tick_params(axis="y", length=0, labelcolor=INK)
     axes.invert_yaxis()
-    axes.set_xlim(right=1.32)
-    axes.set_title(f"{label}: shares of the variance of attention scores")
+    axes.set_xlim(right=right.max() + 0.3)  # for the text
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    axes.set_title(f"{label}: shares of the variance of attention scores")
     axes.grid(axis="y", visible=False)
     axes.spines[["left", "bottom"]].set_visible(False)
     figure.legend(loc="outside upper left", ncols=3, columnspacing=1.4)

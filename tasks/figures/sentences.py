@@ -31,10 +31,13 @@ def models_left_out(n: int) -> str:
     return f" {n} more kinds of model are not shown: see the SQL." if n else ""
 
 
-def rise(what: str, line: DataFrame, score: str, smallest: float, digits: int = 2) -> str:
+def rise(what: str, curve: DataFrame, score: str, smallest: float, digits: int = 2) -> str:
     """When a score over tokens rose: `L1H2 is half-way from 0.01 to 0.35 at 1.2 M tokens`."""
-    first, last = line[score].iloc[0], line[score].iloc[-1]
+    known = curve.dropna(subset=[score])
+    if known.empty:
+        return f"{what} is missing"
+    first, last = known[score].iloc[0], known[score].iloc[-1]
     if last - first < smallest:
         return f"{what} hardly changes ({first:.{digits}f} to {last:.{digits}f})"
-    half_way = line.tokens[line[score] >= (first + last) / 2].iloc[0]
+    half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
     return f"{what} is half-way from {first:.{digits}f} to {last:.{digits}f} at {compact(half_way)} tokens"

@@ -47,7 +47,7 @@ def test_colours_can_be_seen_on_light_and_dark_pages():
     for text in (style.INK, style.MUTED):
         assert contrast(text, cards[0]) >= 4.5
         assert contrast(IN_THE_DARK[text], cards[1]) >= 4.5
-    for color in (*style._BY_DEPTH, style.SCORE, style.INDUCTION, style.PREVIOUS_TOKEN):
+    for color in (*style._BY_DEPTH, *style.KINDS.values(), style.SCORE, style.INDUCTION, style.PREVIOUS_TOKEN):
         assert min(contrast(color, card) for card in cards) >= 3
 
 

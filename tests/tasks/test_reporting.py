@@ -74,7 +74,8 @@ def test_a_report_says_and_shows_everything(quick):
     names = {path.stem for path in folder.glob("figures/*")}
     assert names == {
         "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",
-        "head_trajectories", "attention_induction", "attention_previous_token",
+        "head_trajectories", "attention_induction", "attention_previous_token", "circuit_formation", "composition_1",
+        "score_terms_1", "eigenvalues_1", "eigenvalues_2", "path_terms_1", "path_terms_2", "bigram_fit",
     }  # fmt: skip
     assert facts["study"] == "invented"
     assert len(facts["answer"]) == MAX_LINES
@@ -202,7 +203,7 @@ def test_a_large_grid_shows_its_best(tmp_path):
 
 def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     _, facts = quick
-    induction, formed, others, losses, previous = facts["answer"]
+    induction, formed, others, losses, circuit = facts["answer"]
     with duckdb.connect(warehouse, read_only=True) as connection:
 
         def ask(query: str) -> tuple:
@@ -217,14 +218,17 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
             "WHERE name = '2L4H' AND score = 'prefix_matching'"
         )
         control = ask("SELECT best_induction_random_period FROM model_summary WHERE name = '1L4H'")[0]
-        before = ask("SELECT best_previous_token, best_previous_token_head FROM model_summary WHERE name = '2L4H'")
+        writer, previous, without = ask(
+            "SELECT writer, previous_token, induction_random_period_without FROM induction_circuits WHERE name = '2L4H'"
+        )
     assert induction.startswith(f"2L4H has an induction head, {head}: on repeated random tokens, {score:.2f} of")
     assert f"repeat_gain is {gain:.2f} nats" in induction
     assert f"formed at about {compact(tokens)} tokens" in formed
     assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
     assert f"1L4H has none (best {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
     assert losses.endswith(f"4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
-    assert f"{before[1]}, gives the token before {before[0]:.2f}" in previous
+    assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
+    assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
 
 
 def test_no_induction_head_is_said_to_be_none(tmp_path):
