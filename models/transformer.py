@@ -55,17 +55,42 @@ def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
     return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu(1)
 
 
-def relative_scores(bias: Float[Tensor, "head distance"]) -> Float[Tensor, "head q_pos k_pos"]:
-    """bias[q - k] where k <= q, -inf in the future.
+@torch.library.custom_op("headstream::relative_scores", mutates_args=())
+def relative_scores(bias: Tensor) -> Tensor:
+    """bias[q - k] of a bias [head, distance] where k <= q, -inf in the future: [head, q_pos, k_pos].
 
-    Each row of the result is a window of one sequence of 2n numbers, moved by one from row to row; repeating that
-    sequence and cutting the rows one number shorter moves it. No gather, so the backward pass is a sum.
+    Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row; repeating the cycle and
+    cutting its rows one number shorter moves it. An operator of its own, or a compiler would work out these places
+    anew for every sequence of a batch.
     """
     n_heads, n = bias.shape
     future = bias.new_full((n_heads, n), float("-inf"))
     cycle = torch.cat([bias[:, :1], future, bias[:, 1:].flip(1)], dim=1)  # cycle[(k - q) mod 2n]
     rows = cycle.repeat(1, n)[:, : n * (2 * n - 1)].view(n_heads, n, 2 * n - 1)
-    return rows[:, :, :n]
+    return rows[:, :, :n].contiguous()
+
+
+@relative_scores.register_fake
+def _(bias: Tensor) -> Tensor:
+    n_heads, n = bias.shape
+    return bias.new_empty(n_heads, n, n)
+
+
+@torch.library.custom_op("headstream::sum_by_distance", mutates_args=())
+def sum_by_distance(scores: Tensor) -> Tensor:
+    """The way back of `relative_scores`: sums over pairs of one distance, [head, distance]."""
+    n_heads, n = scores.shape[:2]
+    rows = F.pad(scores, (0, n - 1)).flatten(1)
+    cycle = F.pad(rows, (0, n)).view(n_heads, n, 2 * n).sum(dim=1)
+    return torch.cat([cycle[:, :1], cycle[:, n + 1 :].flip(1)], dim=1)
+
+
+@sum_by_distance.register_fake
+def _(scores: Tensor) -> Tensor:
+    return scores.new_empty(scores.shape[:2])
+
+
+relative_scores.register_autograd(lambda context, gradient: sum_by_distance(gradient))
 
 
 def sinusoids(n: int, width: int, like: Tensor) -> Float[Tensor, "pos width"]:

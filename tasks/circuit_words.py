@@ -80,6 +80,8 @@ def _paragraph(circuit: Circuit) -> str:
 
 def _writer(circuit: Circuit) -> str:
     """The earlier head and what it is."""
+    if circuit["previous_token"] is None:
+        return f"{circuit['writer']}, whose previous_token is missing,"
     score = _number(circuit["previous_token"])
     if circuit["writer_role"] == "previous token":
         return f"{circuit['writer']}, a previous-token head ({score}),"

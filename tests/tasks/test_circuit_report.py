@@ -78,7 +78,9 @@ def test_what_was_not_measured_is_missing(told):
     (paragraph,) = told(Model(), without=set(CIRCUITS))
     assert "K-composition is missing. Whether it needs that head is missing." in paragraph
     assert not re.search(r"None|nan", paragraph)
-    (paragraph,) = told(Model(), without={"causal_checks.loss_effect_nats", "compositions.matching_eigenvalues"})
+    without = {"causal_checks.loss_effect_nats", "compositions.matching_eigenvalues", "heads.previous_token"}
+    (paragraph,) = told(Model(), without=without)
+    assert "Its keys read L0H0, whose previous_token is missing, by K-composition" in paragraph
     assert (
         "the score falls to 0.03, and what that does to the loss is missing. matching_eigenvalues is missing;"
         in paragraph
