@@ -21,7 +21,7 @@ from models.architecture import Architecture
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.repeats import random_period_repeats
 from tasks.corpus import CorpusConfig, write_corpus
-from tasks.device import Numerics, training_flops
+from tasks.device import Numerics, prepare_process, training_flops
 from tasks.tokens import TokenizerConfig, Tokens, write_tokens
 from tasks.training_config import TrainingConfig
 from tasks.training_run import TrainingRun
@@ -88,7 +88,7 @@ def usual_step(folder: Path, threads: int) -> Callable[[], None]:
 
 def our_step(folder: Path, threads: int) -> Callable[[], None]:
     """One step of the real training run at its defaults."""
-    torch.set_num_threads(threads)
+    prepare_process(threads)
     numerics = Numerics("cpu", "bfloat16", threads, compiled=True)
     run = TrainingRun(MODEL, TRAINING, numerics, Tokens.open(folder), folder, 1e9)
     return lambda: float(run.take_step()[0])  # type: ignore[return-value]
@@ -135,22 +135,23 @@ class Contestants:
 
 def compare(folder: Path, n: int, threads: int) -> None:
     """Print tokens a second of n runs of ours and of n usual loops, in turns."""
+    peak = matrix_product_peak(n * threads)
     ours, usual = Contestants(our_step, folder, n, threads), Contestants(usual_step, folder, n, threads)
     turns = [(ours.tokens_per_second(), usual.tokens_per_second()) for _ in range(ROUNDS)]
-    ours.stop()
-    usual.stop()
+    for contestants in (ours, usual):
+        contestants.stop()
     ratio = statistics.median(a / b for a, b in turns)
     speed, other = (statistics.median(turn) for turn in zip(*turns, strict=True))
     flops = training_flops(MODEL, 512, 1) * speed
     print(
         f"{n} at once, {threads} thread(s) each: {speed:,.0f} tokens/s against {other:,.0f}: {ratio:.2f} times;"
-        f" {flops / matrix_product_peak():.0%} of the bfloat16 matrix-product peak"
+        f" {flops / peak:.0%} of the bfloat16 matrix-product peak of as many cores"
     )
 
 
-def matrix_product_peak(size: int = 1024) -> float:
-    """FLOPs a second of a bfloat16 matrix product on all cores, the best of some."""
-    torch.set_num_threads(os.cpu_count() or 1)
+def matrix_product_peak(threads: int, size: int = 1024) -> float:
+    """FLOPs a second of a bfloat16 matrix product, the best of some."""
+    torch.set_num_threads(threads)
     a = torch.randn(size, size).bfloat16()
     seconds = []
     for _ in range(20):
@@ -200,8 +201,9 @@ def main() -> None:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         race_to_induction(folder)
-        compare(folder / "tokens", n=1, threads=os.cpu_count() or 1)
+        compare(folder / "tokens", n=1, threads=1)
         compare(folder / "tokens", n=2, threads=1)
+        compare(folder / "tokens", n=1, threads=os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import torch
 from filelock import FileLock
 
 from models.architecture import Architecture
-from tasks.device import Numerics, training_flops
+from tasks.device import Numerics, prepare_process, training_flops
 from tasks.tables import table_schema, write_table
 from tasks.tokens import Tokens, require_context
 from tasks.training_config import TrainingConfig
@@ -38,8 +37,7 @@ def train_model(
         RequestError: the corpus is too short for one sequence.
         WorkError: the loss became NaN or diverged; says where, and what to try.
     """
-    torch.set_num_threads(numerics.threads)
-    torch.set_float32_matmul_precision("high")
+    prepare_process(numerics.threads)
     tokens = Tokens.open(tokens_folder)
     require_context(tokens, architecture.n_ctx)
     (folder / RESUME).mkdir(exist_ok=True)
