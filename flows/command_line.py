@@ -24,9 +24,13 @@ def run(
     jobs: Annotated[Optional[int], typer.Option(min=1, help="Models at once; default: one a core.")] = None,  # noqa: UP045
 ) -> None:
     """Run what a study still lacks, then say where its report is."""
-    from flows.running import run_and_show
+    loaded = _load(study)
+    from flows.prefect_server import starting_server
 
-    run_and_show(_load(study), jobs)
+    with starting_server() as server:
+        from flows.running import run_and_show  # imports torch, while the server starts
+
+        run_and_show(loaded, jobs, server)
 
 
 @app.command(epilog="Example: headstream plan quick")

@@ -59,7 +59,7 @@ def readable(value: Any, column: str = "") -> str:
     if isinstance(value, int | float) and column.endswith(("tokens", "bytes")):
         return compact(value)
     if isinstance(value, float):
-        return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 3}f}"
+        return f"{value:z,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 3}f}"
     return f"{value:,}" if isinstance(value, int) and column not in _NOT_QUANTITIES else str(value)
 
 

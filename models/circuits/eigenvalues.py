@@ -16,18 +16,21 @@ def eigenvalue_score(eigenvalues: Complex[Tensor, "*batch n"]) -> Float[Tensor, 
     return eigenvalues.sum(-1).real / eigenvalues.abs().sum(-1)
 
 
+@torch.no_grad()
 def copying_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_value"]]:
     """Of W_E OV W_U, as those of W_O (W_U W_E) W_V: a tensor a layer."""
     through_vocabulary = (weights.W_U @ weights.W_E).double()
     return [_eigenvalues(own.W_O.double() @ through_vocabulary @ own.W_V.double()) for own in weights.layers]
 
 
+@torch.no_grad()
 def matching_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_head"]]:
     """Of W_E QK W_E^T, as those of W_K^T (W_E^T W_E) W_Q: a tensor a layer."""
     token_gram = (weights.W_E.T @ weights.W_E).double()
     return [_eigenvalues(own.W_K.double().mT @ token_gram @ own.W_Q.double()) for own in weights.layers]
 
 
+@torch.no_grad()
 def composed_matching_eigenvalues(weights: CircuitWeights) -> Complex[Tensor, "pair d_head"]:
     """Of the QK circuit whose keys are what an earlier head wrote, W_E QK2 OV1^T W_E^T: a row a pair.
 

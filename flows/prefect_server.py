@@ -1,0 +1,31 @@
+"""Prefect as the command line uses it: a server that starts while other work goes on, and no noise."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+# Before Prefect is imported: no telemetry (it fails loudly offline); time for its server to start on a busy machine;
+# and no log lines between the progress bars, which say the same (Prefect's server keeps them).
+os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
+os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
+
+from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+
+@contextmanager
+def starting_server() -> Iterator[Future[None]]:
+    """Start Prefect's server if none is running, without waiting; the flow must wait for the result.
+
+    A run in the terminal needs no heartbeat, which only tells a scheduler of runs that died, and costs a second to end.
+    """
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(1) as thread:
+        yield thread.submit(_reach_server)
+
+
+def _reach_server() -> None:
+    with get_client(sync_client=True):
+        pass
