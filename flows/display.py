@@ -62,5 +62,6 @@ class _PlainLines:
         self.console.print(
             f"{time.strftime('%H:%M:%S')} {event.step:<10} {event.subject:<24} {event.fraction:>4.0%}  {text}",
             highlight=False,
+            soft_wrap=True,
             markup=False,
         )
