@@ -131,15 +131,10 @@ def _describe(error: Any) -> str:
     *sections, field = [str(part) for part in error["loc"] if part != "function-after"] or [""]
     place = f"[{'.'.join(sections)}] " if sections else ""
     if error["type"] == "extra_forbidden":
-        known = _fields_at(sections)
-        return (
-            f"{place}has no field {field!r}.{_nearest(field, known)}"
-            if place
-            else f"no field {field!r}.{_nearest(field, known)}"
-        )
+        return f"{place}{'has ' if place else ''}no field {field!r}.{_nearest(field, _fields_at(sections))}"
     if error["type"] == "missing":
         return f"{place}{field} must be given, got nothing. Add it."
-    name = f"{place}{field}: " if field and not sections else f"{place}{field}: " if field else ""
+    name = f"{place}{field}: " if field else ""
     return f"{name}{_message(error)}"
 
 

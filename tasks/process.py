@@ -73,7 +73,7 @@ def run_in_process(
 
 def _cause_of_death(name: str, exit_code: int | None) -> str:
     killed = exit_code is not None and exit_code < 0
-    how = f"was killed by signal {-exit_code}" if killed and exit_code else f"ended with exit code {exit_code}"
+    how = f"was killed by signal {abs(exit_code or 0)}" if killed else f"ended with exit code {exit_code}"
     memory = " (most often: the machine ran out of memory)" if exit_code == -9 else ""
     return f"{name}: its process {how}{memory} before it was done."
 
