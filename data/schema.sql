@@ -73,6 +73,7 @@ CREATE TABLE models (
     feed_forward                VARCHAR,              -- none, relu or gelu
     d_mlp                       INTEGER,              -- width of the feed-forward layers; NULL without them
     biases                      BOOLEAN,              -- whether linear maps have biases
+    output_biases               BOOLEAN,              -- whether attention outputs have biases, linear maps or not
     tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
     seed                        INTEGER,              -- of weights and batches
@@ -382,6 +383,167 @@ CREATE TABLE identities (
     identity    VARCHAR,  -- the claim that it decides, like paths-sum
     difference  DOUBLE,   -- largest difference: of patterns as it is, of logits and outputs over their standard deviation
     PRIMARY KEY (model_id, identity)
+);
+
+-- One row a head, what is ablated, how and in which scope, last checkpoint. Effects are by how much the loss on validation
+-- text rises, paired by sequence; their intervals are bootstrapped over sequences.
+CREATE TABLE ablations (
+    model_id          VARCHAR,  -- models.model_id
+    layer             INTEGER,  -- counted from 0
+    head              INTEGER,  -- counted from 0 within its layer
+    ablated           VARCHAR,  -- head: this head; others: all heads of its layer but this one
+    method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean a position), resample (other text)
+    scope             VARCHAR,  -- full: later layers see it; frozen_patterns: their attention patterns stay as they were
+    loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token
+    ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
+    ci_high_nats      DOUBLE,   -- upper end
+    kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
+    n_sequences       INTEGER,  -- sequences measured on
+    PRIMARY KEY (model_id, layer, head, ablated, method, scope)
+);
+
+-- One row a head and method of scoring how much it matters, last checkpoint. data/README.md says what the methods are.
+CREATE TABLE importance (
+    model_id    VARCHAR,  -- models.model_id
+    layer       INTEGER,  -- counted from 0
+    head        INTEGER,  -- counted from 0 within its layer
+    method      VARCHAR,  -- like michel_paper, weight_norm or ablation_mean
+    score       DOUBLE,   -- in the method's own unit; NULL where the method is not defined
+    normalised  DOUBLE,   -- score over the root of the sum of its layer's squared scores
+    rank        INTEGER,  -- by score within the model, counted from 0, highest first, equal scores by layer and head
+    PRIMARY KEY (model_id, layer, head, method)
+);
+
+-- One row a penalty on open gates and a head: hard-concrete gates trained on the converged model.
+CREATE TABLE gates (
+    model_id          VARCHAR,  -- models.model_id
+    penalty_nats      DOUBLE,   -- lambda: nats added to the loss for each head that is expected open
+    layer             INTEGER,  -- counted from 0
+    head              INTEGER,  -- counted from 0 within its layer
+    log_alpha         DOUBLE,   -- the gate's parameter
+    open_probability  DOUBLE,   -- chance that the gate is not 0 while it is sampled
+    gate              DOUBLE,   -- its value without noise, 0..1: what the head's output is multiplied by
+    PRIMARY KEY (model_id, penalty_nats, layer, head)
+);
+
+-- One row a penalty on open gates: what the model is with these gates.
+CREATE TABLE gate_sweeps (
+    model_id             VARCHAR,  -- models.model_id
+    penalty_nats         DOUBLE,   -- lambda: nats added to the loss for each head that is expected open
+    n_open               INTEGER,  -- gates that are not 0 without noise
+    expected_open        DOUBLE,   -- sum of open probabilities
+    intact_loss_nats     DOUBLE,   -- validation loss without gates
+    gated_loss_nats      DOUBLE,   -- validation loss with gates as they are without noise
+    folded_loss_nats     DOUBLE,   -- the same after gates are folded into W_O and closed heads are removed
+    binarised_loss_nats  DOUBLE,   -- with every gate that is not 0 at 1
+    PRIMARY KEY (model_id, penalty_nats)
+);
+
+-- One row an order and procedure of pruning and a number of heads pruned, from none to all.
+CREATE TABLE pruning (
+    model_id           VARCHAR,  -- models.model_id
+    procedure          VARCHAR,  -- one_shot, iterative (scored anew after each head), iterative_retrain, gates or random
+    order_method       VARCHAR,  -- importance.method that the order is by, or random
+    draw               INTEGER,  -- which random order, counted from 0; 0 for all others
+    n_pruned           INTEGER,  -- heads pruned
+    layer              INTEGER,  -- of the head pruned last; NULL at n_pruned 0, and for gates, which close together
+    head               INTEGER,  -- the head pruned last, counted from 0 within its layer
+    fraction_pruned    DOUBLE,   -- n_pruned over all heads
+    loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output
+    loss_effect_nats   DOUBLE,   -- by how much it rises over the intact model's
+    ci_low_nats        DOUBLE,   -- lower end of its 95 % interval over sequences, nats; NULL for a single sequence
+    ci_high_nats       DOUBLE,   -- upper end
+    relative_increase  DOUBLE,   -- loss_effect_nats over the intact model's loss
+    parameters         BIGINT,   -- of the model with the pruned heads physically removed
+    PRIMARY KEY (model_id, procedure, order_method, draw, n_pruned)
+);
+
+-- One row a model with heads physically removed, kept as a checkpoint of its own.
+CREATE TABLE pruned_models (
+    model_id                 VARCHAR,    -- models.model_id of the model that was pruned
+    procedure                VARCHAR,    -- pruning.procedure
+    order_method             VARCHAR,    -- pruning.order_method
+    n_pruned                 INTEGER,    -- heads removed
+    chosen_as                VARCHAR,    -- within 1 %, within 5 %: the most heads at that loss increase; half: of all heads
+    heads_per_layer          INTEGER[],  -- heads left in each layer, layers that vanished left out
+    parameters               BIGINT,     -- numbers in the model
+    intact_parameters        BIGINT,     -- the same before
+    checkpoint_bytes         BIGINT,     -- size of the weights' file
+    intact_checkpoint_bytes  BIGINT,     -- the same before
+    logit_difference         DOUBLE,     -- largest difference of logits from those of the masked model
+    loss_nats                DOUBLE,     -- validation loss
+    intact_loss_nats         DOUBLE,     -- the same before
+    seconds_batch_1          DOUBLE,     -- of a forward pass of one sequence, median
+    intact_seconds_batch_1   DOUBLE,     -- the same before, timed in turns
+    seconds_batch_32         DOUBLE,     -- of a forward pass of 32 sequences, median
+    intact_seconds_batch_32  DOUBLE,     -- the same before, timed in turns
+    checkpoint               VARCHAR,    -- folder of the checkpoint within the artifact
+    PRIMARY KEY (model_id, procedure, order_method, n_pruned, chosen_as)
+);
+
+-- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether one does for both.
+CREATE TABLE head_similarity (
+    model_id                 VARCHAR,  -- models.model_id
+    first_layer              INTEGER,  -- layer of the first head
+    first_head               INTEGER,  -- counted from 0 within its layer
+    second_layer             INTEGER,  -- layer of the second head
+    second_head              INTEGER,  -- counted from 0 within its layer
+    jensen_shannon_distance  DOUBLE,   -- of their attention patterns, mean over queries of validation text, 0 (same)..1
+    output_cka               DOUBLE,   -- linear CKA of what they write, 0..1 (same but for rotation and scale)
+    ov_cosine                DOUBLE,   -- cosine of their OV matrices, -1..1
+    first_effect_nats        DOUBLE,   -- by how much the loss rises without the first head, mean-ablated; NULL if not tried
+    second_effect_nats       DOUBLE,   -- the same without the second
+    both_effect_nats         DOUBLE,   -- the same without both
+    is_redundant             BOOLEAN,  -- whether either alone costs under 1 % of the loss, and both more than the sum
+    PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
+);
+
+-- One row a head: where it stands among the others by the distance of attention patterns.
+CREATE TABLE head_clusters (
+    model_id   VARCHAR,  -- models.model_id
+    layer      INTEGER,  -- counted from 0
+    head       INTEGER,  -- counted from 0 within its layer
+    cluster    INTEGER,  -- heads of one number attend alike; counted from 0
+    leaf       INTEGER,  -- place in the order that puts similar heads next to each other, counted from 0
+    PRIMARY KEY (model_id, layer, head)
+);
+
+-- One row a way to sum up attention over heads and layers, and a weight of it, on the passage of attention_samples.
+CREATE TABLE attention_aggregates (
+    model_id     VARCHAR,  -- models.model_id
+    method       VARCHAR,  -- mean: over the layer's heads; rollout and flow: from this layer back to the tokens
+    layer        INTEGER,  -- counted from 0
+    query        INTEGER,  -- position that attends, counted from 0 (BOS)
+    key          INTEGER,  -- position attended to, counted from 0 (BOS)
+    query_token  VARCHAR,  -- text of the token at query
+    key_token    VARCHAR,  -- text of the token at key
+    weight       DOUBLE,   -- a query's weights sum to 1
+    PRIMARY KEY (model_id, method, layer, query, key)
+);
+
+-- One row a place in the model, and a task: how well a linear probe tells the labels from what is there, last checkpoint.
+CREATE TABLE probes (
+    model_id           VARCHAR,  -- models.model_id
+    site               VARCHAR,  -- a head (L0H3), the stream before a layer (R0) or at the end (the highest R)
+    task               VARCHAR,  -- probe_tasks.task
+    layer              INTEGER,  -- of the head, or that reads the stream; n_layers at the end
+    head               INTEGER,  -- counted from 0 within its layer; NULL for the stream
+    accuracy           DOUBLE,   -- fraction of test tokens told right
+    baseline_accuracy  DOUBLE,   -- the same if the commonest label is told always
+    control_accuracy   DOUBLE,   -- the same if labels are random, one a token type
+    selectivity        DOUBLE,   -- accuracy minus control_accuracy
+    PRIMARY KEY (model_id, site, task)
+);
+
+-- One row a task of probes: what its labels are, or why there are none.
+CREATE TABLE probe_tasks (
+    model_id    VARCHAR,  -- models.model_id
+    task        VARCHAR,  -- like lexical_class or bracket_depth
+    n_classes   INTEGER,  -- labels that come
+    n_train     INTEGER,  -- tokens trained on
+    n_test      INTEGER,  -- tokens tested on, of other documents
+    why_absent  VARCHAR,  -- why the task could not be had of this text; NULL if it could
+    PRIMARY KEY (model_id, task)
 );
 
 -- One row an artifact that the warehouse was built from.

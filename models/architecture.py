@@ -28,6 +28,9 @@ class Architecture(BaseModel):
     feed_forward: Literal["none", "relu", "gelu"] = Field("none", description="Feed-forward activation.")
     d_mlp: int | None = Field(None, ge=1, description="Feed-forward width; default 4 d_model.")
     biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
+    output_biases: bool = Field(
+        False, description="Biases on the outputs of attention alone, where pruned heads leave their mean."
+    )
     tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
     qk_normalization: bool = Field(False, description="RMS-normalise queries and keys of each head.")
 

@@ -20,6 +20,7 @@ from models.architecture import Architecture
 QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
 
 HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
+Fill = Sequence[Float[Tensor, "*batch head pos_or_1 d_value"]]  # what takes the place of masked z, a tensor a layer
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Attention(nn.Module):
         self.b_Q = nn.Parameter(torch.zeros(n_heads, a.head_width)) if a.biases else None
         self.b_K = nn.Parameter(torch.zeros(n_heads, a.head_width)) if a.biases else None
         self.b_V = nn.Parameter(torch.zeros(n_heads, a.value_width)) if a.biases else None
-        self.b_O = nn.Parameter(torch.zeros(a.d_model)) if a.biases else None
+        self.b_O = nn.Parameter(torch.zeros(a.d_model)) if a.biases or a.output_biases else None
         self.q_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
         self.k_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
 
@@ -251,25 +252,36 @@ class Layer(nn.Module):
         self.feed_forward_norm = Norm(a.normalization if self.feed_forward else "none", a.d_model)
 
     def forward(
-        self, x: Float[Tensor, "batch pos d_model"], mask: Float[Tensor, "head"] | None = None
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        mask: Float[Tensor, "head"] | None = None,
+        fill: Tensor | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
         """The stream after this layer, by the fastest attention that the device has."""
-        return self.write(x, self.attention.mix_fused(self.read(x)), mask)[-1]
+        return self.write(x, self.attention.mix_fused(self.read(x)), mask, fill)[-1]
 
-    def trace(self, x: Float[Tensor, "batch pos d_model"], mask: Float[Tensor, "head"] | None = None) -> LayerTrace:
+    def trace(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        mask: Float[Tensor, "head"] | None = None,
+        fill: Tensor | None = None,
+    ) -> LayerTrace:
         """The same pass with everything inside it returned."""
         pattern, z = self.attention.mix(self.read(x))
-        z, attention_out, feed_forward_out, residual_out = self.write(x, z, mask)
+        z, attention_out, feed_forward_out, residual_out = self.write(x, z, mask, fill)
         return LayerTrace(x, pattern, z, self.attention.W_O, attention_out, feed_forward_out, residual_out)
 
     def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the heads read of the stream."""
         return x if self.post else self.attention_norm(x)
 
-    def write(self, x: Tensor, z: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    def write(
+        self, x: Tensor, z: Tensor, mask: Tensor | None = None, fill: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
         """Mixed values after the mask, what attention and feed-forward layer write of them, the stream after that."""
-        if mask is not None:  # a head's gate would act here as well
-            z = z * mask[:, None, None].to(z.dtype)
+        if mask is not None:
+            mask = mask[:, None, None].to(z.dtype)
+            z = z * mask if fill is None else z * mask + fill * (1 - mask)
         attention_out = self.attention.write(z)
         x = self.attention_norm(x + attention_out) if self.post else x + attention_out
         if self.feed_forward is None:
@@ -308,21 +320,36 @@ class Transformer(nn.Module):
         return self
 
     def forward(
-        self, tokens: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None
+        self, tokens: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None, fill: Fill | None = None
     ) -> Float[Tensor, "batch pos d_vocab"]:
-        """Logits of the next token; `head_mask` has one [head] tensor a layer that scales each head's z."""
-        x = self.embed(tokens)
-        for i, layer in enumerate(self.layers):
-            x = layer(x, None if head_mask is None else head_mask[i])
+        """Logits of the next token.
+
+        `head_mask` has one [head] tensor a layer that scales each head's z, and `fill` what makes up for it:
+        z becomes mask z + (1 - mask) fill. Without `fill` that is zero.
+        """
+        return self.finish(self.embed(tokens), 0, head_mask, fill)
+
+    def finish(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        first_layer: int,
+        head_mask: HeadMask | None = None,
+        fill: Fill | None = None,
+    ) -> Float[Tensor, "batch pos d_vocab"]:
+        """Logits of the stream that a layer reads: the rest of a forward pass. Masks are of all layers."""
+        for i in range(first_layer, len(self.layers)):
+            x = self.layers[i](x, head_mask[i] if head_mask else None, fill[i] if fill else None)
         return self.unembed(self.final_norm(x))
 
-    def trace(self, tokens: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None) -> Trace:
+    def trace(
+        self, tokens: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None, fill: Fill | None = None
+    ) -> Trace:
         """The same pass, with patterns, z, head outputs and the residual stream of every layer."""
         x = embedding = self.embed(tokens)
         layers = []
         for i, layer in enumerate(self.layers):
             assert isinstance(layer, Layer)
-            layers.append(layer.trace(x, None if head_mask is None else head_mask[i]))
+            layers.append(layer.trace(x, head_mask[i] if head_mask else None, fill[i] if fill else None))
             x = layers[-1].residual_out
         x = self.final_norm(x)
         return Trace(embedding, tuple(layers), x, self.unembed(x))

@@ -60,6 +60,65 @@ class CircuitsConfig(BaseModel):
     )
 
 
+class ImportanceConfig(BaseModel):
+    """The [analysis.importance] section of a study: on how much text heads are ablated and scored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    windows: int = Field(64, ge=2, description="Validation sequences that effects are measured on.")
+    reference_windows: int = Field(
+        64, ge=2, description="Other validation sequences, of which means and resampled outputs are taken."
+    )
+    resamples: int = Field(5, ge=5, description="Other sequences whose outputs replace a head's, for each sequence.")
+    bootstraps: int = Field(2000, ge=100, description="Resampled sets of sequences for confidence intervals.")
+    seed: int = Field(0, ge=0, description="Of the resampling.")
+
+
+class PruningConfig(BaseModel):
+    """The [analysis.pruning] section of a study: how heads are removed, and how gates learn which."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    windows: int = Field(64, ge=2, description="Validation sequences that losses are measured on.")
+    reference_windows: int = Field(64, ge=2, description="Other validation sequences, of which orders and means come.")
+    bootstraps: int = Field(2000, ge=100, description="Resampled sets of sequences for confidence intervals.")
+    random_orders: int = Field(10, ge=5, description="Random orders, the control.")
+    retrain_steps: int = Field(20, ge=1, description="Training steps after each head that is removed.")
+    retrain_rate: float = Field(1e-3, gt=0, description="Their AdamW rate.")
+    gate_lambdas: tuple[float, ...] = Field(
+        (0.003, 0.01, 0.03, 0.1), min_length=1, description="Penalties on open gates, nats a head."
+    )
+    gate_steps: int = Field(150, ge=1, description="Training steps of the gates for each penalty.")
+    gate_rate: float = Field(0.1, gt=0, description="Their Adam rate.")
+    repeats: int = Field(10, ge=1, description="How often each forward pass is timed.")
+    seed: int = Field(0, ge=0, description="Of random orders and of the gates' noise.")
+
+
+class RedundancyConfig(BaseModel):
+    """The [analysis.redundancy] section of a study: on how much text heads are compared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    windows: int = Field(64, ge=2, description="Validation sequences that heads are compared on.")
+    reference_windows: int = Field(64, ge=2, description="Other validation sequences, of which means are taken.")
+    max_pairs: int = Field(512, ge=0, description="Most similar pairs that are ablated together.")
+    cluster_distance: float = Field(
+        0.3, gt=0, description="Mean Jensen-Shannon distance up to which clusters of heads are one."
+    )
+
+
+class ProbesConfig(BaseModel):
+    """The [analysis.probes] section of a study: what probes read from heads, and from how many tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    train_tokens: int = Field(8192, ge=1, description="Tokens that probes are trained on.")
+    test_tokens: int = Field(4096, ge=1, description="Tokens of other documents that probes are tested on.")
+    penalty: float = Field(1e-3, gt=0, description="Of the squared weights, nats an example.")
+    max_steps: int = Field(50, ge=1, description="Steps of the solver at most.")
+    seed: int = Field(0, ge=0, description="Of the control labels.")
+
+
 class AnalysisConfig(BaseModel):
     """What is measured on every model; a part is what one stage reads, so a change runs that stage alone."""
 
@@ -67,3 +126,7 @@ class AnalysisConfig(BaseModel):
 
     behaviour: BehaviourConfig = Field(BehaviourConfig(), description="Losses and attention patterns.")
     circuits: CircuitsConfig = Field(CircuitsConfig(), description="Paths, QK and OV circuits, composition.")
+    importance: ImportanceConfig = Field(ImportanceConfig(), description="Ablations, and scores that predict them.")
+    pruning: PruningConfig = Field(PruningConfig(), description="How many heads can go.")
+    redundancy: RedundancyConfig = Field(RedundancyConfig(), description="Heads that do the same.")
+    probes: ProbesConfig = Field(ProbesConfig(), description="What heads' outputs tell.")

@@ -14,6 +14,7 @@ from models.transformer import Transformer
 from tasks.analysis_config import BehaviourConfig
 from tasks.checkpoints import checkpoint_steps, load_model, tokens_per_step
 from tasks.tables import write_table
+from tasks.text_windows import evaluation_text
 from tasks.tokens import Tokens, require_context
 
 MAX_PASSAGES = 4096  # windows among which the passage is chosen
@@ -57,7 +58,7 @@ def measure_behaviour(
 
 def build_stimuli(config: BehaviourConfig, tokens: Tokens, n_ctx: int) -> Stimuli:
     """The sequences that every model of one corpus and n_ctx is measured on."""
-    text = torch.from_numpy(_validation_windows(tokens, n_ctx, config.loss_windows))
+    text = evaluation_text(tokens, n_ctx, config.loss_windows)
     n_patterns = min(config.pattern_windows, len(text))
     for_patterns = torch.zeros(len(text), dtype=torch.bool)
     for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
@@ -75,8 +76,8 @@ def build_stimuli(config: BehaviourConfig, tokens: Tokens, n_ctx: int) -> Stimul
 
 def choose_passage(tokens: Tokens, n_tokens: int) -> NDArray[np.int64]:
     """The window of validation text in which most different bigrams come again: no model has a say in it."""
-    windows = _validation_windows(tokens, n_tokens - 1, MAX_PASSAGES)
-    return windows[repeated_bigrams(torch.from_numpy(windows), tokens.bos).numpy().argmax()]  # the first of equals
+    windows = evaluation_text(tokens, n_tokens - 1, MAX_PASSAGES)
+    return windows[repeated_bigrams(windows, tokens.bos).argmax()].numpy()  # the first of equals
 
 
 def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -137,9 +138,3 @@ def _facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, objec
         },
     }
     return {"checkpoints": len(tables["evaluations"]), **{k: v if v == v else None for k, v in numbers.items()}}
-
-
-def _validation_windows(tokens: Tokens, n_tokens: int, n_windows: int) -> NDArray[np.int64]:
-    """BOS and `n_tokens` tokens each, from the first half of the validation text: the second is for reference data."""
-    windows = tokens.validation.spread_windows(n_windows, n_tokens, share=0.5)
-    return np.insert(windows, 0, tokens.bos, axis=1)

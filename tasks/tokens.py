@@ -175,14 +175,19 @@ class TokenStream:
             windows[row] = self.read(starts[row], starts[row] + length)
         return windows
 
-    def spread_windows(self, n_windows: int, length: int, share: float = 1.0) -> npt.NDArray[np.int64]:
-        """At most `n_windows` windows without a token in common, evenly spread over the first `share` of the stream.
+    def spread_windows(
+        self, n_windows: int, length: int, part: tuple[float, float] = (0.0, 1.0)
+    ) -> npt.NDArray[np.int64]:
+        """At most `n_windows` windows without a token in common, evenly spread over a part of the stream.
 
-        A share too short for one window gives the stream's first.
+        A part, given as fractions of the stream, that is too short for one window gives the nearest.
         """
-        usable = max(int(share * len(self)), min(len(self), length))
-        n_windows = min(n_windows, usable // length)
-        return self.windows(np.arange(n_windows) * usable // max(1, n_windows), length)
+        first, last = (int(fraction * len(self)) for fraction in part)
+        if last - first < length <= len(self):
+            first = min(first, len(self) - length)
+            last = first + length
+        n_windows = min(n_windows, (last - first) // length)
+        return self.windows(first + np.arange(n_windows) * (last - first) // max(1, n_windows), length)
 
 
 class Tokens:

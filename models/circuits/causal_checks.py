@@ -16,7 +16,8 @@ from torch.nn import functional as F
 from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
 from models.circuits.paths import Head, Path
 from models.heads.attended_keys import attention_on, induction_keys
-from models.heads.behaviour import Stimuli, batches
+from models.heads.batches import batches
+from models.heads.behaviour import Stimuli
 from models.heads.repeats import Repeats
 from models.transformer import Layer, Transformer
 
@@ -86,13 +87,14 @@ def _effects_on_text(
         run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
         true_loss = _summed_loss(run.trace.logits, targets)
         for variant in _variants(run, pairs):
-            seen = run.layers[variant.layer].trace
+            layer, seen = model.layers[variant.layer], run.layers[variant.layer].trace
+            assert isinstance(layer, Layer)
             moved = (variant.pattern - seen.pattern).abs().sum((0, 2, 3)) / 2
             for check in variant.checks(pairs):
                 head = check[1].head
                 z = seen.z.clone()
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
-                logits = _logits_after(model, variant.layer, seen.residual_in, z)
+                logits = model.finish(layer.write(seen.residual_in, z)[-1], variant.layer + 1)
                 loss[check] += (_summed_loss(logits, targets) - true_loss) / n
                 change[check] += moved[head].item() / n
     return loss, change
@@ -136,21 +138,6 @@ def _pattern(
 ) -> Float[Tensor, "batch head q_pos k_pos"]:
     a = layer.attention
     return (q * a.d_head**-0.5 @ k.mT + a.position_scores(q.shape[2])).softmax(-1)
-
-
-def _logits_after(
-    model: Transformer,
-    layer: int,
-    stream: Float[Tensor, "batch pos d_model"],
-    z: Float[Tensor, "batch head pos d_value"],
-) -> Float[Tensor, "batch pos d_vocab"]:
-    """What the model says when a layer's heads mixed z."""
-    first, *later = model.layers[layer:]
-    assert isinstance(first, Layer)
-    _, _, _, stream = first.write(stream, z)
-    for following in later:
-        stream = following(stream)
-    return model.unembed(model.final_norm(stream))
 
 
 def _summed_loss(logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]) -> float:

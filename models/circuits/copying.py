@@ -6,7 +6,7 @@ from torch import Tensor
 
 from models.circuits.full_circuits import FullCircuit
 from models.circuits.head_weights import CircuitWeights
-from models.heads.behaviour import batches
+from models.heads.batches import batches
 from models.heads.repeats import middle_tokens, repeat_tokens
 from models.transformer import Transformer
 

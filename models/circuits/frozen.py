@@ -156,7 +156,7 @@ class FrozenRun:
         parts = {"embedding": token}
         if a.positions in ("learned", "sinusoidal"):
             parts["position"] = self.trace.embedding - token
-        if a.biases or a.normalization == "layernorm":
+        if a.biases or a.output_biases or a.normalization == "layernorm":
             parts["bias"] = torch.zeros_like(token)
         read = [parts]
         for i, layer in enumerate(self.layers):

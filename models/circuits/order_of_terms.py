@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from models.circuits.frozen import freeze_run
 from models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
-from models.heads.behaviour import batches
+from models.heads.batches import batches
 from models.transformer import Transformer
 
 

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.circuits.head_weights import why_no_circuits
-from models.heads.behaviour import batches
+from models.heads.batches import batches
 from models.transformer import Trace, Transformer
 
 

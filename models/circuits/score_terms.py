@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.circuits.frozen import FrozenLayer, Sources, freeze_run
 from models.circuits.paths import Head
-from models.heads.behaviour import batches
+from models.heads.batches import batches
 from models.heads.patterns import visible_keys
 from models.transformer import Transformer
 

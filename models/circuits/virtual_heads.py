@@ -16,7 +16,7 @@ from models.circuits.composition import reader_factors, writer_factors
 from models.circuits.eigenvalues import eigenvalue_score
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 from models.circuits.paths import Head, Path
-from models.heads.behaviour import batches
+from models.heads.batches import batches
 from models.heads.patterns import pattern_statistics, visible_keys
 from models.transformer import Transformer
 

@@ -3,7 +3,7 @@
 A sequence opens with BOS, and its last token is only predicted, never read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -11,13 +11,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
-from models.heads.losses import RepeatLosses, TextLosses, repeat_losses, text_losses, token_losses
+from models.heads.batches import batches
+from models.heads.losses import (
+    RepeatLosses,
+    TextLosses,
+    next_token_losses,
+    repeat_losses,
+    text_losses,
+    token_losses,
+)
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 from models.heads.repeats import Repeats
 from models.transformer import Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
-BATCH_NUMBERS = 2**20  # attention weights or logits held at once; a batch has as many sequences as fit
 
 
 @dataclass(frozen=True)
@@ -79,20 +86,6 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
         repeats=repeats,
         layers=tuple(map(_head_behaviour, on_text, prefix_matching, random_period)),
     )
-
-
-def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos-1"]:
-    """Loss of predicting each token but the first."""
-    losses = [token_losses(model(batch[:, :-1]), batch[:, 1:]).cpu() for batch in batches(model, sequences)]
-    return torch.cat(losses)
-
-
-def batches(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Iterator[Int[Tensor, "size pos"]]:
-    """The sequences, on the model's device, as many at a time as `BATCH_NUMBERS` allows."""
-    n = sequences.shape[1]
-    weights, logits = n * n * sum(model.architecture.heads_per_layer), n * model.d_vocab
-    size = max(1, BATCH_NUMBERS // max(weights, logits))
-    return (batch.to(model.W_E.device) for batch in sequences.split(size))
 
 
 def text_statistics(

@@ -7,6 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.heads.batches import batches
+from models.transformer import Fill, HeadMask, Transformer
+
 
 @dataclass(frozen=True)
 class TextLosses:
@@ -33,8 +36,32 @@ class RepeatLosses:
 def token_losses(
     logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "batch pos"]:
-    """Cross-entropy of each prediction."""
-    return F.cross_entropy(logits.float().transpose(1, 2), targets, reduction="none")
+    """Cross-entropy of each prediction, in float32 or better."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+
+
+def sequence_losses(
+    model: Transformer,
+    sequences: Int[Tensor, "batch pos"],
+    head_mask: HeadMask | None = None,
+    fill: Fill | None = None,
+) -> Float[Tensor, "batch"]:
+    """Mean loss of each sequence, of predicting each token but the first, in float64.
+
+    Masked heads are replaced by `fill` (see `Transformer.forward`), which must not differ from sequence to sequence.
+    """
+    losses = [
+        token_losses(model(batch[:, :-1], head_mask, fill), batch[:, 1:]).double().mean(1).cpu()
+        for batch in batches(model, sequences)
+    ]
+    return torch.cat(losses)
+
+
+def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos-1"]:
+    """Loss of predicting each token but the first."""
+    losses = [token_losses(model(batch[:, :-1]), batch[:, 1:]).cpu() for batch in batches(model, sequences)]
+    return torch.cat(losses)
 
 
 def context_indices(n: int) -> tuple[int, int]:

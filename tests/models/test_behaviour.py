@@ -7,8 +7,9 @@ import torch
 from planted import BOS, attention_of, blank_model, fixed_offset_model, induction_model
 
 from models.architecture import Architecture
-from models.heads import behaviour
-from models.heads.behaviour import Stimuli, model_behaviour, next_token_losses
+from models.heads import batches
+from models.heads.behaviour import Stimuli, model_behaviour
+from models.heads.losses import next_token_losses
 from models.heads.repeats import fixed_period_repeats, random_period_repeats
 from models.transformer import Transformer
 
@@ -79,7 +80,7 @@ def test_a_fixed_offset_is_no_induction(stimuli):
 def test_batching_changes_nothing(monkeypatch):
     model, stimuli = induction_model(41, n_ctx=32), build_stimuli(41, n_ctx=32)
     whole = model_behaviour(model, stimuli)
-    monkeypatch.setattr(behaviour, "BATCH_NUMBERS", 1)
+    monkeypatch.setattr(batches, "BATCH_NUMBERS", 1)
     one_by_one = model_behaviour(model, stimuli)
     for a, b in zip(whole.layers, one_by_one.layers, strict=True):
         for name, values in vars(a).items():

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from models.circuits.causal_checks import causal_checks
 from models.circuits.frozen import freeze_run
 from models.circuits.paths import Head, virtual_heads_of
-from models.heads import behaviour
+from models.heads import batches
 from models.heads.behaviour import Stimuli, model_behaviour
 from models.heads.repeats import fixed_period_repeats, random_period_repeats
 
@@ -124,7 +124,7 @@ def test_planted_v_composition_changes_no_pattern_but_the_loss():
 def test_scores_with_nothing_taken_out_are_those_of_behaviour(monkeypatch):
     model, stimuli = random_model(n_layers=3, n_heads=(2, 1, 2), scale=1.0).float(), build_stimuli(D_VOCAB, N_CTX)
     measured = model_behaviour(model, stimuli)
-    monkeypatch.setattr(behaviour, "BATCH_NUMBERS", 1)
+    monkeypatch.setattr(batches, "BATCH_NUMBERS", 1)
     found = causal_checks(model, stimuli, set(virtual_heads_of((2, 1, 2))))
     assert len(found) == 3 * (2 + 4 + 2)
     for effect in found:

@@ -11,7 +11,6 @@ from models.circuits import full_circuits
 from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks, random_sequences
 from models.circuits.full_circuits import FullCircuit, full_ov
 from models.circuits.head_weights import circuit_weights
-from models.heads import behaviour
 
 COUNTS = torch.arange(D_VOCAB)
 
@@ -55,7 +54,7 @@ def test_planted_copying_is_found_and_only_that():
 def test_the_evaluator_equals_a_loop(normalization, monkeypatch):
     model = random_model(normalization=normalization, n_heads=(3, 0, 2), n_layers=3)
     sequences = draw()
-    monkeypatch.setattr(behaviour, "BATCH_NUMBERS", 2 * N_CTX**2 * 5)
+    monkeypatch.setattr(batches, "BATCH_NUMBERS", 2 * N_CTX**2 * 5)
     found = copying_evaluator(model, circuit_weights(model), sequences)
     trace = model.trace(sequences)
     for layer, scores in enumerate(found):

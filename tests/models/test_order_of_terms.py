@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from models.circuits.order_of_terms import order_of_terms
 from models.circuits.paths import Head, virtual_heads_of
-from models.heads import behaviour
+from models.heads import batches
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SETTINGS = [
@@ -78,7 +78,7 @@ def test_effects_are_those_of_logits_added_up():
 def test_batching_changes_nothing(monkeypatch):
     model = random_model(n_layers=2, biases=True)
     whole = order_of_terms(model, SEQUENCES, virtual_heads_of((3, 3)))
-    monkeypatch.setattr(behaviour, "BATCH_NUMBERS", 1)
+    monkeypatch.setattr(batches, "BATCH_NUMBERS", 1)
     for a, b in zip(whole, order_of_terms(model, SEQUENCES, virtual_heads_of((3, 3))), strict=True):
         assert (a.order, a.path) == (b.order, b.path)
         assert list(vars(a).values())[2:] == pytest.approx(list(vars(b).values())[2:], nan_ok=True, abs=1e-10)

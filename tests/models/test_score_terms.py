@@ -10,7 +10,7 @@ from random_models import D_VOCAB, random_model
 
 from models.circuits.paths import Head
 from models.circuits.score_terms import ScoreTerm, score_terms
-from models.heads import behaviour
+from models.heads import batches
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SEQUENCES[:, 0] = BOS
@@ -79,7 +79,7 @@ def test_shares_are_covariances_of_centred_rows():
 def test_batching_changes_nothing(monkeypatch):
     model = random_model(n_layers=2)
     whole = score_terms(model, SEQUENCES, BOS)
-    monkeypatch.setattr(behaviour, "BATCH_NUMBERS", 1)
+    monkeypatch.setattr(batches, "BATCH_NUMBERS", 1)
     for a, b in zip(whole, score_terms(model, SEQUENCES, BOS), strict=True):
         assert (a.head, a.query_source, a.key_source) == (b.head, b.query_source, b.key_source)
         assert a.share == pytest.approx(b.share)
