@@ -11,6 +11,7 @@ from models.circuits import full_circuits
 from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks, random_sequences
 from models.circuits.full_circuits import FullCircuit, full_ov
 from models.circuits.head_weights import circuit_weights
+from models.heads import batches
 
 COUNTS = torch.arange(D_VOCAB)
 

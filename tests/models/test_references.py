@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from random_models import D_VALUE, D_VOCAB, random_model
 from scipy import stats
 
 from models.heads.bootstrap import bootstrap_ci
 from models.heads.losses import sequence_losses
 from models.heads.references import derangement, mean_z
-from tests.random_models import D_VALUE, D_VOCAB, random_model
 
 
 def tokens(n: int = 5, length: int = 13, seed: int = 1) -> torch.Tensor:

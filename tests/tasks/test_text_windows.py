@@ -1,10 +1,10 @@
 """Text that models are measured on, and other text for references."""
 
 import torch
+from tiny import tiny_tokens
 
 from tasks.text_windows import evaluation_text, reference_text
 from tasks.tokens import Tokens
-from tests.tiny import tiny_tokens
 
 
 def test_evaluation_and_reference_text_have_no_token_in_common():
