@@ -20,7 +20,7 @@ from models.architecture import Architecture
 QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
 
 HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
-Fill = Sequence[Float[Tensor, "*batch head pos_or_1 d_value"]]  # what takes the place of masked z, a tensor a layer
+Fill = Sequence[Float[Tensor, "... _ _ _"]]  # takes the place of masked z: [(batch,) head, pos or 1, d_value] a layer
 
 
 @dataclass(frozen=True)
