@@ -89,6 +89,8 @@ CREATE TABLE models (
     final_rate_fraction         DOUBLE,               -- of the peak, where the learning rates' cosine ends
     gradient_clip               DOUBLE,               -- largest gradient norm
     repeats_fraction            DOUBLE,               -- fraction of training sequences that are repeated random tokens
+    prune_to                    DOUBLE,               -- share of heads that pruning while training leaves; 1 prunes none
+    heads_left                  INTEGER[],            -- heads in each layer that such pruning left
     checkpoints                 INTEGER,              -- checkpoints kept, the initialisation and the last included
     precision                   VARCHAR,              -- of matrix products in training: bfloat16 or float32
     compile                     BOOLEAN,              -- whether the training step was compiled
@@ -110,6 +112,7 @@ CREATE TABLE training (
     loss_nats      DOUBLE,   -- training loss of the step, nats per token
     learning_rate  DOUBLE,   -- of AdamW at the step
     gradient_norm  DOUBLE,   -- before clipping
+    heads_left     INTEGER,  -- heads that pruning while training has left
     seconds        DOUBLE,   -- wall time since training began
     PRIMARY KEY (model_id, step)
 );

@@ -56,6 +56,7 @@ def train_model(
         "tokens_per_second": run.tokens_per_second(),
         "flops": training_flops(architecture, tokens.vocabulary, run.n_steps * run.tokens_per_step),
         "final_train_loss_nats": float(np.mean(run.log.loss_nats[-10:])),
+        "heads_left": [int(left.sum()) for left in run.pruning.left.split(architecture.heads_per_layer)],
     }
     write_table(folder, "training", {"model_id": [model_id] * len(run.log.step), **asdict(run.log)})
     columns = table_schema("models").names

@@ -31,6 +31,9 @@ class TrainingConfig(BaseModel):
         le=1,
         description="Share of sequences that are random tokens repeated with a random period.",
     )
+    prune_to: float = Field(
+        1.0, gt=0, le=1, description="Share of heads left in the end: the least important go while the model trains."
+    )
     checkpoints: int = Field(
         16, ge=2, le=1000, description="Checkpoints kept: the first, the last, log-spaced between."
     )

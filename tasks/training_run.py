@@ -18,6 +18,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from models.architecture import Architecture
+from models.heads.gradual_pruning import GradualPruning
 from models.optimisers import Muon, rate_factor
 from models.transformer import Transformer
 from tasks.batches import Batches
@@ -51,6 +52,7 @@ class Log:
     loss_nats: list[float] = field(default_factory=list)
     learning_rate: list[float] = field(default_factory=list)
     gradient_norm: list[float] = field(default_factory=list)
+    heads_left: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
 
@@ -160,6 +162,7 @@ class TrainingRun:
         )
         self.tokens_per_step = config.batch_size * architecture.n_ctx
         self.n_steps = step_count(architecture, config)
+        self.pruning = GradualPruning(self.model, self.n_steps, config.prune_to)
         self.step = 0
         self.log = Log()
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
@@ -198,6 +201,8 @@ class TrainingRun:
             windows = windows.pin_memory().to("cuda", non_blocking=True)
         loss = self.loss(windows)
         loss.backward()
+        if self.config.prune_to < 1:
+            self.pruning.before_step()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         factor = rate_factor(self.step, self.n_steps, self.config.warmup_steps, self.config.final_rate_fraction)
         for optimizer in self.optimizers:
@@ -206,6 +211,8 @@ class TrainingRun:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         self.step += 1
+        if self.config.prune_to < 1:
+            self.pruning.after_step(self.step)
         return loss.detach(), norm
 
     def _write_log(self, pending: list[tuple[Tensor, Tensor]], seconds: float) -> None:
@@ -223,6 +230,7 @@ class TrainingRun:
         log.loss_nats.append(loss)
         log.learning_rate.append(self.optimizers[-1].param_groups[0]["lr"])
         log.gradient_norm.append(float(pending[-1][1]))
+        log.heads_left.append(self.pruning.n_left)
         log.seconds.append(seconds)
 
     def _stop(self, step: int, what: str) -> None:
@@ -256,6 +264,7 @@ class TrainingRun:
         for i, optimizer in enumerate(self.optimizers):
             for j, values in optimizer.state_dict()["state"].items():
                 state |= {f"optimizer.{i}.{j}.{name}": value for name, value in values.items()}
+        state |= {"pruning.importance": self.pruning.importance, "pruning.left": self.pruning.left}
         return {name: value.cpu().contiguous() for name, value in state.items()}
 
     def _save(self) -> None:
@@ -279,6 +288,8 @@ class TrainingRun:
         with torch.no_grad():
             for name, p in self.model.named_parameters():
                 p.copy_(state[f"model.{name}"])
+        self.pruning.importance.copy_(state["pruning.importance"])
+        self.pruning.left.copy_(state["pruning.left"])
         for i, optimizer in enumerate(self.optimizers):
             restored: dict[int, dict[str, Tensor]] = {}
             for name, value in state.items():

@@ -226,3 +226,34 @@ def test_numerics(monkeypatch):
     without, why = resolve_numerics(Architecture(), TrainingConfig(), 512)
     assert not without.compiled
     assert "no C++ compiler" in why
+
+
+PRUNED = SHORT.model_copy(update={"prune_to": 0.5})
+
+
+def test_training_that_prunes_leaves_heads_that_write_nothing(tmp_path):
+    facts = train(tmp_path / "whole", config=PRUNED)
+    left = pq.read_table(tmp_path / "whole" / "training.parquet")["heads_left"].to_pylist()
+    assert (left[0], left[-1]) == (4, 2)
+    assert sum(facts["heads_left"]) == 2
+    model = load_model(tmp_path / "whole", 120)
+    writes = [int((layer.attention.W_O != 0).any(2).any(1).sum()) for layer in model.layers]
+    assert writes == facts["heads_left"]
+
+
+def test_pruning_goes_on_where_an_interrupted_run_stopped(tmp_path):
+    train(tmp_path / "whole", config=PRUNED)
+
+    def stop_at_70(progress):
+        if progress.step == 70:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "halves", config=PRUNED, report=stop_at_70, save_every_seconds=0)
+    train(tmp_path / "halves", config=PRUNED)
+    assert weights(tmp_path / "halves") == weights(tmp_path / "whole")
+
+
+def test_pruning_needs_heads_to_prune(tmp_path):
+    facts = train(tmp_path, architecture=SMALL.model_copy(update={"n_layers": 0}), config=PRUNED)
+    assert facts["heads_left"] == []
