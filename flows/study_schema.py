@@ -5,7 +5,7 @@ import itertools
 import math
 import re
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -46,6 +46,9 @@ TrainingSection = _section("TrainingSection", TrainingConfig)
 AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
 
 
+VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
+
+
 class Study(BaseModel):
     """A corpus, a grid of models to train on it, and how to analyse them."""
 
@@ -56,6 +59,9 @@ class Study(BaseModel):
     corpus: CorpusConfig = Field(CorpusConfig(), description="The text.")
     tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
     grid: dict[str, list[Any]] = Field({}, description="Axes: any field of [model] or [training], with its values.")
+    variants: dict[VariantName, dict[str, Any]] = Field(
+        {}, description="Named sets of fields of [model] or [training]; the whole grid is run with each."
+    )
     model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")
     training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
     analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
@@ -65,19 +71,24 @@ class Study(BaseModel):
     @classmethod
     def _check_axes(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
         for axis, values in grid.items():
-            if axis not in AXES:
-                raise ValueError(
-                    f"an axis must be a field of [model] or [training], got {axis!r}.{_nearest(axis, AXES)}"
-                )
+            _require_field("an axis", axis)
             if not values:
                 raise ValueError(f"axis {axis!r} must have at least one value, got none. List its values, or drop it.")
             if len({repr(v) for v in values}) < len(values):
                 raise ValueError(f"axis {axis!r} must list each value once, got {values}. Drop the repeated one.")
         return grid
 
+    @field_validator("variants")
+    @classmethod
+    def _check_variants(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, fields in variants.items():
+            for field in fields:
+                _require_field(f"variant {name!r}", field)
+        return variants
+
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
-        size = math.prod(len(values) for values in self.grid.values())
+        size = max(1, len(self.variants)) * math.prod(len(values) for values in self.grid.values())
         if size > self.max_models:
             raise ValueError(
                 f"the grid must have at most max_models={self.max_models} cells, got {size}."
@@ -88,21 +99,29 @@ class Study(BaseModel):
             raise ValueError(
                 f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
             )
+        for name, fields in self.variants.items():
+            if both := sorted(set(fields) & set(self.grid)):
+                raise ValueError(f"{both[0]} must be either an axis or of a variant, got it in [grid] and in {name!r}.")
         _ = self.cells
         return self
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Every model of the grid, in the order of its axes."""
+        """Every model of the grid, in the order of its axes, variant by variant."""
+        places = [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        if not self.variants:
+            return tuple(self._cell(place, place) for place in places)
         return tuple(
-            self._cell(dict(zip(self.grid, values, strict=True))) for values in itertools.product(*self.grid.values())
+            self._cell({"variant": name, **place}, {**fields, **place})
+            for name, fields in self.variants.items()
+            for place in places
         )
 
-    def _cell(self, place: dict[str, Any]) -> Cell:
+    def _cell(self, place: dict[str, Any], fields: dict[str, Any]) -> Cell:
         label = " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
         def complete(config: type[BaseModel], section: BaseModel) -> Any:
-            given = _given(section) | {k: v for k, v in place.items() if k in config.model_fields}
+            given = _given(section) | {k: v for k, v in fields.items() if k in config.model_fields}
             try:
                 return config.model_validate(given)
             except ValidationError as error:
@@ -151,6 +170,11 @@ def _message(error: Any) -> str:
     wanted = re.sub(r"^Input should", "must", error["msg"])
     wanted = re.sub(r"^(String|List|Value) should", r"must", wanted)
     return f"{wanted}, got {error['input']!r}."
+
+
+def _require_field(what: str, field: str) -> None:
+    if field not in AXES:
+        raise ValueError(f"{what} must name fields of [model] or [training], got {field!r}.{_nearest(field, AXES)}")
 
 
 def _nearest(name: str, known: Any) -> str:

@@ -46,6 +46,37 @@ def test_shared_fields_reach_every_cell_and_the_rest_keep_their_defaults():
     assert study.cells[0].training.batch_size == TrainingConfig().batch_size
 
 
+def test_variants_are_each_combined_with_the_whole_grid():
+    study = parse_study(
+        "s",
+        {
+            "name": "s",
+            "grid": {"seed": [0, 1]},
+            "model": {"d_model": 96, "n_heads": 2},
+            "variants": {"plain": {}, "wide": {"d_head": 96, "tokens": 7}, "one-head": {"n_heads": 1}},
+        },
+    )
+    assert [c.label for c in study.cells[:3]] == [
+        "variant=plain seed=0",
+        "variant=plain seed=1",
+        "variant=wide seed=0",
+    ]
+    assert [c.architecture.head_width for c in study.cells] == [48, 48, 96, 96, 96, 96]
+    assert [c.architecture.n_heads for c in study.cells] == [2, 2, 2, 2, 1, 1]
+    assert study.cells[2].training.tokens == 7
+
+
+def test_bad_variants_are_refused():
+    assert "variant 'a' must name fields of [model] or [training], got 'heads'." in refused(
+        variants={"a": {"heads": 1}}
+    )
+    assert "seed must be either an axis or of a variant" in refused(grid={"seed": [0]}, variants={"a": {"seed": 1}})
+    assert "cell variant=a: n_heads must divide d_model" in refused(variants={"a": {"n_heads": 3}})
+    assert "got 'A b'" in refused(variants={"A b": {}})
+    both = {"grid": {"seed": list(range(120))}, "variants": {"a": {}, "b": {}}}
+    assert "at most max_models=200 cells, got 240" in refused(**both)
+
+
 def test_an_unknown_key_names_the_nearest_right_one():
     assert "[training] has no field 'token'. Did you mean 'tokens'?" in refused(training={"token": 5})
     assert "[model] has no field 'layers'. Did you mean 'n_layers'?" in refused(model={"layers": 5})
