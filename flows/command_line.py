@@ -85,6 +85,27 @@ def index() -> None:
     print(places.warehouse_file())
 
 
+@app.command(epilog="Example: headstream check")
+def check() -> None:
+    """Verify every result, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
+    from flows.keeping_house import print_check
+
+    print_check()
+
+
+@app.command(epilog="Example: headstream gc --dry-run")
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    days: Annotated[
+        float, typer.Option(min=0, help="Keep what a run used in the last days: a running study needs it.")
+    ] = 7.0,
+) -> None:
+    """Remove results that no study's last run needs."""
+    from flows.keeping_house import remove_unneeded
+
+    remove_unneeded(days, dry_run)
+
+
 def _load(name_or_path: str):  # type: ignore[no-untyped-def]
     from flows.study_schema import parse_study
     from tasks.study_source import read_study_file

@@ -126,7 +126,21 @@ class Store:
 
     def open(self, stage: str, key: str) -> Artifact | None:
         """The artifact of that name, its files verified; None when there is none, or it was corrupt."""
-        return self._load(stage, key, verify=True)
+        artifact = self._load(stage, key, verify=True)
+        if artifact:
+            with suppress(OSError):  # a read-only store is still readable
+                os.utime(artifact.folder / MANIFEST)
+        return artifact
+
+    def days_unused(self, artifact: Artifact) -> float:
+        """Days since a run last opened or made an artifact; 0 if it has just been removed."""
+        with suppress(FileNotFoundError):
+            return (time.time() - (artifact.folder / MANIFEST).stat().st_mtime) / 86400
+        return 0.0
+
+    def quarantined(self) -> list[Path]:
+        """Corrupt artifacts that were moved away."""
+        return sorted((self.root / ".quarantine").glob("*"))
 
     def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
         """Every artifact, of one stage or of all, sorted by stage and key; their files are not verified."""

@@ -25,10 +25,15 @@ class ModelOutcome:
     failure: str | None = None
 
 
+def latest_records(store: Store) -> dict[str, Artifact]:
+    """The record of each study's last run."""
+    records = sorted(store.artifacts("study"), key=lambda record: record.manifest.created)
+    return {record.manifest.facts["study"]: record for record in records}
+
+
 def latest_record(store: Store, study: str) -> Artifact | None:
     """The record of the study's last run."""
-    records = (record for record in store.artifacts("study") if record.manifest.facts["study"] == study)
-    return max(records, key=lambda record: record.manifest.created, default=None)
+    return latest_records(store).get(study)
 
 
 def record_request(

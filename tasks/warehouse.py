@@ -91,6 +91,11 @@ def build_warehouse(store: Store, path: Path) -> bool:
         ) from error
 
 
+def is_current(store: Store, path: Path) -> bool:
+    """Whether the warehouse is there and holds what the store does."""
+    return _recorded_fingerprint(path) == _fingerprint(sources(store))
+
+
 def sources(store: Store) -> list[Source]:
     """The newest record of each study, and of all artifacts they name the newest of each stage and subject.
 

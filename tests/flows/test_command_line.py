@@ -16,7 +16,7 @@ from flows.study_schema import parse_study
 from tasks import places
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("run", "plan", "sql", "report", "studies", "index")
+COMMANDS = ("run", "plan", "sql", "report", "studies", "index", "check", "gc")
 
 
 def headstream(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
@@ -52,10 +52,10 @@ def test_run_ends_with_where_the_report_is(smoke, home):
 
 
 def test_run_again_does_nothing(smoke, home):
-    before = {path: path.stat().st_mtime_ns for path in places.store_folder().rglob("manifest.json")}
+    before = {path: path.read_text() for path in places.store_folder().rglob("manifest.json")}
     again = headstream("run", "smoke", home=home)
     assert again.returncode == 0
-    assert {path: path.stat().st_mtime_ns for path in places.store_folder().rglob("manifest.json")} == before
+    assert {path: path.read_text() for path in places.store_folder().rglob("manifest.json")} == before
 
 
 def test_plan_says_what_is_there_and_what_is_not(smoke, monkeypatch, capsys):
@@ -83,6 +83,20 @@ def test_studies_report_and_index(smoke, monkeypatch, capsys):
     places.warehouse_file().unlink()
     assert call(monkeypatch, capsys, "index")[0] == 0
     assert places.warehouse_file().exists()
+
+
+def test_check_and_gc(smoke, monkeypatch, capsys):
+    call(monkeypatch, capsys, "index")
+    code, out, _ = call(monkeypatch, capsys, "check")
+    assert code == 0
+    assert "study smoke" in out
+    places.warehouse_file().unlink()
+    code, out, err = call(monkeypatch, capsys, "check")
+    assert code == 1
+    assert "headstream index" in out
+    assert "warehouse" in err
+    assert call(monkeypatch, capsys, "gc", "--dry-run")[1].endswith("0 artifacts, 0 MB, would be removed.\n")
+    call(monkeypatch, capsys, "index")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""Keeping house: whether everything stored is as it was written, and removing what no study needs."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.device import describe_machine
+from tasks.provenance import package_version
+from tasks.store import Artifact, Store
+from tasks.study_record import latest_records
+from tasks.warehouse import is_current
+
+KEEP_DAYS = 7.0
+LOW_DISK_BYTES = 2 << 30
+PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked, whether it holds, and what was seen; a finding that fails says what to do."""
+
+    what: str
+    holds: bool
+    seen: str
+
+
+def check_all(store: Store, warehouse: Path) -> Iterator[Finding]:
+    """Verify every artifact, that studies have all they name, the warehouse and the environment.
+
+    A corrupt artifact goes to the quarantine, as it does when a study meets it: the next run makes it again.
+    """
+    known = store.quarantined()
+    artifacts = [a for a in store.artifacts() if store.open(a.manifest.stage, a.manifest.key)]
+    corrupt = [path.name for path in store.quarantined() if path not in known]
+    size = sum(map(stored_bytes, artifacts)) / 1e6
+    yield Finding("artifacts", not corrupt, f"{len(artifacts)} of {size:,.0f} MB are as they were written")
+    for name in corrupt:
+        yield Finding(name, False, "was corrupt, and is in quarantine now. Run its study again.")
+    for study, record in latest_records(store).items():
+        named = record.manifest.inputs.values()
+        missing = sum(not (store.root / i.stage / i.key).is_dir() for i in named)
+        seen = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`." if missing else "is complete"
+        yield Finding(f"study {study}", not missing, seen)
+    current = is_current(store, warehouse)
+    yield Finding(
+        "warehouse", current, "is up to date" if current else "is not that of the store. Run `headstream index`."
+    )
+    yield Finding("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
+    yield Finding("machine", True, describe_machine())
+    free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free
+    enough = free > LOW_DISK_BYTES
+    yield Finding("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
+
+
+def unneeded(store: Store, keep_days: float = KEEP_DAYS) -> list[Artifact]:
+    """Artifacts that no study's latest record leads to, and that no run has used for some days.
+
+    The days are for what a study that is running has made or found, and will only name when it ends.
+    """
+    needed = _needed(store)
+    return [
+        artifact
+        for artifact in store.artifacts()
+        if (artifact.manifest.stage, artifact.manifest.key) not in needed and store.days_unused(artifact) >= keep_days
+    ]
+
+
+def _needed(store: Store) -> set[tuple[str, str]]:
+    """Stage and key of each study's latest record, of what it is made from, and of the reports made from it."""
+    by_name = {(a.manifest.stage, a.manifest.key): a for a in store.artifacts()}
+    reached: set[tuple[str, str]] = set()
+    to_visit = [(record.manifest.stage, record.manifest.key) for record in latest_records(store).values()]
+    to_visit += [name for name, a in by_name.items() if a.manifest.stage == "report" and _inputs(a) & {*to_visit}]
+    while to_visit:
+        name = to_visit.pop()
+        if name not in reached and name in by_name:
+            reached.add(name)
+            to_visit += _inputs(by_name[name])
+    return reached
+
+
+def _inputs(artifact: Artifact) -> set[tuple[str, str]]:
+    return {(i.stage, i.key) for i in artifact.manifest.inputs.values()}
+
+
+def stored_bytes(artifact: Artifact) -> int:
+    """Size of an artifact's files."""
+    return sum(file.bytes for file in artifact.manifest.files.values())

@@ -1,0 +1,102 @@
+"""What is found to be wrong with a store, and what of it may go."""
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import tasks.store
+from tasks.housekeeping import check_all, unneeded
+from tasks.store import MANIFEST, Artifact, Request, Store
+from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.warehouse import build_warehouse
+
+
+def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
+    return store.build(
+        Request(stage, "v1", {"of": of}, inputs, {}), lambda folder: (folder / "x").write_text(of) and {}
+    )
+
+
+def record(store: Store, study: str, *artifacts: Artifact) -> Artifact:
+    outcomes = [ModelOutcome("cell", "model", artifacts)]
+    request = record_request({"name": study}, outcomes, [], latest_record(store, study))
+    write = lambda folder: write_record(folder, study, "", {}, outcomes, datetime.now(UTC))  # noqa: E731
+    return store.build(request, write, timed=RECORD_TABLES)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def names(artifacts: list[Artifact]) -> set[tuple[str, str]]:
+    return {(a.manifest.stage, a.manifest.config.get("of", "")) for a in artifacts}
+
+
+def found(store: Store, warehouse: Path) -> dict[str, str]:
+    return {finding.what: finding.seen for finding in check_all(store, warehouse) if not finding.holds}
+
+
+def test_what_no_latest_record_leads_to_may_go(store):
+    text = make(store, "corpus", "text")
+    old, new = (make(store, "training", of, corpus=text) for of in ("old", "new"))
+    first = record(store, "s", old)
+    make(store, "report", "of first", study=first)
+    second = record(store, "s", new)
+    make(store, "report", "of second", study=second)
+    other = make(store, "training", "of another study", corpus=make(store, "corpus", "other text"))
+    record(store, "other", other)
+    make(store, "training", "of a study that never ended")
+    assert names(unneeded(store, keep_days=0)) == {
+        ("training", "old"),
+        ("training", "of a study that never ended"),
+        ("report", "of first"),
+        ("study", ""),
+    }
+
+
+def test_what_a_run_used_lately_stays(store):
+    artifact = make(store, "training", "found again")
+    assert unneeded(store) == []
+    long_ago = time.time() - 30 * 86400
+    os.utime(artifact.folder / MANIFEST, (long_ago, long_ago))
+    assert names(unneeded(store)) == {("training", "found again")}
+    assert store.find(Request("training", "v1", {"of": "found again"}, {}, {}))
+    assert unneeded(store) == []
+
+
+def test_a_sound_store_has_nothing_wrong(store, tmp_path):
+    record(store, "s", make(store, "training", "a"))
+    build_warehouse(store, tmp_path / "w.duckdb")
+    assert found(store, tmp_path / "w.duckdb") == {}
+
+
+def test_a_flipped_byte_is_found_and_quarantined(store, tmp_path):
+    artifact = make(store, "training", "abc")
+    record(store, "s", artifact)
+    build_warehouse(store, tmp_path / "w.duckdb")
+    (artifact.folder / "x").write_text("abd")
+    tasks.store._verified.cache_clear()  # a process verifies once
+    wrong = found(store, tmp_path / "w.duckdb")
+    assert any("quarantine" in seen for seen in wrong.values())
+    assert wrong["study s"] == "lacks 1 of 1 artifacts. Run `headstream run s`."
+    assert not artifact.folder.exists()
+
+
+def test_a_broken_manifest_is_found(store, tmp_path):
+    artifact = make(store, "training", "abc")
+    (artifact.folder / MANIFEST).write_text("{")
+    assert any("quarantine" in seen for seen in found(store, tmp_path / "w.duckdb").values())
+
+
+def test_a_warehouse_that_lags_behind_is_found(store, tmp_path):
+    build_warehouse(store, tmp_path / "w.duckdb")
+    record(store, "s", make(store, "training", "a"))
+    assert found(store, tmp_path / "w.duckdb") == {"warehouse": "is not that of the store. Run `headstream index`."}
+
+
+def test_an_empty_home_is_checked(tmp_path):
+    assert set(found(Store(tmp_path / "none" / "store"), tmp_path / "w.duckdb")) == {"warehouse"}
