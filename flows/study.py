@@ -1,23 +1,41 @@
 """A study from corpus to report: the table of contents of Headstream."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prefect import flow
+from prefect import flow, runtime
+from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.study_schema import Study
+from flows.notices import tell_of_failure
+from flows.study_schema import ShippedStudy, Study, complete_study
 from tasks import steps
 from tasks.cell import Cell
 
 
-@flow(name="study", flow_run_name="{study.name}")
-def run_study(study: Study) -> Path:
+def _run_name() -> str:
+    study = runtime.flow_run.parameters["study"]
+    return study if isinstance(study, str) else getattr(study, "name", "study")
+
+
+@flow(
+    name="study",
+    flow_run_name=_run_name,
+    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # type: ignore[arg-type]
+    on_failure=[tell_of_failure],
+    on_crashed=[tell_of_failure],
+)
+def run_study(study: ShippedStudy | Study) -> Path:
     """Make whatever the study still lacks, and return where its report is.
 
+    `study` is the name of a study that ships, or a whole study.
+
     Raises:
+        RequestError: no study of that name ships, or a deployed study asks for files outside of the allowed folders.
         WorkError: a model failed; the others, and the report, are there all the same.
     """
+    study = complete_study(study, from_api=runtime.deployment.id is not None)
     started_at = datetime.now(UTC)
     steps.prepare()
     text = steps.read_corpus(study.corpus)

@@ -22,6 +22,7 @@ from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.corpus import CorpusConfig
 from tasks.errors import RequestError
+from tasks.study_source import read_study_file, require_allowed
 from tasks.tokens import TokenizerConfig
 from tasks.training_config import TrainingConfig
 
@@ -130,6 +131,24 @@ class Study(BaseModel):
                 raise ValueError(f"cell {label}: {where}{_message(first)}") from None
 
         return Cell(label, complete(Architecture, self.model), complete(TrainingConfig, self.training))
+
+
+ShippedStudy = Annotated[
+    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="The name of a study that ships.")
+]
+
+
+def complete_study(study: str | Study, *, from_api: bool) -> Study:
+    """A study by its name, or as it is; one that came through Prefect's API may only read allowed files.
+
+    Raises:
+        RequestError: no study of that name ships, or a path lies outside of the allowed folders.
+    """
+    if isinstance(study, str):
+        return parse_study(*read_study_file(study, shipped_only=True))
+    if from_api:
+        require_allowed(study.corpus.paths)
+    return study
 
 
 def parse_study(source: str, content: dict[str, Any]) -> Study:

@@ -25,3 +25,14 @@ def warehouse_file() -> Path:
 def report_folder(study: str) -> Path:
     """Where a study's report is published."""
     return home() / "reports" / "generated" / study
+
+
+def log_folder() -> Path:
+    """Where `headstream up` logs."""
+    return home() / "data" / "logs"
+
+
+def corpus_roots() -> list[Path]:
+    """Folders that a study which comes through Prefect's API may read: HEADSTREAM_CORPUS_ROOTS, else corpora/."""
+    named = os.environ.get("HEADSTREAM_CORPUS_ROOTS")
+    return [Path(root).expanduser() for root in named.split(os.pathsep)] if named else [home() / "corpora"]

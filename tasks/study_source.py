@@ -2,6 +2,8 @@
 
 import difflib
 import tomllib
+from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,13 @@ def shipped_studies() -> list[str]:
     return sorted(path.stem for path in places.STUDIES.glob("*.toml"))
 
 
-def read_study_file(name_or_path: str) -> tuple[str, dict[str, Any]]:
+def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[str, dict[str, Any]]:
     """What a study file holds, and the name to call it by in errors.
 
     Raises:
         RequestError: no such study, or a file that isn't TOML.
     """
-    path = _find(name_or_path)
+    path = _find(name_or_path, shipped_only)
     try:
         if path.stat().st_size > MAX_BYTES:
             raise RequestError(f"a study file must be under {MAX_BYTES:,} bytes, got {path}. Is it a study?")
@@ -33,12 +35,30 @@ def read_study_file(name_or_path: str) -> tuple[str, dict[str, Any]]:
         raise RequestError(f"a study file must be TOML, got {path.name}: {error}.") from None
 
 
-def _find(name_or_path: str) -> Path:
+def require_allowed(patterns: Iterable[str]) -> None:
+    """Refuse paths, globs too, that lead outside of the folders that a deployed study may read.
+
+    Raises:
+        RequestError: names the path and the folders.
+    """
+    roots = [root.resolve() for root in places.corpus_roots()]
+    for pattern in patterns:
+        path = Path(pattern).expanduser()
+        fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), path.parts)).resolve()  # a glob begins after
+        if ".." in path.parts or not any(fixed.is_relative_to(root) for root in roots):
+            allowed = ", ".join(map(str, roots))
+            raise RequestError(
+                f"a study that is deployed must read files below {allowed}, got {pattern!r}. Move the files there, or"
+                " set HEADSTREAM_CORPUS_ROOTS where the worker runs."
+            )
+
+
+def _find(name_or_path: str, shipped_only: bool) -> Path:
     shipped = places.STUDIES / f"{name_or_path}.toml"
     path = Path(name_or_path).expanduser()
     if "/" not in name_or_path and shipped.is_file():
         return shipped
-    if path.is_file():
+    if path.is_file() and not shipped_only:
         return path
     names = shipped_studies()
     near = difflib.get_close_matches(name_or_path, names, n=1)

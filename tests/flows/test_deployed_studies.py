@@ -1,0 +1,109 @@
+"""What a study that comes through Prefect's API may ask for, and who is told when it fails."""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from flows.notices import tell_of_failure
+from flows.study_schema import complete_study, parse_study
+from tasks import places
+from tasks.errors import RequestError
+
+
+def with_paths(*paths: str):
+    return parse_study("s", {"name": "s", "corpus": {"paths": paths}})
+
+
+def test_a_shipped_study_is_known_by_its_name():
+    assert complete_study("smoke", from_api=True).name == "smoke"
+
+
+@pytest.mark.parametrize("name", ["quikc", "../quick", "flows/studies/quick.toml", "/etc/passwd"])
+def test_no_other_name_is(name):
+    with pytest.raises(RequestError, match="must be the name of one that ships"):
+        complete_study(name, from_api=True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "~/secrets/*.txt", "corpora/../../x", "{root}/../x.txt", "**/*.txt", "{root}x/a.txt"]
+)
+def test_a_deployed_study_reads_allowed_folders_only(path, monkeypatch, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tmp_path / "corpora"))
+    study = with_paths(path.format(root=tmp_path / "corpora"))
+    with pytest.raises(RequestError, match="HEADSTREAM_CORPUS_ROOTS"):
+        complete_study(study, from_api=True)
+    assert complete_study(study, from_api=False) is study
+
+
+def test_a_link_out_of_an_allowed_folder_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tmp_path / "corpora"))
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "link").symlink_to(tmp_path)
+    with pytest.raises(RequestError, match="HEADSTREAM_CORPUS_ROOTS"):
+        complete_study(with_paths(f"{tmp_path}/corpora/link/*.txt"), from_api=True)
+
+
+def test_allowed_folders_are_read(monkeypatch, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
+    study = with_paths(f"{tmp_path}/a/**/*.txt", f"{tmp_path}/b/text.jsonl.gz")
+    assert complete_study(study, from_api=True) is study
+    monkeypatch.delenv("HEADSTREAM_CORPUS_ROOTS")
+    assert complete_study(with_paths(str(places.home() / "corpora" / "x.txt")), from_api=True)
+
+
+FAILED = (
+    SimpleNamespace(name="study"),
+    SimpleNamespace(name="quick", id="1234"),
+    SimpleNamespace(name="Failed", message="1 of 3 models failed"),
+)
+NOTICE = {"flow": "study", "run": "quick", "flow_run_id": "1234", "state": "Failed", "message": "1 of 3 models failed"}
+
+
+def test_a_command_is_told_of_a_failure(monkeypatch, tmp_path):
+    code = f"import sys; open({str(tmp_path / 'notice')!r}, 'w').write(sys.stdin.read())"
+    monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f'{sys.executable} -c "{code}"')
+    tell_of_failure(*FAILED)
+    assert json.loads((tmp_path / "notice").read_text()) == NOTICE
+
+
+def test_an_address_is_told_of_a_failure(monkeypatch):
+    received = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f"http://127.0.0.1:{server.server_port}/")
+        tell_of_failure(*FAILED)
+        thread.join()
+    assert received == [NOTICE]
+
+
+@pytest.mark.parametrize("target", ["", "no-such-command --really", "http://127.0.0.1:9/", "'unbalanced"])
+def test_a_notice_that_cannot_be_delivered_is_logged_without_its_address(target, monkeypatch, caplog):
+    monkeypatch.setenv("HEADSTREAM_ON_FAILURE", target)
+    tell_of_failure(*FAILED)
+    assert ("was not delivered" in caplog.text) == bool(target)
+    assert not target or target not in caplog.text
+
+
+def test_every_deployment_has_its_flow():
+    deployments = yaml.safe_load((places.ROOT / "prefect.yaml").read_text())["deployments"]
+    assert {d["name"] for d in deployments} == {"nightly", "on-study", "weekly"}
+    for deployment in deployments:
+        path, _, function = deployment["entrypoint"].partition(":")
+        assert f"def {function}(" in (places.ROOT / path).read_text()
+        assert deployment["work_pool"]["job_variables"] == {"stream_output": False}
