@@ -25,6 +25,7 @@ peers:
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet transformer-lens==4.3 torch==2.13.0
 	.venv-peers/bin/python -m benchmarks.peers_circuits
+	.venv-peers/bin/python -m benchmarks.peers_ablation
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

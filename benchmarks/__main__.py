@@ -1,7 +1,8 @@
-"""Run every benchmark: `python -m benchmarks`; about twenty minutes, most of them for the 2 GB corpus."""
+"""Run every benchmark: `python -m benchmarks`; about 25 minutes, most of them for the 2 GB corpus."""
 
-from benchmarks import circuits, corpus, training
+from benchmarks import ablation, circuits, corpus, training
 
 training.main()
 circuits.main()
+ablation.main()
 corpus.main(megabytes=2_000)

@@ -15,6 +15,19 @@ CREATE MACRO t_975(df) AS coalesce(
 -- Aggregate: half the width of the 95 % confidence interval of a mean, t sd / sqrt(n); NULL for fewer than 2 values.
 CREATE MACRO ci95(x) AS CASE WHEN count(x) > 1 THEN t_975(count(x) - 1) * stddev_samp(x) / sqrt(count(x)) END;
 
+-- Lower end of the 95 % confidence interval of a share p of n, by Wilson's score: below 1 even where all n count.
+CREATE MACRO share_low(p, n) AS
+    (2 * n * p + 3.841459 - sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
+
+-- Its upper end: above 0 even where none counts.
+CREATE MACRO share_high(p, n) AS
+    (2 * n * p + 3.841459 + sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
+
+-- A place in a study's grid without its variant's name and without axes like `seed|n_layers`: equal where models differ
+-- in these alone.
+CREATE MACRO without_axes(cell, axes) AS
+    trim(regexp_replace(cell, '(^| )(variant|' || axes || ')=(\[[^\]]*\]|\S*)', '', 'g'));
+
 -- One row a study: what was asked, and the run that answered it last.
 CREATE TABLE studies (
     study               VARCHAR PRIMARY KEY,  -- name, as in its file in flows/studies
@@ -76,6 +89,11 @@ CREATE TABLE models (
     output_biases               BOOLEAN,              -- whether attention outputs have biases, linear maps or not
     tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
+    attention                   VARCHAR,              -- keys a query sees: full (all before), local, strided or top_k
+    attention_window            INTEGER,              -- keys a query sees, its own included; NULL but for local, strided
+    stride                      INTEGER,              -- positions between these keys; NULL but for local, strided
+    top_k                       INTEGER,              -- keys of highest score that count; NULL but for top_k
+    gates                       VARCHAR,              -- on heads: none, hard_concrete (one a head) or dynamic (a token)
     seed                        INTEGER,              -- of weights and batches
     tokens                      BIGINT,               -- tokens trained on
     batch_size                  INTEGER,              -- sequences a step
@@ -91,6 +109,9 @@ CREATE TABLE models (
     repeats_fraction            DOUBLE,               -- fraction of training sequences that are repeated random tokens
     prune_to                    DOUBLE,               -- share of heads that pruning while training leaves; 1 prunes none
     heads_left                  INTEGER[],            -- heads in each layer that such pruning left
+    gate_penalty                DOUBLE,               -- nats a head expected open, or for the square of heads off target
+    active_fraction             DOUBLE,               -- share of heads that dynamic gates were to open for a token
+    gate_rate                   DOUBLE,               -- how many times faster gates learn
     checkpoints                 INTEGER,              -- checkpoints kept, the initialisation and the last included
     precision                   VARCHAR,              -- of matrix products in training: bfloat16 or float32
     compile                     BOOLEAN,              -- whether the training step was compiled
@@ -170,7 +191,7 @@ CREATE TABLE heads (
     argmax_distance_without_bos    DOUBLE,   -- argmax_distance, BOS not among the keys
     confidence                     DOUBLE,   -- mean largest weight of a query
     confidence_without_bos         DOUBLE,   -- confidence, BOS not among the keys
-    bos_attention                  DOUBLE,   -- mean attention on BOS
+    bos_attention                  DOUBLE,   -- mean attention on BOS, over queries that see it
     positional_offset              INTEGER,  -- most frequent distance back to the most attended key, positions
     positional_share               DOUBLE,   -- fraction of queries whose most attended key is at that distance
     positional_offset_without_bos  INTEGER,  -- positional_offset, BOS not among the keys
@@ -192,7 +213,18 @@ CREATE TABLE heads (
     query_value_overlap            DOUBLE,   -- the same between what queries and values read
     key_value_overlap              DOUBLE,   -- the same between what keys and values read
     persistence                    DOUBLE,   -- share of the head's output left in the final stream, 0 erased, 1 untouched
+    active_fraction                DOUBLE,   -- fraction of tokens at which its gate is open, validation text
     PRIMARY KEY (model_id, step, layer, head)
+);
+
+-- One row a head with a gate and a class of token, last checkpoint, validation text.
+CREATE TABLE gate_activity (
+    model_id         VARCHAR,  -- models.model_id
+    layer            INTEGER,  -- counted from 0
+    head             INTEGER,  -- counted from 0 within its layer
+    token_class      VARCHAR,  -- bos, word, number, punctuation or space: by the token's first visible sign
+    active_fraction  DOUBLE,   -- fraction of such tokens at which the gate is open
+    PRIMARY KEY (model_id, layer, head, token_class)
 );
 
 -- One row an attention weight on a sample passage, last checkpoint; every head sees the same passage.
@@ -389,20 +421,39 @@ CREATE TABLE identities (
 );
 
 -- One row a head, what is ablated, how and in which scope, last checkpoint. Effects are by how much the loss on validation
--- text rises, paired by sequence; their intervals are bootstrapped over sequences.
+-- text rises, paired by sequence; their intervals are bootstrapped over sequences. resample takes z from other sequences
+-- of that text, mean over 5 of them, which a single sequence doesn't have.
 CREATE TABLE ablations (
     model_id          VARCHAR,  -- models.model_id
     layer             INTEGER,  -- counted from 0
     head              INTEGER,  -- counted from 0 within its layer
     ablated           VARCHAR,  -- head: this head; others: all heads of its layer but this one
-    method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean a position), resample (other text)
+    method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean a position) or resample
     scope             VARCHAR,  -- full: later layers see it; frozen_patterns: their attention patterns stay as they were
-    loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token
+    loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token; NULL if there is none
     ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
     ci_high_nats      DOUBLE,   -- upper end
     kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
     n_sequences       INTEGER,  -- sequences measured on
     PRIMARY KEY (model_id, layer, head, ablated, method, scope)
+);
+
+-- One row a layer, a part of its feed-forward neurons and what takes the place of their activations, last checkpoint.
+-- Effects are as in ablations; later layers see them.
+CREATE TABLE feed_forward_ablations (
+    model_id          VARCHAR,  -- models.model_id
+    layer             INTEGER,  -- counted from 0
+    part              VARCHAR,  -- which neurons: all, or a group like `group 3`, counted from 0
+    method            VARCHAR,  -- what takes the place of their activations: zero, or mean (over other text)
+    first_neuron      INTEGER,  -- the part's first neuron, counted from 0 within its layer
+    n_neurons         INTEGER,  -- the part's neurons, which follow each other
+    loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token
+    ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
+    ci_high_nats      DOUBLE,   -- upper end
+    kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
+    share_of_loss     DOUBLE,   -- loss_effect_nats over the effect of all feed-forward layers; NULL unless that is > 0
+    n_sequences       INTEGER,  -- sequences measured on
+    PRIMARY KEY (model_id, layer, part, method)
 );
 
 -- One row a head and method of scoring how much it matters, last checkpoint. data/README.md says what the methods are.
@@ -452,7 +503,7 @@ CREATE TABLE pruning (
     layer              INTEGER,  -- of the head pruned last; NULL at n_pruned 0, and for gates, which close together
     head               INTEGER,  -- the head pruned last, counted from 0 within its layer
     fraction_pruned    DOUBLE,   -- n_pruned over all heads
-    loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output
+    loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output, all others whole
     loss_effect_nats   DOUBLE,   -- by how much it rises over the intact model's
     ci_low_nats        DOUBLE,   -- lower end of its 95 % interval over sequences, nats; NULL for a single sequence
     ci_high_nats       DOUBLE,   -- upper end
@@ -464,16 +515,16 @@ CREATE TABLE pruning (
 -- One row a model with heads physically removed, kept as a checkpoint of its own.
 CREATE TABLE pruned_models (
     model_id                 VARCHAR,    -- models.model_id of the model that was pruned
-    procedure                VARCHAR,    -- pruning.procedure
-    order_method             VARCHAR,    -- pruning.order_method
+    procedure                VARCHAR,    -- pruning.procedure; training: heads went while the model trained (prune_to)
+    order_method             VARCHAR,    -- pruning.order_method; gradient for training
     n_pruned                 INTEGER,    -- heads removed
-    chosen_as                VARCHAR,    -- within 1 %, within 5 %: the most heads at that loss increase; half: of all heads
+    chosen_as                VARCHAR,    -- within 1 %, within 5 %: most heads at less more loss; half: of all heads; trained: all that went
     heads_per_layer          INTEGER[],  -- heads left in each layer, layers that vanished left out
     parameters               BIGINT,     -- numbers in the model
     intact_parameters        BIGINT,     -- the same before
     checkpoint_bytes         BIGINT,     -- size of the weights' file
     intact_checkpoint_bytes  BIGINT,     -- the same before
-    logit_difference         DOUBLE,     -- largest difference of logits from those of the masked model
+    logit_difference         DOUBLE,     -- largest, of logits from the masked model's, over their sd; NULL if trained on since
     loss_nats                DOUBLE,     -- validation loss
     intact_loss_nats         DOUBLE,     -- the same before
     seconds_batch_1          DOUBLE,     -- of a forward pass of one sequence, median
@@ -484,20 +535,23 @@ CREATE TABLE pruned_models (
     PRIMARY KEY (model_id, procedure, order_method, n_pruned, chosen_as)
 );
 
--- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether one does for both.
+-- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether one does for both. A
+-- pair is redundant if either alone costs under 1 % of the loss, and both more than the sum by over 2 standard errors.
 CREATE TABLE head_similarity (
     model_id                 VARCHAR,  -- models.model_id
     first_layer              INTEGER,  -- layer of the first head
     first_head               INTEGER,  -- counted from 0 within its layer
     second_layer             INTEGER,  -- layer of the second head
     second_head              INTEGER,  -- counted from 0 within its layer
-    jensen_shannon_distance  DOUBLE,   -- of their attention patterns, mean over queries of validation text, 0 (same)..1
+    jensen_shannon_distance  DOUBLE,   -- of their attention, 0 (same)..1, mean over queries; root of the divergence in bits
+    initial_distance         DOUBLE,   -- jensen_shannon_distance at the initialisation
     output_cka               DOUBLE,   -- linear CKA of what they write, 0..1 (same but for rotation and scale)
-    ov_cosine                DOUBLE,   -- cosine of their OV matrices, -1..1
-    first_effect_nats        DOUBLE,   -- by how much the loss rises without the first head, mean-ablated; NULL if not tried
+    ov_cosine                DOUBLE,   -- cosine of their OV matrices, -1..1; NULL under norms after each sublayer
+    first_effect_nats        DOUBLE,   -- by how much the loss rises without the first head, mean-ablated
     second_effect_nats       DOUBLE,   -- the same without the second
-    both_effect_nats         DOUBLE,   -- the same without both
-    is_redundant             BOOLEAN,  -- whether either alone costs under 1 % of the loss, and both more than the sum
+    both_effect_nats         DOUBLE,   -- the same without both; NULL if not tried
+    excess_sem_nats          DOUBLE,   -- standard error, over sequences, of both minus first minus second
+    is_redundant             BOOLEAN,  -- whether one does for both; NULL if not tried, or on a single sequence
     PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
 );
 
@@ -511,10 +565,11 @@ CREATE TABLE head_clusters (
     PRIMARY KEY (model_id, layer, head)
 );
 
--- One row a way to sum up attention over heads and layers, and a weight of it, on the passage of attention_samples.
+-- One row a way to sum up attention over heads and layers, and a weight of it, on the passage of attention_samples (if
+-- that has its default length).
 CREATE TABLE attention_aggregates (
     model_id     VARCHAR,  -- models.model_id
-    method       VARCHAR,  -- mean: over the layer's heads; rollout and flow: from this layer back to the tokens
+    method       VARCHAR,  -- mean: over the layer's heads, if any; rollout, flow: from this layer back to the tokens
     layer        INTEGER,  -- counted from 0
     query        INTEGER,  -- position that attends, counted from 0 (BOS)
     key          INTEGER,  -- position attended to, counted from 0 (BOS)
@@ -532,21 +587,60 @@ CREATE TABLE probes (
     layer              INTEGER,  -- of the head, or that reads the stream; n_layers at the end
     head               INTEGER,  -- counted from 0 within its layer; NULL for the stream
     accuracy           DOUBLE,   -- fraction of test tokens told right
-    baseline_accuracy  DOUBLE,   -- the same if the commonest label is told always
+    baseline_accuracy  DOUBLE,   -- the same if the commonest training label is told always
     control_accuracy   DOUBLE,   -- the same if labels are random, one a token type
     selectivity        DOUBLE,   -- accuracy minus control_accuracy
+    converged          BOOLEAN,  -- whether both fits reached their optimum within the steps that they may take
     PRIMARY KEY (model_id, site, task)
 );
 
--- One row a task of probes: what its labels are, or why there are none.
+-- One row a task of probes: how many labels it has, or why none. data/README.md says what the tasks are.
 CREATE TABLE probe_tasks (
     model_id    VARCHAR,  -- models.model_id
     task        VARCHAR,  -- like lexical_class or bracket_depth
     n_classes   INTEGER,  -- labels that come
     n_train     INTEGER,  -- tokens trained on
     n_test      INTEGER,  -- tokens tested on, of other documents
-    why_absent  VARCHAR,  -- why the task could not be had of this text; NULL if it could
+    why_absent  VARCHAR,  -- why this text does not give the task, which then has no other values; NULL if it does
     PRIMARY KEY (model_id, task)
+);
+
+-- One row a study, a series of untrained models in which one size varies, one of its models and a pass: what the pass of
+-- one sequence costs on one CPU thread.
+CREATE TABLE costs (
+    study             VARCHAR,  -- studies.study
+    axis              VARCHAR,  -- what varies in the series: n_ctx, d_model or n_heads
+    config_id         VARCHAR,  -- the model in words, like `full n_ctx=512 d_model=16 n_heads=1`
+    pass              VARCHAR,  -- forward, or forward_backward
+    attention         VARCHAR,  -- full or local
+    attention_window  INTEGER,  -- keys that a query of local attention sees; NULL for full
+    n_ctx             INTEGER,  -- positions of the sequence
+    d_model           INTEGER,  -- width of the residual stream
+    n_heads           INTEGER,  -- heads; d_head is d_model / n_heads
+    seconds           DOUBLE,   -- processor time, median of repeats
+    flops_counted     BIGINT,   -- floating-point operations of the matrix products, counted while they ran
+    flops_formula     BIGINT,   -- the same by the formula in models/flops.py
+    bytes             BIGINT,   -- most that tensors held at once, weights and gradients included
+    PRIMARY KEY (study, axis, config_id, pass)
+);
+
+-- One row a study and claim of reports/claims: what the study says of it.
+CREATE TABLE claims (
+    study      VARCHAR,  -- studies.study
+    claim_id   VARCHAR,  -- name of its file in reports/claims
+    verdict    VARCHAR,  -- holds, fails, undecided (the interval holds the bar, or there is none) or not tested
+    estimate   DOUBLE,   -- mean over what n counts; of what must hold for every model, the largest deviation
+    ci_low     DOUBLE,   -- lower end of its 95 % interval
+    ci_high    DOUBLE,   -- upper end; both NULL where every model must meet the bar, or n is 1
+    n          INTEGER,  -- how many values there are
+    over       VARCHAR,  -- what n counts: seeds, models or configurations
+    unit       VARCHAR,  -- of the estimate; NULL if it has none
+    rule       VARCHAR,  -- what the estimate must be
+    statement  VARCHAR,  -- what is claimed
+    source     VARCHAR,  -- the texts that claim it
+    evidence   VARCHAR,  -- heading of the report's section that shows more; NULL if there is none
+    reason     VARCHAR,  -- why it is undecided or not tested
+    PRIMARY KEY (study, claim_id)
 );
 
 -- One row an artifact that the warehouse was built from.

@@ -35,7 +35,7 @@ def run(
 
 @app.command(epilog="Example: headstream plan quick")
 def plan(study: StudyName) -> None:
-    """Show what `run` would do, what is already there and why, with estimated time and disk."""
+    """Show what `run` would do, what is already there and why, time and disk, and what the study could decide."""
     from flows.planning import print_plan
 
     print_plan(_load(study))
@@ -56,6 +56,26 @@ def sql(
     warehouse = places.warehouse_file()
     rows = run_sql(warehouse, query, timeout_seconds=timeout) if query else list_tables(warehouse)
     print(format_table(rows, format))
+
+
+@app.command(epilog="Example: headstream claims quick")
+def claims(
+    study: StudyName,
+    format: Annotated[
+        Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")
+    ] = "table",
+) -> None:
+    """Show which claims a study confirms and which it refutes, or why it can't tell."""
+    from tasks import places
+    from tasks.claims import claims_of
+    from tasks.sql import format_table
+    from tasks.store import Store
+    from tasks.warehouse import build_warehouse
+
+    name = _load(study).name
+    build_warehouse(Store(places.store_folder()), places.warehouse_file())  # a claim may be new
+    in_words = format in ("table", "markdown")
+    print(format_table(claims_of(places.warehouse_file(), name, in_words), format))
 
 
 @app.command(epilog="Example: headstream report quick")
@@ -104,6 +124,23 @@ def gc(
     from flows.keeping_house import remove_unneeded
 
     remove_unneeded(days, dry_run)
+
+
+@app.command(epilog="Example: headstream up --port 4200")
+def up(
+    host: Annotated[str, typer.Option(help="Where the server listens; anybody who reaches it can run studies.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server and its pages.")] = 4200,
+    database_url: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(envvar="HEADSTREAM_DATABASE_URL", help="Postgres for Prefect's server; default: SQLite."),
+    ] = None,
+) -> None:
+    """Run Prefect's server, a worker and the scheduled deployments until Ctrl-C."""
+    from flows.up import up as run_all
+
+    run_all(host, port, database_url)
 
 
 def _load(name_or_path: str):  # type: ignore[no-untyped-def]

@@ -1,12 +1,15 @@
-"""Showing what a study would do, and which studies there are."""
+"""Showing what a study would do, what it could decide, and which studies there are."""
 
 import os
+from collections import defaultdict
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from flows.study_schema import Study, parse_study
-from tasks.planning import PlannedStep, plan_steps
+from tasks.planning import PlannedStep, plan_claims, plan_steps
 from tasks.study_source import read_study_file, shipped_studies
 
 
@@ -16,8 +19,8 @@ def planned(study: Study) -> list[PlannedStep]:
 
 
 def print_plan(study: Study) -> None:
-    """Print each step's state and why, then what is left in time and disk."""
-    steps = planned(study)
+    """Print each step's state and why, what is left in time and disk, and which claims the study can decide."""
+    steps, lacking = planned(study), lacking_for_claims(study)
     table = Table("step", "of", "state", "why", box=None, header_style="bold")
     for step in steps:
         state = "[green]done[/]" if step.done else "[yellow]to run[/]"
@@ -25,6 +28,28 @@ def print_plan(study: Study) -> None:
     console = Console()
     console.print(table)
     console.print(_what_is_left(steps))
+    console.print()
+    _print_claims(console, lacking)
+
+
+def lacking_for_claims(study: Study) -> dict[str, str | None]:
+    """What a study lacks to decide each claim; None if it lacks nothing."""
+    config = study.model_dump(mode="json", exclude_none=True)
+    return plan_claims(study.name, config, study.tokenizer.vocabulary, study.cells)
+
+
+def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
+    decided = [claim for claim, lacks in lacking.items() if lacks is None]
+    console.print(f"It can decide {len(decided)} of {len(lacking)} claims: {', '.join(decided) or 'none'}.")
+    by_lack: dict[str, list[str]] = defaultdict(list)
+    for claim, lacks in lacking.items():
+        if lacks:
+            by_lack[lacks].append(claim)
+    if by_lack:
+        table = Table("it lacks", "for", box=None, header_style="bold")
+        for lacks, claims in by_lack.items():
+            table.add_row(Text(lacks), ", ".join(claims))
+        console.print(table)
 
 
 def _what_is_left(steps: list[PlannedStep]) -> str:

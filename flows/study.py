@@ -38,19 +38,20 @@ def run_study(study: ShippedStudy | Study) -> Path:
     study = complete_study(study, from_api=runtime.deployment.id is not None)
     started_at = datetime.now(UTC)
     steps.prepare()
+    costs = [steps.measure_costs(study.costs, study.name)] if study.costs.sizes else []
     text = steps.read_corpus(study.corpus)
     tokens = steps.tokenise(study.tokenizer, text)
 
     cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
     models: dict[Cell, Any] = {cell: steps.train.submit(cell, tokens) for cell in cells}
     analyses = {
-        cell: [steps.analyse.submit(stage, study.analysis, models[cell], tokens) for stage in steps.ANALYSES]
+        cell: [steps.analyse.submit(stage, study.analysis, models[cell], tokens) for stage in study.analysis.stages]
         for cell in cells
     }
 
     outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
     config = study.model_dump(mode="json", exclude_none=True)
-    record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens], started_at)
+    record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens, *costs], started_at)
     steps.index_results()
     report = steps.write_report(record)
     steps.require_success(outcomes, report)

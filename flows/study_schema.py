@@ -21,6 +21,7 @@ from models.architecture import Architecture
 from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.corpus import CorpusConfig
+from tasks.costs_config import CostsConfig
 from tasks.errors import RequestError
 from tasks.study_source import read_study_file, require_allowed
 from tasks.tokens import TokenizerConfig
@@ -66,6 +67,7 @@ class Study(BaseModel):
     model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")
     training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
     analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
+    costs: CostsConfig = Field(CostsConfig(), description="At which sizes time and work are measured, if at all.")
     max_models: int = Field(200, ge=1, description="A larger grid is refused.")
 
     @field_validator("grid")
@@ -113,7 +115,7 @@ class Study(BaseModel):
         if not self.variants:
             return tuple(self._cell(place, place) for place in places)
         return tuple(
-            self._cell({"variant": name, **place}, {**fields, **place})
+            self._cell({"variant": name, **fields, **place}, {**fields, **place})
             for name, fields in self.variants.items()
             for place in places
         )

@@ -4,6 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys where n_ctx is short
+
 HeadCounts = Annotated[int, Field(ge=0)] | tuple[Annotated[int, Field(ge=0)], ...]
 
 
@@ -33,6 +35,21 @@ class Architecture(BaseModel):
     )
     tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
     qk_normalization: bool = Field(False, description="RMS-normalise queries and keys of each head.")
+    attention: Literal["full", "local", "strided", "top_k"] = Field(
+        "full",
+        description="Keys that a query sees. full: itself and all before it; local: the nearest of these; strided:"
+        " every stride-th; top_k: the highest scores. BOS is a key like any other.",
+    )
+    attention_window: int | None = Field(
+        None, ge=1, description="Keys that local and strided attention see, the query's own included; default 32."
+    )
+    stride: int | None = Field(None, ge=1, description="Distance between the keys of strided attention; default 4.")
+    top_k: int | None = Field(None, ge=1, description="Keys that top_k attention keeps of each query; default 32.")
+    gates: Literal["none", "hard_concrete", "dynamic"] = Field(
+        "none",
+        description="On what each head mixed. hard_concrete: a number a head, 0..1, learned under a penalty on open"
+        " gates; dynamic: open or closed for each token, by what the head reads.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -62,7 +79,25 @@ class Architecture(BaseModel):
                 f"d_mlp needs a feed-forward layer, got d_mlp={self.d_mlp} with feed_forward='none'."
                 " Set feed_forward to 'relu' or 'gelu', or leave d_mlp out."
             )
+        self._check_attention()
         return self
+
+    def _check_attention(self) -> None:
+        patterns = {"attention_window": ("local", "strided"), "stride": ("strided",), "top_k": ("top_k",)}
+        for field, needed in patterns.items():
+            if (value := getattr(self, field)) is not None and self.attention not in needed:
+                raise ValueError(
+                    f"{field} needs attention = {' or '.join(map(repr, needed))}, got {field}={value} with"
+                    f" attention={self.attention!r}. Set attention, or leave {field} out."
+                )
+        if self.seen_distances[-1] >= self.n_ctx:
+            longest = (self.n_ctx - 1) // self.seen_distances.step + 1
+            raise ValueError(
+                f"attention_window must fit n_ctx={self.n_ctx}, got {self.attention_window} keys"
+                f" {self.seen_distances.step} apart. Choose {longest} or fewer, or a larger n_ctx."
+            )
+        if self.top_k is not None and self.top_k > self.n_ctx:
+            raise ValueError(f"top_k must be at most n_ctx={self.n_ctx}, got {self.top_k}. Choose fewer keys.")
 
     @property
     def heads_per_layer(self) -> tuple[int, ...]:
@@ -83,6 +118,25 @@ class Architecture(BaseModel):
     def mlp_width(self) -> int:
         """d_mlp, resolved; 0 without feed-forward layers."""
         return 0 if self.feed_forward == "none" else self.d_mlp or 4 * self.d_model
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a query sees the keys of a window alone, next to one another or strided."""
+        return self.attention in ("local", "strided")
+
+    @property
+    def seen_distances(self) -> range:
+        """How many positions back the keys lie that a query sees, before top_k chooses among them."""
+        if not self.windowed:
+            return range(self.n_ctx)
+        step = (self.stride or DEFAULT_STRIDE) if self.attention == "strided" else 1
+        window = self.attention_window or min(DEFAULT_KEYS, (self.n_ctx - 1) // step + 1)
+        return range(0, window * step, step)
+
+    @property
+    def kept_keys(self) -> int | None:
+        """top_k, resolved; None where all keys count that a query sees."""
+        return (self.top_k or min(DEFAULT_KEYS, self.n_ctx)) if self.attention == "top_k" else None
 
     @property
     def name(self) -> str:

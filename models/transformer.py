@@ -16,6 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.architecture import Architecture
+from models.attention_patterns import (
+    at_every_distance,
+    causal_mask,
+    keep_top,
+    relative_scores,
+    windowed_attention,
+)
+from models.gates import DynamicGates, StaticGates
 
 QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
 
@@ -29,7 +37,8 @@ class LayerTrace:
 
     residual_in: Float[Tensor, "batch pos d_model"]
     pattern: Float[Tensor, "batch head q_pos k_pos"]
-    z: Float[Tensor, "batch head pos d_value"]  # what each head mixed, after the head mask, before W_O
+    gates: Float[Tensor, "batch head pos"] | None  # what each head's z was multiplied by, before the head mask
+    z: Float[Tensor, "batch head pos d_value"]  # what each head mixed, after gates and the head mask, before W_O
     W_O: Float[Tensor, "head d_value d_model"]
     attention_out: Float[Tensor, "batch pos d_model"]
     feed_forward_out: Float[Tensor, "batch pos d_model"] | None
@@ -49,49 +58,6 @@ class Trace:
     layers: tuple[LayerTrace, ...]
     residual_final: Float[Tensor, "batch pos d_model"]  # after the final norm, what W_U reads
     logits: Float[Tensor, "batch pos d_vocab"]
-
-
-def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
-    """0 where a key is visible, -inf where it lies in the future."""
-    return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu(1)
-
-
-@torch.library.custom_op("headstream::relative_scores", mutates_args=())
-def relative_scores(bias: Tensor) -> Tensor:
-    """bias[q - k] of a bias [head, distance] where k <= q, -inf in the future: [head, q_pos, k_pos].
-
-    Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row; repeating the cycle and
-    cutting its rows one number shorter moves it. An operator of its own, or a compiler would work out these places
-    anew for every sequence of a batch.
-    """
-    n_heads, n = bias.shape
-    future = bias.new_full((n_heads, n), float("-inf"))
-    cycle = torch.cat([bias[:, :1], future, bias[:, 1:].flip(1)], dim=1)  # cycle[(k - q) mod 2n]
-    rows = cycle.repeat(1, n)[:, : n * (2 * n - 1)].view(n_heads, n, 2 * n - 1)
-    return rows[:, :, :n].contiguous()
-
-
-@relative_scores.register_fake
-def _(bias: Tensor) -> Tensor:
-    n_heads, n = bias.shape
-    return bias.new_empty(n_heads, n, n)
-
-
-@torch.library.custom_op("headstream::sum_by_distance", mutates_args=())
-def sum_by_distance(scores: Tensor) -> Tensor:
-    """The way back of `relative_scores`: sums over pairs of one distance, [head, distance]."""
-    n_heads, n = scores.shape[:2]
-    rows = F.pad(scores, (0, n - 1)).flatten(1)
-    cycle = F.pad(rows, (0, n)).view(n_heads, n, 2 * n).sum(dim=1)
-    return torch.cat([cycle[:, :1], cycle[:, n + 1 :].flip(1)], dim=1)
-
-
-@sum_by_distance.register_fake
-def _(scores: Tensor) -> Tensor:
-    return scores.new_empty(scores.shape[:2])
-
-
-relative_scores.register_autograd(lambda context, gradient: sum_by_distance(gradient))
 
 
 def sinusoids(n: int, width: int, like: Tensor) -> Float[Tensor, "pos width"]:
@@ -136,6 +102,7 @@ class Attention(nn.Module):
         super().__init__()
         a = architecture
         self.positions, self.d_head = a.positions, a.head_width
+        self.windowed, self.seen, self.top_k = a.windowed, a.seen_distances, a.kept_keys
         self.W_Q = nn.Parameter(torch.empty(n_heads, a.d_model, a.head_width))
         self.W_K = nn.Parameter(torch.empty(n_heads, a.d_model, a.head_width))
         self.W_V = nn.Parameter(torch.empty(n_heads, a.d_model, a.value_width))
@@ -148,6 +115,9 @@ class Attention(nn.Module):
         self.b_O = nn.Parameter(torch.zeros(a.d_model)) if a.biases or a.output_biases else None
         self.q_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
         self.k_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
+        self.gates: nn.Module | None = None
+        if a.gates != "none":
+            self.gates = StaticGates(n_heads) if a.gates == "hard_concrete" else DynamicGates(n_heads, a.d_model)
 
     def queries_keys_values(
         self, x: Float[Tensor, "batch pos d_model"]
@@ -174,41 +144,61 @@ class Attention(nn.Module):
         return (rotate(q), rotate(k), v) if self.positions == "rotary" else (q, k, v)
 
     def position_scores(self, n: int) -> Float[Tensor, "*head q_pos k_pos"]:
-        """What position alone adds to the scores: -inf in the future, and the bias of relative positions."""
+        """What position alone adds to the scores: -inf where it hides a key, and the bias of relative positions."""
+        if self.windowed:
+            return relative_scores(at_every_distance(self.seen_scores(), self.seen.step, n))
         if self.position_bias is None:
             return causal_mask(n, self.W_Q)
         return relative_scores(self.position_bias[:, :n])
 
-    def scores(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """Pre-softmax attention scores."""
-        q, k, _ = self.queries_keys_values(x)
-        return q @ k.transpose(2, 3) * self.d_head**-0.5 + self.position_scores(x.shape[1])
+    def seen_scores(self) -> Float[Tensor, "head n_seen"]:
+        """What each distance of a window adds to the scores, one head for all where that is nothing."""
+        if self.position_bias is None:
+            return self.W_Q.new_zeros(1, len(self.seen))
+        return self.position_bias[:, self.seen.start : self.seen.stop : self.seen.step]
+
+    def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
+        """Attention pattern of what queries and keys say, q k / sqrt(d_head) of every pair."""
+        scores = scores + self.position_scores(scores.shape[-1])
+        return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
     def mix(
         self, x: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
-        """Attention pattern, and the values each head mixed by it. Sparse patterns would go here."""
+        """Attention pattern, whole even where most of it is 0, and the values each head mixed by it, gated."""
         q, k, v = self.queries_keys_values(x)
-        scores = (q * self.d_head**-0.5) @ k.transpose(2, 3) + self.position_scores(x.shape[1])
-        pattern = scores.softmax(dim=-1)
-        return pattern, pattern @ v
+        pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
+        return pattern, self._gated(pattern @ v, x)
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
-        """The mixed values alone: by torch's fused attention on a GPU, by blocks of queries on a CPU.
+        """The mixed values alone: with few scores, or none on a GPU, of keys that are out of sight."""
+        return self._gated(self._mix_fused(*self.queries_keys_values(x)), x)
 
-        A block of queries forms no scores with keys in its future, which is nearly half of them.
-        """
-        q, k, v = self.queries_keys_values(x)
-        by_position = self.position_scores(x.shape[1])
-        if x.is_cuda:
+    def _mix_fused(
+        self,
+        q: Float[Tensor, "batch head pos d_head"],
+        k: Float[Tensor, "batch head pos d_head"],
+        v: Float[Tensor, "batch head pos d_value"],
+    ) -> Float[Tensor, "batch head pos d_value"]:
+        scaled, n, mixed = q * self.d_head**-0.5, q.shape[2], []
+        if self.top_k is not None:
+            return self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
+        if self.windowed:
+            return windowed_attention(scaled, k, v, self.seen_scores(), self.seen.step)
+        by_position = self.position_scores(n)
+        if q.is_cuda:
             return F.scaled_dot_product_attention(q, k, v, attn_mask=by_position.expand(len(q), -1, -1, -1))
-        q, mixed = q * self.d_head**-0.5, []
-        block = max(MIN_QUERY_BLOCK, -(-x.shape[1] // QUERY_BLOCKS))
-        for start in range(0, x.shape[1], block):
+        block = max(
+            MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS)
+        )  # by blocks nearly half of the keys in the future are left out
+        for start in range(0, n, block):
             rows, seen = slice(start, start + block), slice(0, start + block)
-            scores = q[:, :, rows] @ k[:, :, seen].transpose(2, 3) + by_position[..., rows, seen]
+            scores = scaled[:, :, rows] @ k[:, :, seen].transpose(2, 3) + by_position[..., rows, seen]
             mixed.append(scores.softmax(dim=-1) @ v[:, :, seen])
         return torch.cat(mixed, dim=2)
+
+    def _gated(self, z: Tensor, x: Tensor) -> Tensor:
+        return z if self.gates is None else z * self.gates(x)[..., None].to(z.dtype)
 
     def write(self, z: Float[Tensor, "batch head pos d_value"]) -> Float[Tensor, "batch pos d_model"]:
         """What all heads together write to the stream."""
@@ -256,9 +246,13 @@ class Layer(nn.Module):
         x: Float[Tensor, "batch pos d_model"],
         mask: Float[Tensor, "head"] | None = None,
         fill: Tensor | None = None,
+        gates: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
-        """The stream after this layer, by the fastest attention that the device has."""
-        return self.write(x, self.attention.mix_fused(self.read(x)), mask, fill)[-1]
+        """The stream after this layer, by the fastest attention that the device has; its gates go into `gates`."""
+        read = self.read(x)
+        if gates is not None and self.attention.gates is not None:
+            gates.append(self.attention.gates(read))
+        return self.write(x, self.attention.mix_fused(read), mask, fill)[-1]
 
     def trace(
         self,
@@ -267,9 +261,11 @@ class Layer(nn.Module):
         fill: Tensor | None = None,
     ) -> LayerTrace:
         """The same pass with everything inside it returned."""
-        pattern, z = self.attention.mix(self.read(x))
+        read, W_O = self.read(x), self.attention.W_O
+        pattern, z = self.attention.mix(read)
+        gates = None if self.attention.gates is None else self.attention.gates(read)
         z, attention_out, feed_forward_out, residual_out = self.write(x, z, mask, fill)
-        return LayerTrace(x, pattern, z, self.attention.W_O, attention_out, feed_forward_out, residual_out)
+        return LayerTrace(x, pattern, gates, z, W_O, attention_out, feed_forward_out, residual_out)
 
     def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the heads read of the stream."""
@@ -283,12 +279,17 @@ class Layer(nn.Module):
             mask = mask[:, None, None].to(z.dtype)
             z = z * mask if fill is None else z * mask + fill * (1 - mask)
         attention_out = self.attention.write(z)
+        return z, attention_out, *self.add(x, attention_out)
+
+    def add(
+        self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
+    ) -> tuple[Float[Tensor, "batch pos d_model"] | None, Float[Tensor, "batch pos d_model"]]:
+        """What the feed-forward layer writes after attention has written, and the stream after both."""
         x = self.attention_norm(x + attention_out) if self.post else x + attention_out
         if self.feed_forward is None:
-            return z, attention_out, None, x
+            return None, x
         feed_forward_out = self.feed_forward(x if self.post else self.feed_forward_norm(x))
-        x = self.feed_forward_norm(x + feed_forward_out) if self.post else x + feed_forward_out
-        return z, attention_out, feed_forward_out, x
+        return feed_forward_out, self.feed_forward_norm(x + feed_forward_out) if self.post else x + feed_forward_out
 
 
 class Transformer(nn.Module):
@@ -312,7 +313,7 @@ class Transformer(nn.Module):
         return self.W_E.T if self.W_U_free is None else self.W_U_free
 
     def initialize(self, generator: torch.Generator) -> "Transformer":
-        """Draw every matrix at standard deviation 0.8 / sqrt(d_model); norms stay 1 and biases 0."""
+        """Draw every matrix at standard deviation 0.8 / sqrt(d_model); norms stay 1, biases 0 and gates open."""
         scale = 0.8 * self.architecture.d_model**-0.5
         for name, parameter in self.named_parameters():
             if name.rpartition(".")[2].startswith("W_"):
@@ -320,14 +321,18 @@ class Transformer(nn.Module):
         return self
 
     def forward(
-        self, tokens: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None, fill: Fill | None = None
+        self,
+        tokens: Int[Tensor, "batch pos"],
+        head_mask: HeadMask | None = None,
+        fill: Fill | None = None,
+        gates: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch pos d_vocab"]:
         """Logits of the next token.
 
         `head_mask` has one [head] tensor a layer that scales each head's z, and `fill` what makes up for it:
-        z becomes mask z + (1 - mask) fill. Without `fill` that is zero.
+        z becomes mask z + (1 - mask) fill. Without `fill` that is zero. Each layer's gates are appended to `gates`.
         """
-        return self.finish(self.embed(tokens), 0, head_mask, fill)
+        return self.finish(self.embed(tokens), 0, head_mask, fill, gates)
 
     def finish(
         self,
@@ -335,10 +340,11 @@ class Transformer(nn.Module):
         first_layer: int,
         head_mask: HeadMask | None = None,
         fill: Fill | None = None,
+        gates: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch pos d_vocab"]:
         """Logits of the stream that a layer reads: the rest of a forward pass. Masks are of all layers."""
         for i in range(first_layer, len(self.layers)):
-            x = self.layers[i](x, head_mask[i] if head_mask else None, fill[i] if fill else None)
+            x = self.layers[i](x, head_mask[i] if head_mask else None, fill[i] if fill else None, gates)
         return self.unembed(self.final_norm(x))
 
     def trace(

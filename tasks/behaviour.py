@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from numpy.typing import NDArray
+from torch import Tensor
 
 from models.heads.behaviour import Behaviour, Stimuli, model_behaviour
+from models.heads.gate_activity import gate_activity
 from models.heads.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
 from models.transformer import Transformer
 from tasks.analysis_config import BehaviourConfig
@@ -53,6 +56,9 @@ def measure_behaviour(
         passage = choose_passage(tokens, min(config.passage_tokens, n_ctx))
         samples = attention_samples(model, passage, tokens.token_labels())
         write_table(folder, "attention_samples", {"model_id": model_id, **samples})
+        if model.architecture.gates != "none":
+            rows = gate_rows(model, stimuli.text, tokens.token_labels(), tokens.bos)
+            write_table(folder, "gate_activity", [{"model_id": model_id, **row} for row in rows])
     return _facts(tables)
 
 
@@ -94,6 +100,35 @@ def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Se
         **{name: np.tile(values, len(head)) for name, values in by_pair.items()},
         "weight": torch.cat(patterns)[:, query, key].flatten().numpy(force=True),
     }
+
+
+def gate_rows(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], labels: Sequence[str], bos: int
+) -> list[dict[str, Any]]:
+    """How often each head's gate is open, by class of token."""
+    classes = [token_class(label) for label in labels]
+    classes[bos] = "bos"
+    names = sorted(set(classes))
+    activity = gate_activity(model, sequences, torch.tensor([names.index(name) for name in classes]))
+    return [
+        {"layer": layer, "head": head, "token_class": name, "active_fraction": fraction}
+        for layer, heads in enumerate(activity)
+        for head, fractions in enumerate(heads.tolist())
+        for name, fraction in zip(names, fractions, strict=True)
+        if fraction == fraction
+    ]
+
+
+def token_class(label: str) -> str:
+    r"""What a token, as people read it (a space is ·, a line end \n), is made of: the kind of its first visible sign.
+
+    >>> [token_class(label) for label in ("·def", "\\n··", "12", "()", "_x", "·")]
+    ['word', 'space', 'number', 'punctuation', 'word', 'space']
+    """
+    text = label.replace("\\n", "·").replace("\\t", "·").lstrip("·")
+    if not text:
+        return "space"
+    return "number" if text[0].isdigit() else "word" if text[0].isalpha() or text[0] == "_" else "punctuation"
 
 
 def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> dict[str, list[dict[str, Any]]]:

@@ -33,6 +33,11 @@ def checkpoint_steps(folder: Path) -> list[int]:
     return sorted(int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors"))
 
 
+def checkpoint_bytes(folder: Path, step: int) -> int:
+    """Size of the file of the weights kept after `step` training steps."""
+    return _path(folder, step).stat().st_size
+
+
 def tokens_per_step(folder: Path) -> int:
     """Tokens that one training step reads."""
     return json.loads((folder / "model.json").read_text())["tokens_per_step"]

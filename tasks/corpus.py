@@ -7,7 +7,7 @@ import os
 import platform
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
@@ -22,10 +22,15 @@ from tasks.errors import RequestError
 T = TypeVar("T")
 
 DOCUMENTS = "documents.parquet"
+PART_OF_SPEECH = "part_of_speech.parquet"
 SPLITS = ("train", "validation")
 GROUP_BYTES = 4 << 20
 SCHEMA = pa.schema(
     {"document": pa.int64(), "split": pa.string(), "source": pa.string(), "part": pa.int32(), "text": pa.string()}
+)
+WORD_SCHEMA = pa.schema(
+    # A document's number among those of validation text, and the bytes of its text from start to end (excluded).
+    {"document": pa.int64(), "start": pa.int32(), "end": pa.int32(), "part_of_speech": pa.string()}
 )
 
 RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
@@ -145,7 +150,8 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
     """Writes documents.parquet into `folder` and returns what it holds; parts of a long document count as documents.
 
     `empty` counts documents without text, `skipped` and `replaced` bad parts and records; `sha256` is that of the
-    documents' digests in order. `report` is given the fraction done.
+    documents' digests in order. `report` is given the fraction done. Of CoNLL-U files part_of_speech.parquet has the
+    words of validation text, too.
     """
     files = corpus_files(config)
     # A standard library with a file in another encoding is still a corpus: that file is left out.
@@ -154,6 +160,8 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
     counts: Counter[str] = Counter()
     everything = hashlib.sha256()
     total, done = sum(file.bytes for file in files), 0
+    words: list[tuple[int, int, int, str]] = []
+    word_tables: list[pa.Table] = []
 
     def documents() -> Iterator[tuple[Document, int]]:
         nonlocal done
@@ -163,6 +171,8 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
                 digest = hashlib.sha256(raw).digest()
                 everything.update(digest)
                 split = text_split(digest, config.validation_fraction)
+                if split == "validation":
+                    words.extend((counts["validation_documents"], *word) for word in part.words)
                 counts[f"{split}_documents"] += 1
                 counts[f"{split}_bytes"] += len(raw)
                 yield Document(part.document, split, file.name, part.part, part.text), len(raw)
@@ -171,7 +181,10 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
 
     with pq.ParquetWriter(folder / DOCUMENTS, SCHEMA, compression="zstd", use_dictionary=["split", "source"]) as writer:
         for rows in byte_batches(documents(), GROUP_BYTES):
-            writer.write_table(pa.table(dict(zip(SCHEMA.names, zip(*rows, strict=True), strict=True)), SCHEMA))
+            writer.write_table(_table(rows, SCHEMA))
+            if words:
+                word_tables.append(_table(words, WORD_SCHEMA))
+                words.clear()
             if report:
                 report((done + reader.position) / total)
         _require_both_splits(config, counts, len(files))
@@ -187,7 +200,13 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
             "sha256": everything.hexdigest(),
         }
         writer.add_key_value_metadata({"corpus": json.dumps(facts)})
+    if word_tables:
+        pq.write_table(pa.concat_tables(word_tables), folder / PART_OF_SPEECH, compression="zstd")
     return facts
+
+
+def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
+    return pa.table(dict(zip(schema.names, zip(*rows, strict=True), strict=True)), schema)
 
 
 def corpus_facts(folder: Path) -> dict[str, Any]:

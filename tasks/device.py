@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from models.architecture import Architecture
+from models.flops import forward_backward_flops
 from tasks.errors import RequestError
 from tasks.training_config import TrainingConfig
 
@@ -40,11 +41,9 @@ def prepare_process(threads: int) -> None:
 
 
 def training_flops(architecture: Architecture, d_vocab: int, tokens: int) -> float:
-    """Floating-point operations of the matrix products of training: forward, and twice that backward."""
-    a = architecture
-    per_head = a.d_model * 2 * (a.head_width + a.value_width) + a.n_ctx * (a.head_width + a.value_width)
-    per_token = sum(a.heads_per_layer) * per_head + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
-    return 6.0 * per_token * tokens
+    """Floating-point operations of the matrix products of training on so many tokens."""
+    n_ctx = architecture.n_ctx
+    return tokens / n_ctx * forward_backward_flops(architecture, d_vocab, n_ctx)
 
 
 def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab: int) -> tuple[Numerics, str]:

@@ -11,8 +11,9 @@ import json
 import lzma
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -34,7 +35,7 @@ COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 CONLLU_TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
-CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t\n]+)(.*)")
+CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t\n]+)(?:\t[^\t\n]*\t([^\t\n]*))?(.*)")
 
 
 class SourceFile(NamedTuple):
@@ -45,12 +46,21 @@ class SourceFile(NamedTuple):
     bytes: int
 
 
+class Word(NamedTuple):
+    """A word with a part of speech: where it is in a text, in bytes, `end` excluded."""
+
+    start: int
+    end: int
+    part_of_speech: str
+
+
 class Part(NamedTuple):
     """A piece of a document, whole when the document is short; `document` counts those that hold text."""
 
     document: int
     part: int
     text: str
+    words: tuple[Word, ...]
 
 
 def format_suffix(name: str) -> str:
@@ -101,6 +111,8 @@ class Reader:
     bytes_read: int = 0
     position: int = 0
     """Bytes consumed of the current file, for progress."""
+    words: deque[Word] = field(default_factory=deque)
+    """Words of the current document that are read and not yet in a part."""
 
     def read(self, file: SourceFile) -> Iterator[Part]:
         """The parts of the file's documents, in order, without those that hold only white space.
@@ -111,8 +123,9 @@ class Reader:
             part, skipped = 0, self.skipped
             for offset, raw in cut(blocks, self.document_bytes):
                 text = self._text(raw, place, offset)
+                words = tuple(self._take_words(offset, offset + len(raw)))
                 if text and not text.isspace():
-                    yield Part(self.documents, part, text)
+                    yield Part(self.documents, part, text, words)
                     part += 1
             self.documents += part > 0
             self.empty += part == 0 and self.skipped == skipped
@@ -126,7 +139,7 @@ class Reader:
                 yield from self._parquet(file)
             case ".conllu":
                 for _, sentences in itertools.groupby(self._conllu(file), key=itemgetter(0)):
-                    yield file.name, (text.encode() for _, text in sentences)
+                    yield file.name, self._sentence_blocks(sentences)
             case _:
                 with self._open(file) as stream:
                     yield file.name, iter(lambda: stream.read(BLOCK_BYTES), b"")
@@ -237,29 +250,62 @@ class Reader:
                     yield from texts.cast(pa.large_binary()).to_pylist()
                 self.position = file.bytes * (group + 1) // table.num_row_groups
 
-    def _conllu(self, file: SourceFile) -> Iterator[tuple[int, str]]:
-        """Each sentence as a line, with the number of its document in the file."""
+    def _conllu(self, file: SourceFile) -> Iterator[tuple[int, str, list[Word]]]:
+        """Each sentence as a line, with the number of its document in the file and its words."""
         document, said, covered = 0, "", 0
-        words: list[str] = []
+        written: list[str] = []
+        forms: list[tuple[str, str]] = []
         # The last sentence may lack the blank line that ends a sentence.
         for place, line in itertools.chain(self._lines(file), [(file.name, "\n")]):
             if line.isspace():
-                if sentence := said or "".join(words).strip():
-                    yield document, sentence + "\n"
-                said, words, covered = "", [], 0
+                if sentence := (said or "".join(written)).strip().lstrip("\ufeff"):
+                    yield document, sentence + "\n", list(_words(sentence, forms))
+                said, written, forms, covered = "", [], [], 0
             elif comment := CONLLU_TEXT.match(line):
                 said = comment[1].strip()
             elif line.startswith("#"):
                 document += line.startswith("# newdoc")
             elif token := CONLLU_TOKEN.match(line):
-                first, rest, form, columns = token.groups(default="")
+                first, rest, form, part_of_speech, columns = token.groups(default="")
                 # 8.1 is an empty node; 3-4 spells out what words 3 and 4 write together.
                 if rest.startswith(".") or int(first) <= covered:
                     continue
                 covered = int(rest[1:] or 0)
-                words.append(form if "SpaceAfter=No" in columns else form + " ")
+                written.append(form if "SpaceAfter=No" in columns else form + " ")
+                forms.append((form, part_of_speech))
             else:
                 self._bad_record("a word must be a number, a tab and its form", repr(line[:40]), place)
+
+    def _sentence_blocks(self, sentences: Iterable[tuple[int, str, list[Word]]]) -> Iterator[bytes]:
+        """The bytes of a document's sentences; their words, by their place in the document, go to `words`."""
+        self.words.clear()
+        offset = 0
+        for _, sentence, inside in sentences:
+            raw = sentence.encode()
+            self.words.extend(Word(offset + start, offset + end, tag) for start, end, tag in inside)
+            offset += len(raw)
+            yield raw
+
+    def _take_words(self, start: int, end: int) -> Iterator[Word]:
+        """Takes the words up to a place in the document, gives those after another, counted from there."""
+        while self.words and self.words[0].end <= end:
+            word = self.words.popleft()
+            if word.start >= start:
+                yield Word(word.start - start, word.end - start, word.part_of_speech)
+
+
+def _words(sentence: str, forms: Iterable[tuple[str, str]]) -> Iterator[Word]:
+    """The forms that have a part of speech, as far as the sentence spells all forms in turn; `_` stands for none."""
+    place = n_bytes = 0
+    for form, part_of_speech in forms:
+        while sentence[place : place + 1].isspace():
+            n_bytes += len(sentence[place].encode())
+            place += 1
+        if not sentence.startswith(form, place):
+            return
+        start, place, n_bytes = n_bytes, place + len(form), n_bytes + len(form.encode())
+        if part_of_speech not in ("", "_"):
+            yield Word(start, n_bytes, part_of_speech)
 
 
 def _is_string(kind: pa.DataType | None) -> bool:

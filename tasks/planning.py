@@ -1,16 +1,25 @@
 """What a run of a study would do: each step's state, why, and how long and how large what is missing will be."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
 
 from tasks import steps
 from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
+from tasks.claims import read_claims, undecidable
 from tasks.corpus import CorpusConfig
 from tasks.device import training_flops
 from tasks.store import Artifact, Request, Store
+from tasks.tables import table_schema
 from tasks.tokens import TokenizerConfig
+from tasks.training import model_columns
 from tasks.training_run import kept_steps, step_count
+from tasks.warehouse import create_tables_and_views
 
 # What one core does, roughly: used where this store has no earlier artifact to go by.
 FLOPS_PER_SECOND = 80e9
@@ -52,6 +61,29 @@ def plan_steps(
         yield from _plan_model(store, cell, encoded, tokenizer.vocabulary, analysis)
 
 
+def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: Sequence[Cell]) -> dict[str, str | None]:
+    """What a study lacks to decide each claim of reports/claims; None if it lacks nothing.
+
+    Raises:
+        RequestError: a claim's file is wrong.
+    """
+    rows = {
+        "studies": [{"study": study, "config": json.dumps(config)}],
+        "study_models": [{"study": study, "model_id": cell.label, "cell": cell.label} for cell in cells],
+        "models": [
+            model_columns(cell.architecture, cell.training)
+            | {"model_id": cell.label, "parameters": _parameters(cell, vocabulary)}
+            for cell in cells
+        ],
+    }
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+        for name, planned in rows.items():
+            connection.register("planned", pa.Table.from_pylist(planned, schema=table_schema(name)))
+            connection.execute(f"INSERT INTO {name} BY NAME FROM planned")
+        return undecidable(connection, read_claims(), study)
+
+
 def _plan_model(
     store: Store, cell: Cell, encoded: Artifact | None, vocabulary: int, analysis: AnalysisConfig
 ) -> Iterator[PlannedStep]:
@@ -66,7 +98,7 @@ def _plan_model(
         model, planned = _look(store, steps.training_request(cell, encoded), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
-    for stage in steps.ANALYSES:
+    for stage in analysis.stages:
         if model is None or encoded is None:
             yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds)
         else:

@@ -15,7 +15,17 @@ from tasks.errors import RequestError, WorkError
 # A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
-    ["tasks.training", "tasks.behaviour", "tasks.weight_circuits", "tasks.activation_circuits"]
+    [
+        "tasks.training",
+        "tasks.behaviour",
+        "tasks.weight_circuits",
+        "tasks.activation_circuits",
+        "tasks.importance",
+        "tasks.pruning",
+        "tasks.redundancy",
+        "tasks.probes",
+        "tasks.feed_forward",
+    ]
 )
 
 

@@ -70,7 +70,7 @@ class _Page:
         queries = dict.fromkeys(query for picture in pictures for query in picture.queries)
         self._n_drawn += 1
         self._report(self._n_drawn / len(FIGURES))
-        return Markdown("\n\n".join([*blocks, self.sql(*queries)]))
+        return Markdown("\n\n".join([*blocks, self.sql(*queries)]) if pictures else "")
 
     def induction_circuits(self) -> list[str]:
         """A paragraph for each kind of model that could have one."""

@@ -14,7 +14,7 @@ from tasks.store import Artifact, Request
 from tasks.study_answer import answer_lines
 from tasks.study_results import open_results
 
-RESOURCES = ("reports/templates/*", "reports/queries/*", "data/views/*", "data/schema.sql")
+RESOURCES = ("reports/templates/*", "reports/queries/*", "reports/claims/*", "data/views/*", "data/schema.sql")
 
 
 def report_request(record: Artifact) -> Request:
@@ -22,7 +22,8 @@ def report_request(record: Artifact) -> Request:
     digest = hashlib.sha256()
     for path in sorted(path for pattern in RESOURCES for path in ROOT.glob(pattern)):
         digest.update(path.read_bytes())
-    return Request("report", code_version("tasks.reporting"), {"resources": digest.hexdigest()}, {"study": record}, {})
+    code = [code_version("tasks.reporting"), code_version("tasks.claims")]  # verdicts are the warehouse's
+    return Request("report", " ".join(code), {"resources": digest.hexdigest()}, {"study": record}, {})
 
 
 def render_report(

@@ -21,10 +21,26 @@ from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
 from pydantic import BaseModel
 
-from tasks import activation_circuits, behaviour, corpus, places, reporting, tokens, training, weight_circuits
-from tasks.analysis_config import AnalysisConfig
+from tasks import (
+    activation_circuits,
+    behaviour,
+    corpus,
+    costs,
+    feed_forward,
+    importance,
+    places,
+    probes,
+    pruning,
+    redundancy,
+    reporting,
+    tokens,
+    training,
+    weight_circuits,
+)
+from tasks.analysis_config import AnalysisConfig, Stage
 from tasks.cell import Cell
 from tasks.code_version import code_version
+from tasks.costs_config import CostsConfig
 from tasks.device import Numerics, resolve_numerics, training_flops
 from tasks.errors import RequestError, WorkError
 from tasks.process import ProcessDied, run_in_process, start_server
@@ -40,16 +56,22 @@ PREFECT_PROGRESS_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Analysis:
-    """A stage that measures a trained model, and the part of [analysis] that it reads."""
+    """A stage that measures a trained model, the part of [analysis] that it reads, and its files that time things."""
 
     measure: Callable[..., dict[str, Any]]
     part: str
+    timed: tuple[str, ...] = ()
 
 
-ANALYSES = {
+ANALYSES: dict[Stage, Analysis] = {
     "behaviour": Analysis(behaviour.measure_behaviour, "behaviour"),
     "weight-circuits": Analysis(weight_circuits.measure_weight_circuits, "circuits"),
     "activation-circuits": Analysis(activation_circuits.measure_activation_circuits, "circuits"),
+    "importance": Analysis(importance.measure_importance, "importance"),
+    "pruning": Analysis(pruning.measure_pruning, "pruning", timed=pruning.TIMED_FILES),
+    "redundancy": Analysis(redundancy.measure_redundancy, "redundancy"),
+    "probes": Analysis(probes.measure_probes, "probes"),
+    "feed-forward": Analysis(feed_forward.measure_feed_forward, "feed_forward"),
 }
 
 P = ParamSpec("P")
@@ -79,15 +101,21 @@ def training_request(cell: Cell, encoded: Artifact) -> Request:
     return Request("training", code_version("tasks.training"), slice_, {"tokens": encoded}, asdict(numerics))
 
 
-def analysis_request(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
+def analysis_request(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
     """Decided by that stage's part of the config, the checkpoints and the tokens."""
     inputs = {"training": model, "tokens": encoded}
     module = ANALYSES[stage].measure.__module__
     return Request(stage, code_version(module), _part(config, stage).model_dump(mode="json"), inputs, {})
 
 
-def _part(config: AnalysisConfig, stage: str) -> BaseModel:
+def _part(config: AnalysisConfig, stage: Stage) -> BaseModel:
     return getattr(config, ANALYSES[stage].part)
+
+
+def costs_request(config: CostsConfig, study: str) -> Request:
+    """Decided by the config, and by the study, whose name is in the rows."""
+    slice_ = {"costs": config.model_dump(mode="json"), "study": study}
+    return Request("costs", code_version("tasks.costs"), slice_, {}, {})
 
 
 def model_id(cell: Cell, request: Request) -> str:
@@ -174,6 +202,16 @@ def make_text(config: corpus.CorpusConfig, tokenizer: tokens.TokenizerConfig) ->
     tokenise.fn(tokenizer, read_corpus.fn(config))
 
 
+@step("measure costs")
+def measure_costs(config: CostsConfig, study: str) -> Artifact:
+    """How long passes take and what they compute, by size; before anything else runs beside them."""
+
+    def write(folder: Path) -> dict[str, Any]:
+        return run_in_process(costs.measure_costs, config, study, folder, on_report=_fractions("costs", study))
+
+    return _build(costs_request(config, study), study, write, timed=costs.TIMED_FILES)
+
+
 @step("train {cell.label}")
 def train(cell: Cell, encoded: Artifact) -> Artifact:
     """Checkpoints of one model, trained in a process of its own."""
@@ -206,7 +244,7 @@ def train(cell: Cell, encoded: Artifact) -> Artifact:
 
 
 @step("measure {stage} of {model.manifest.facts[model_id]}")
-def analyse(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Artifact:
+def analyse(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Artifact:
     """What one stage of the analysis measures on one model, in a process of its own."""
     name = model.manifest.facts["model_id"]
 
@@ -222,7 +260,7 @@ def analyse(stage: str, config: AnalysisConfig, model: Artifact, encoded: Artifa
         )
         return {"model_id": name, **facts}
 
-    return _build(analysis_request(stage, config, model, encoded), name, write)
+    return _build(analysis_request(stage, config, model, encoded), name, write, timed=ANALYSES[stage].timed)
 
 
 def _fractions(stage: str, subject: str) -> Callable[[float], None]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tasks.circuit_words import circuit_line
 from tasks.markdown import compact
+from tasks.pruning_words import head_count_lines, pruning_line
 from tasks.study_results import StudyResults
 
 MAX_LINES = 5
@@ -19,11 +20,13 @@ def answer_lines(results: StudyResults) -> list[str]:
     if not groups:
         return [*lines, "No model was trained, so there is nothing to say yet."]
     best = next((group for group in groups if group["n_with_induction_head"]), groups[0])
-    lines.append(_induction(best))
+    head_counts = head_count_lines(results)
+    lines += [*head_counts, _induction(best)]
     if best["total_heads"]:
         lines.append(_formation(best))
-    lines += _compared(best, groups)
-    lines.append(_losses(groups))
+    lines.append(" ".join([*_compared(best, groups), _losses(groups)]))
+    if not head_counts and (line := pruning_line(results, best["label"])):
+        lines.append(line)
     if best["total_heads"]:
         circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
         circuit = circuits.get(best["label"])

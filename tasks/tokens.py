@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -12,11 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from tasks.corpus import SPLITS, byte_batches, corpus_facts, read_documents
+from tasks.corpus import PART_OF_SPEECH, SPLITS, byte_batches, corpus_facts, read_documents
 from tasks.errors import RequestError
 
 BOS = "<|bos|>"
@@ -43,7 +46,7 @@ def write_tokens(
     """Writes tokenizer.json, token shards of both splits, tokens.json and token_counts.npy; returns what they hold.
 
     BOS precedes each document. A small corpus may not reach the vocabulary asked for: the facts hold the one reached.
-    `report` is given the fraction of documents encoded.
+    `report` is given the fraction of documents encoded. What the corpus has of CoNLL-U files is copied.
     """
     corpus = corpus_facts(corpus_folder)
     tokenizer = train_tokenizer(config, corpus_folder)
@@ -63,6 +66,8 @@ def write_tokens(
             if report:
                 report(done / corpus["documents"])
     np.save(folder / "token_counts.npy", counts["train"])
+    if (corpus_folder / PART_OF_SPEECH).exists():
+        shutil.copyfile(corpus_folder / PART_OF_SPEECH, folder / PART_OF_SPEECH)
     index = {"vocabulary": vocabulary, "bos": bos, "dtype": dtype.name, "shards": shards}
     (folder / "tokens.json").write_text(json.dumps(index, indent=1))
     n_tokens = {split: int(counts[split].sum()) for split in SPLITS}
@@ -215,10 +220,21 @@ class Tokens:
     def tokenizer(self) -> Tokenizer:
         return Tokenizer.from_file(str(self.folder / "tokenizer.json"))
 
+    @cached_property
+    def part_of_speech(self) -> pa.Table | None:
+        """Words of validation text, in columns of `WORD_SCHEMA`; None where the corpus has no CoNLL-U files."""
+        path = self.folder / PART_OF_SPEECH
+        return pq.read_table(path) if path.exists() else None
+
+    @cached_property
+    def token_bytes(self) -> list[bytes]:
+        """What each token spells; of BOS, which spells nothing, its name."""
+        tokens = self.tokenizer.get_vocab()
+        return [bytes(_BYTES[sign] for sign in token) for token in sorted(tokens, key=tokens.__getitem__)]
+
     def token_labels(self) -> list[str]:
         r"""Each token as people read it in a plot: a space as `·`, a line end as `\n`, half a character as `\xe2`."""
-        tokens = self.tokenizer.get_vocab()
-        return [_label(token) for token in sorted(tokens, key=tokens.__getitem__)]
+        return [_label(spelled) for spelled in self.token_bytes]
 
 
 def _map(path: Path, dtype: str, n_tokens: int) -> np.ndarray:
@@ -232,8 +248,8 @@ _BYTES = {chr(byte): byte for byte in _PRINTED} | {
 }
 
 
-def _label(token: str) -> str:
-    text = bytes(_BYTES[character] for character in token).decode(errors="backslashreplace").replace(" ", "·")
+def _label(spelled: bytes) -> str:
+    text = spelled.decode(errors="backslashreplace").replace(" ", "·")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

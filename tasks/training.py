@@ -60,24 +60,24 @@ def train_model(
     }
     write_table(folder, "training", {"model_id": [model_id] * len(run.log.step), **asdict(run.log)})
     columns = table_schema("models").names
-    row = {**_columns(architecture, config, numerics), **facts}
+    row = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
     write_table(folder, "models", [{name: row[name] for name in columns if name in row}])
     return facts
 
 
-def _columns(architecture: Architecture, config: TrainingConfig, numerics: Numerics) -> dict[str, object]:
+def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
+    """What `models` says of a model before it is trained."""
     same = isinstance(architecture.n_heads, int)
     return {
         **architecture.model_dump(),
-        **config.model_dump(),
+        **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
         "n_heads": architecture.n_heads if same else None,
         "heads_per_layer": list(architecture.heads_per_layer),
         "total_heads": sum(architecture.heads_per_layer),
         "d_head": architecture.head_width,
         "d_value": architecture.value_width,
         "d_mlp": architecture.mlp_width,
-        "device": numerics.device,
-        "precision": numerics.precision,
-        "compile": numerics.compiled,
-        "threads": numerics.threads,
+        "attention_window": len(architecture.seen_distances) if architecture.windowed else None,
+        "stride": architecture.seen_distances.step if architecture.windowed else None,
+        "top_k": architecture.kept_keys,
     }

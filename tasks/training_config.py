@@ -34,6 +34,16 @@ class TrainingConfig(BaseModel):
     prune_to: float = Field(
         1.0, gt=0, le=1, description="Share of heads left in the end: the least important go while the model trains."
     )
+    gate_penalty: float = Field(
+        0.03,
+        ge=0,
+        description="On gates of the architecture, in nats: hard_concrete for each head expected open; dynamic for"
+        " the square of how many more or fewer heads than active_fraction are open on average.",
+    )
+    active_fraction: float = Field(
+        0.5, gt=0, le=1, description="Share of heads that dynamic gates shall open for a token, on average."
+    )
+    gate_rate: float = Field(10.0, gt=0, description="How many times faster gates learn.")
     checkpoints: int = Field(
         16, ge=2, le=1000, description="Checkpoints kept: the first, the last, log-spaced between."
     )

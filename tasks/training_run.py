@@ -18,6 +18,8 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from models.architecture import Architecture
+from models.gates import active_fraction, expected_open
+from models.hard_concrete import noisy
 from models.heads.gradual_pruning import GradualPruning
 from models.optimisers import Muon, rate_factor
 from models.transformer import Transformer
@@ -57,14 +59,42 @@ class Log:
 
 
 def next_token_loss(
-    model: Transformer, windows: Int[Tensor, "batch pos_and_next"], precision: str
+    model: Transformer,
+    windows: Int[Tensor, "batch pos_and_next"],
+    precision: str,
+    noise: Float[Tensor, "batch head"] | None = None,
+    gates: list[Tensor] | None = None,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the next token in nats, with matrix products in the given precision."""
+    """Mean cross-entropy of the next token in nats, with matrix products in the given precision.
+
+    Static gates are sampled by `noise`, uniform in 0..1, if there is any. Each layer's gates are appended to `gates`.
+    """
     copies = {}
     if precision == "bfloat16":
         copies = {name: p.bfloat16() for name, p in model.named_parameters() if _is_multiplied(name)}
-    logits = functional_call(model, copies, (windows[:, :-1],))
+    if noise is not None:
+        log_alpha = _static_gates(model)
+        by_layer = noise.split([len(own) for own in log_alpha.values()], dim=1)
+        copies |= {name: noisy(own, u) for (name, own), u in zip(log_alpha.items(), by_layer, strict=True)}
+    logits = functional_call(model, copies, (windows[:, :-1],), {"gates": gates})
     return F.cross_entropy(logits.flatten(0, 1).float(), windows[:, 1:].flatten())
+
+
+def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig) -> Float[Tensor, ""] | None:
+    """What the loss is raised by for gates that are open, in nats; None without gates.
+
+    `gates` are those of the forward pass, which tell how many dynamic ones were.
+    """
+    n_heads = sum(model.architecture.heads_per_layer)
+    if model.architecture.gates == "none" or not n_heads:
+        return None
+    if model.architecture.gates == "hard_concrete":
+        return config.gate_penalty * expected_open(list(_static_gates(model).values()))
+    return config.gate_penalty * (n_heads * (active_fraction(gates) - config.active_fraction)) ** 2
+
+
+def _static_gates(model: Transformer) -> dict[str, Tensor]:
+    return {name: p for name, p in model.named_parameters() if name.endswith(".log_alpha")}
 
 
 def _is_multiplied(parameter: str) -> bool:
@@ -81,6 +111,7 @@ def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.o
         "embeddings": [],
         "vectors": [],
         "position": [],
+        "gates": [],
     }
     for name, p in model.named_parameters():
         kinds[_kind(name)].append(p)
@@ -100,6 +131,7 @@ def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.o
         {"params": kinds["embeddings"], "lr": rate, "weight_decay": decay},
         {"params": kinds["vectors"], "lr": rate, "weight_decay": 0.0},
         {"params": kinds["position"], "lr": rate * config.position_rate, "weight_decay": 0.0},
+        {"params": kinds["gates"], "lr": rate * config.gate_rate, "weight_decay": 0.0},
     ]
     optimizers.append(torch.optim.AdamW([g for g in groups if g["params"]], betas=(0.9, 0.98), fused=True))
     for optimizer in optimizers:
@@ -112,6 +144,8 @@ def _kind(parameter: str) -> str:
     name = parameter.rpartition(".")[2]
     if name == "position_bias":
         return "position"
+    if name in ("log_alpha", "direction", "offset"):
+        return "gates"
     if not name.startswith("W_"):
         return "vectors"
     if not parameter.startswith("layers."):
@@ -166,8 +200,7 @@ class TrainingRun:
         self.step = 0
         self.log = Log()
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
-        loss = lambda windows: next_token_loss(self.model, windows, numerics.precision)  # noqa: E731
-        self.loss = torch.compile(loss) if numerics.compiled else loss
+        self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
 
     def train(self, report: Callable[[Progress], None]) -> None:
         self._restore()
@@ -199,8 +232,8 @@ class TrainingRun:
         windows = torch.from_numpy(self.batches.batch(self.step))
         if self.numerics.device == "cuda":
             windows = windows.pin_memory().to("cuda", non_blocking=True)
-        loss = self.loss(windows)
-        loss.backward()
+        loss, penalty = self.losses(windows, self._gate_noise())
+        (loss if penalty is None else loss + penalty).backward()
         if self.config.prune_to < 1:
             self.pruning.before_step()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
@@ -214,6 +247,20 @@ class TrainingRun:
         if self.config.prune_to < 1:
             self.pruning.after_step(self.step)
         return loss.detach(), norm
+
+    def _losses(self, windows: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        gates: list[Tensor] = []
+        loss = next_token_loss(self.model, windows, self.numerics.precision, noise, gates)
+        return loss, gate_penalty(self.model, gates, self.config)
+
+    def _gate_noise(self) -> Tensor | None:
+        """Random numbers for static gates: as a batch is, a pure function of seed and step."""
+        a = self.model.architecture
+        if a.gates != "hard_concrete":
+            return None
+        rng = np.random.default_rng([self.config.seed, 2, self.step])  # `Batches` draws with 0 and 1
+        uniform = rng.random((self.config.batch_size, sum(a.heads_per_layer)), dtype=np.float32)
+        return torch.from_numpy(uniform).to(self.numerics.device)
 
     def _write_log(self, pending: list[tuple[Tensor, Tensor]], seconds: float) -> None:
         losses = torch.stack([loss for loss, _ in pending]).tolist()

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from tasks import tables
+from tasks import claims, tables
 from tasks.errors import WorkError
 from tasks.store import Artifact, Store
 from tasks.tables import Table, quoted, schema_script, table_named, table_schema
@@ -28,7 +28,7 @@ README = tables.SCHEMA.parent / "README.md"
 README_MARK = "<!-- What follows is written by `python -m tasks.warehouse`. -->\n"
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
 STUDY = "study"
-FILLED_HERE = {"artifacts", "warehouse"}  # tables that no stage delivers
+FILLED_HERE = {"artifacts", "claims", "warehouse"}  # tables that no stage delivers
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,8 @@ def build_warehouse(store: Store, path: Path) -> bool:
     The new file is built beside the old one and renamed over it: who has the old one open goes on reading it.
     Builders wait for each other.
 
-    Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other.
+    Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
+        RequestError when a file of reports/claims is wrong.
     """
     building = path.with_name(f"{path.name}.building")
     try:
@@ -172,8 +173,10 @@ def _fingerprint(found: list[Source]) -> str:
     artifacts = [
         (source.artifact.manifest.stage, source.artifact.digest, source.artifact.manifest.created) for source in found
     ]
-    code = [Path(__file__), Path(tables.__file__), tables.SCHEMA, *sorted(VIEWS.glob("*.sql"))]
-    return hashlib.sha256(json.dumps([artifacts, [path.read_text() for path in code]]).encode()).hexdigest()
+    code = [Path(__file__), Path(tables.__file__), Path(claims.__file__), tables.SCHEMA]
+    code += [path for folder in (VIEWS, claims.CLAIMS) for path in sorted(folder.glob("*.sql"))]
+    texts = [(path.name, path.read_text()) for path in code]
+    return hashlib.sha256(json.dumps([artifacts, texts]).encode()).hexdigest()
 
 
 def _recorded_fingerprint(path: Path) -> str | None:
@@ -189,7 +192,7 @@ def _recorded_fingerprint(path: Path) -> str | None:
 def _deliveries(store: Store, found: list[Source]) -> dict[str, dict[str, Delivery]]:
     """By table and stage the files to read and the columns in them.
 
-    Raises: WorkError when a file doesn't fit its table, or two stages fill one column.
+    Raises: WorkError when a file doesn't fit its table, or two stages fill one column of one row.
     """
     deliveries: dict[str, dict[str, Delivery]] = defaultdict(lambda: defaultdict(Delivery))
     misfits = []
@@ -209,9 +212,7 @@ def _deliveries(store: Store, found: list[Source]) -> dict[str, dict[str, Delive
             f"tables must fit data/schema.sql, got {misfits[0]}{more}. "
             "Such artifacts are now quarantined: run their study again."
         )
-    for name, by_stage in deliveries.items():
-        _check_disjoint(table_named(name), by_stage)
-    return deliveries
+    return {name: _side_by_side(table_named(name), by_stage) for name, by_stage in deliveries.items()}
 
 
 def _table_files(artifact: Artifact) -> Iterator[tuple[Table, Path]]:
@@ -236,16 +237,28 @@ def _columns(table: Table, file: Path) -> tuple[list[str], str | None]:
     return schema.names, f"its key lacks {', '.join(absent)}" if absent else None
 
 
-def _check_disjoint(table: Table, by_stage: dict[str, Delivery]) -> None:
-    filled_by: dict[str, str] = {}
+def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Delivery]:
+    """The deliveries to join: stages that fill the same columns have rows of their own, and count as one.
+
+    Raises: WorkError when stages share some columns, but not all.
+    """
+    joined: dict[frozenset[str], str] = {}
+    deliveries: dict[str, Delivery] = {}
     for stage, delivery in by_stage.items():
-        for column in sorted(delivery.columns.difference(table.key)):
-            if column in filled_by:
-                raise WorkError(
-                    f"{table.name}.{column} must be filled by one stage, got {filled_by[column]} and {stage}. "
-                    "Leave it out of one."
-                )
-            filled_by[column] = stage
+        columns = frozenset(delivery.columns.difference(table.key))
+        if columns in joined:
+            earlier = deliveries.pop(joined[columns])
+            delivery = Delivery(earlier.files + delivery.files, delivery.columns)
+            stage = f"{joined[columns]} and {stage}"
+        elif shared := next((both for other in joined if (both := columns & other)), None):
+            other = next(name for filled, name in joined.items() if filled & columns)
+            raise WorkError(
+                f"{table.name}.{min(shared)} must be filled by one stage, or by two that fill all the same columns, "
+                f"got {other} and {stage}. Leave it out of one."
+            )
+        joined[columns] = stage
+        deliveries[stage] = delivery
+    return deliveries
 
 
 def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Delivery]]) -> None:
@@ -257,6 +270,7 @@ def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Deli
             _insert(connection, table_named(name), by_stage)
         connection.register("sources", _artifact_rows(found))
         connection.execute("INSERT INTO artifacts BY NAME FROM sources")
+        claims.insert_claims(connection)
         connection.execute("INSERT INTO warehouse VALUES (?)", [_fingerprint(found)])
         connection.execute("USE memory")
         connection.execute("DETACH built")
@@ -272,7 +286,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[
     except duckdb.ConstraintException as error:
         raise WorkError(
             f"rows of {table.name} must differ in {', '.join(table.key)}, got: {_first_line(error)} Two artifacts "
-            f"of one stage ({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
+            f"({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
         ) from error
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from zlib import crc32
 
 import duckdb
+from invented_importance import IMPORTANCE
 
+from tasks.claims import insert_claims
 from tasks.tables import quoted, write_table
 from tasks.warehouse import create_tables_and_views
 
@@ -31,7 +33,8 @@ Head = tuple[int, int]  # layer, head
 class Model:
     """A model that never was: its last head matches prefixes, the first one looks at the token before.
 
-    With two layers or more, the keys of the last head read the first one, as much as `composed` says.
+    With two layers or more, the keys of the last head read the first one, as much as `composed` says. It can do
+    without `spare` of its heads.
     """
 
     n_layers: int = 2
@@ -43,6 +46,7 @@ class Model:
     repeat_gain: float = 1.5
     loss: float = 2.3
     composed: float = 0.4
+    spare: int = 3
     failure: str | None = None
     passage: Sequence[str] = ("<|bos|>", *("def", "·", "f", "(", "x", ")", "\\n") * 2)
 
@@ -84,6 +88,7 @@ def write_warehouse(
                 kept = [{k: v for k, v in row.items() if f"{name}.{k}" not in without} for row in rows]
                 file = write_table(Path(folder), name, kept)
                 connection.execute(f"INSERT INTO {name} BY NAME FROM read_parquet(?)", [str(file)])
+        insert_claims(connection)
         connection.execute("USE memory")
         connection.execute("DETACH built")
     return path
@@ -126,7 +131,7 @@ def _tables(models: Sequence[Model], study: str, question: str) -> dict[str, lis
         "attention_samples": [row for model in trained for row in _attention(model)],
         **{
             name: [{"model_id": model.model_id, **row} for model in trained for row in rows_of(model)]
-            for name, rows_of in CIRCUITS.items()
+            for name, rows_of in (CIRCUITS | IMPORTANCE).items()
         },
     }
 

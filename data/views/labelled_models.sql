@@ -1,7 +1,7 @@
 -- What does a report call a model? One row a study and trained model; models that differ only in their seed share a label.
 --
 -- study: studies.study
--- label: the model's short name and what else varies in the study's grid, seeds left out, like `2L4H positions=rotary`
+-- label: the model's short name, its variant, and what else varies in the study's grid, seeds left out, like `2L4H positions=rotary`
 -- model_id: models.model_id
 -- seed: of weights and batches
 -- n_layers: layers
@@ -15,17 +15,26 @@ varied AS (
     WINDOW axis AS (PARTITION BY study, split_part(setting, '=', 1))
     QUALIFY min(setting) OVER axis <> max(setting) OVER axis
 ),
+of_variants AS (  -- what only some models set, where variants are named: the name says it
+    SELECT study, split_part(setting, '=', 1) AS axis
+    FROM settings
+    JOIN (SELECT study, count(*) AS n_models FROM study_models WHERE regexp_matches(cell, '\bvariant=') GROUP BY study) USING (study)
+    GROUP BY study, axis, n_models
+    HAVING count(*) < n_models
+),
 labels AS (
     SELECT
         study,
         model_id,
-        concat_ws(' ', name, string_agg(setting, ' ' ORDER BY setting) FILTER (
+        concat_ws(' ', name, string_agg(replace(setting, 'variant=', ''), ' ' ORDER BY setting) FILTER (
             split_part(setting, '=', 1) NOT IN ('seed', 'n_layers')
             AND (n_layers = 0 OR split_part(setting, '=', 1) <> 'n_heads')  -- the name of a model with layers says it
         )) AS label
     FROM study_models
     JOIN models USING (model_id)
-    LEFT JOIN varied USING (study, model_id)
+    LEFT JOIN (
+        FROM varied ANTI JOIN of_variants ON varied.study = of_variants.study AND split_part(setting, '=', 1) = axis
+    ) USING (study, model_id)
     GROUP BY study, model_id, name
 )
 SELECT

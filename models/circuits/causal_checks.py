@@ -1,6 +1,7 @@
 """What a head loses when one earlier head is taken out of its queries, its keys or its values alone.
 
-Everything else that the head reads keeps its true value, norm scales included; what comes after is computed anew.
+Everything else that the head reads keeps its true value, norm scales included, and so do its gates; what comes after is
+computed anew.
 """
 
 from collections import defaultdict
@@ -94,6 +95,8 @@ def _effects_on_text(
                 head = check[1].head
                 z = seen.z.clone()
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
+                if seen.gates is not None:
+                    z[:, head] *= seen.gates[:, head, :, None]
                 logits = model.finish(layer.write(seen.residual_in, z)[-1], variant.layer + 1)
                 loss[check] += (_summed_loss(logits, targets) - true_loss) / n
                 change[check] += moved[head].item() / n
@@ -136,8 +139,7 @@ def _variants(run: FrozenRun, pairs: Collection[Path]) -> Iterator[_Variant]:
 def _pattern(
     layer: FrozenLayer, q: Float[Tensor, "batch head pos d_head"], k: Float[Tensor, "batch head pos d_head"]
 ) -> Float[Tensor, "batch head q_pos k_pos"]:
-    a = layer.attention
-    return (q * a.d_head**-0.5 @ k.mT + a.position_scores(q.shape[2])).softmax(-1)
+    return layer.attention.pattern(q * layer.attention.d_head**-0.5 @ k.mT)
 
 
 def _summed_loss(logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]) -> float:

@@ -1,4 +1,4 @@
-"""A run with its attention patterns and norm scales held at their true values: linear in the residual stream.
+"""A run with its attention patterns, gates and norm scales held at their true values: linear in the residual stream.
 
 The stream is then a sum of parts that travel through the model without touching one another. A model without norms is
 linear as it stands; with norms the result is "linearised": exact for this run, and blind to changes of scale.
@@ -59,13 +59,12 @@ class FrozenLayer:
         return _by_head(self.before(part), self.attention.W_V)
 
     def heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "head batch pos d_model"]:
-        """What each head writes of a part of the stream, by its true pattern, as it is at the end of the layer."""
-        return self.carry(_outputs(self.trace.pattern @ self.values(part), self.attention.W_O))
+        """What each head writes of a part of the stream, by its true pattern and gate, as it is when the layer ends."""
+        return self.carry(_outputs(self._z(part), self.attention.W_O))
 
     def all_heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the heads write together of a part of the stream."""
-        z = self.trace.pattern @ self.values(part)
-        return self.carry(z.transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1))
+        return self.carry(self._z(part).transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1))
 
     def carry(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts pos d_model"]:
         """What becomes, by the end of the layer, of a part of the stream or of something its heads write."""
@@ -92,14 +91,17 @@ class FrozenLayer:
         return constant
 
     def value_bias(self) -> Float[Tensor, "batch pos d_model"]:
-        """What the heads write whatever they attend to: the rows of a pattern sum to 1."""
+        """What the heads write whatever they attend to, gated: the rows of a pattern sum to 1."""
         a = self.attention
         z = a.W_V.new_zeros(a.W_V.shape[0], a.W_V.shape[2])
         if self.before.bias is not None:
             z = z + self.before.bias @ a.W_V
         if a.b_V is not None:
             z = z + a.b_V
-        return self.carry(torch.einsum("hv,hvd->d", z, a.W_O).expand_as(self.trace.residual_in))
+        written = torch.einsum("hv,hvd->hd", z, a.W_O)
+        if self.trace.gates is None:
+            return self.carry(written.sum(0).expand_as(self.trace.residual_in))
+        return self.carry(torch.einsum("bhp,hd->bpd", self.trace.gates, written))
 
     def query_and_key_sources(
         self, sources: Sources
@@ -119,6 +121,10 @@ class FrozenLayer:
             queries["bias"] = queries["bias"] + self._turn(self.q_norm(a.b_Q[:, None].expand_as(queries["bias"])))
             keys["bias"] = keys["bias"] + self._turn(self.k_norm(a.b_K[:, None].expand_as(keys["bias"])))
         return queries, keys
+
+    def _z(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
+        z = self.trace.pattern @ self.values(part)
+        return z if self.trace.gates is None else z * self.trace.gates[..., None]
 
     def _query(self, read: Tensor) -> Tensor:
         return self._turn(self.q_norm(_by_head(read, self.attention.W_Q)))

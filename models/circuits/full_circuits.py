@@ -86,12 +86,15 @@ def score_spread(circuit: FullCircuit, weight: Float[Tensor, "token"]) -> Float[
     return torch.sum((queries.T * weight @ queries) * (keys * weight @ keys.T)).clamp(min=0).sqrt()
 
 
-def position_spread(bias: Float[Tensor, "head distance"]) -> Float[Tensor, "head"]:
+def position_spread(bias: Float[Tensor, "head distance"], distances: range | None = None) -> Float[Tensor, "head"]:
     """The same for what relative positions say: standard deviation over the keys that a query sees.
 
-    The variance is averaged over queries at all positions.
+    The variance is averaged over queries at all positions. Keys are at all distances, or at some from 0 on.
     """
-    bias = bias.double()
+    distances = distances or range(bias.shape[1])
+    position = torch.arange(bias.shape[1], device=bias.device)
+    bias = bias[:, distances.start : distances.stop : distances.step].double()
     n_seen = torch.arange(1, bias.shape[1] + 1, device=bias.device)
     mean, mean_square = bias.cumsum(1) / n_seen, (bias**2).cumsum(1) / n_seen
-    return (mean_square - mean**2).clamp(min=0).mean(1).sqrt()
+    variance = (mean_square - mean**2).clamp(min=0)  # of a query that sees so many keys, the nearest
+    return variance[:, (position // distances.step).clamp(max=len(n_seen) - 1)].mean(1).sqrt()

@@ -64,7 +64,7 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
     layers = []
     for i, (own, layer) in enumerate(zip(weights.layers, model.layers, strict=True)):
         assert isinstance(layer, Layer)
-        bias = layer.attention.position_bias
+        bias, distances = layer.attention.position_bias, layer.attention.seen
         ov, qk, read = ov_singular_values(own), qk_singular_values(own), reading_overlaps(own)
         layers.append(
             HeadCircuits(
@@ -73,7 +73,9 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
                 copying_evaluator=evaluator[i],
                 matching_eigenvalues=eigenvalue_score(matching[i]),
                 qk_content_sd=_content_spread(weights, i, stimuli.counts),
-                qk_position_sd=torch.full_like(kept[i], torch.nan) if bias is None else position_spread(bias),
+                qk_position_sd=(
+                    torch.full_like(kept[i], torch.nan) if bias is None else position_spread(bias, distances)
+                ),
                 ov_rank=numerical_rank(ov, weights.d_stream),
                 ov_effective_rank=effective_rank(ov),
                 qk_rank=numerical_rank(qk, weights.d_stream),

@@ -2,7 +2,8 @@
 
 Norms are folded into who reads through them: their learned weights, and LayerNorm's centring, as coordinates of the
 d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no weight
-says: it is left out, as are the terms that positions, feed-forward layers and constants add.
+says: it is left out, as are the terms that positions, feed-forward layers and constants add. A static gate is folded
+into W_O; with dynamic gates, heads are as they are where they are open.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from models.architecture import Architecture
+from models.gates import StaticGates
+from models.hard_concrete import gates_without_noise
 from models.transformer import Layer, Norm, Transformer
 
 
@@ -94,11 +97,14 @@ def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_strea
     attention, norm = own.attention, own.attention_norm
     no_scale = norm.kind == attention.q_norm.kind == "none"
     b_Q = attention.b_Q if attention.b_Q is not None and no_scale else torch.zeros_like(attention.W_Q[:, 0])
+    W_O: Tensor = attention.W_O
+    if isinstance(attention.gates, StaticGates):
+        W_O = W_O * gates_without_noise(attention.gates.log_alpha)[:, None, None]
     return HeadWeights(
         W_Q=_read(_widened(attention.W_Q, attention.q_norm), norm, basis),
         W_K=_read(_widened(attention.W_K, attention.k_norm), norm, basis),
         W_V=_read(attention.W_V, norm, basis),
-        W_O=_written(attention.W_O, basis),
+        W_O=_written(W_O, basis),
         b_Q=b_Q,
     )
 

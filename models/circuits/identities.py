@@ -55,17 +55,19 @@ def pattern_bilinear(run: FrozenRun) -> float | None:
     a = run.model.architecture
     if not _first_heads_read_tokens(run) or a.positions not in ("relative", "none") or a.qk_normalization:
         return None
+    if a.attention == "top_k":  # rounding decides which of equal scores are kept
+        return None
     attention, (token, place) = run.layers[0].attention, run.tokens.unique(return_inverse=True)
     W_E = run.model.W_E[token]
     full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.d_head**-0.5
     scores = full[:, place[:, :, None], place[:, None, :]].transpose(0, 1)
-    pattern = (scores + attention.position_scores(run.tokens.shape[1])).softmax(-1)
-    return _largest(pattern - run.layers[0].trace.pattern)
+    return _largest(attention.pattern(scores) - run.layers[0].trace.pattern)
 
 
 def source_decides(run: FrozenRun) -> float | None:
     """First layer: each head's logits against its pattern times W_E OV W_U of the source tokens."""
-    if not _first_heads_read_tokens(run) or run.model.architecture.positions in ("learned", "sinusoidal"):
+    a = run.model.architecture
+    if not _first_heads_read_tokens(run) or a.positions in ("learned", "sinusoidal") or a.gates != "none":
         return None
     attention, seen = run.layers[0].attention, run.layers[0].trace
     token, place = run.tokens.unique(return_inverse=True)
@@ -87,7 +89,9 @@ def heads_independent(run: FrozenRun) -> float | None:
 
 
 def one_head_is_attention(run: FrozenRun) -> float | None:
-    """What heads mix against torch's scaled dot-product attention."""
+    """What heads mix against torch's scaled dot-product attention, which has no gates and no mask by scores."""
+    if run.model.architecture.attention == "top_k" or run.model.architecture.gates != "none":
+        return None
     errors = [_relative(layer.attention.mix_fused(layer.read), layer.trace.z) for layer in _layers_with_heads(run)]
     return max(errors, default=None)
 

@@ -46,13 +46,14 @@ def score_terms(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: in
     """Each head's scores by query source and key source, as shares of their variance.
 
     Variance is taken over the keys of each query and pooled over queries: softmax doesn't see what all keys of a query
-    share. BOS is neither query nor key: heads rest on it.
+    share. BOS is neither query nor key: heads rest on it. Attention to the highest scores counts all it chooses among.
     """
     covariances: dict[tuple[int, str, str], Tensor] = defaultdict(lambda: torch.zeros((), dtype=torch.float64))
     n_pairs = 0
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
-        run, keys = freeze_run(model, tokens), visible_keys(tokens, bos, with_bos=False)
+        keys = visible_keys(tokens, bos, with_bos=False, distances=model.architecture.seen_distances)
+        run = freeze_run(model, tokens)
         n_pairs += int(keys.sum())
         for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
             for pair, covariance in _layer_covariances(layer, sources, keys).items():

@@ -22,7 +22,7 @@ from models.heads.losses import (
 )
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 from models.heads.repeats import Repeats
-from models.transformer import Transformer
+from models.transformer import LayerTrace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 
@@ -63,6 +63,7 @@ class HeadBehaviour:
     positional_share: Float[Tensor, "head"]
     positional_offset_without_bos: Float[Tensor, "head"]
     positional_share_without_bos: Float[Tensor, "head"]
+    active_fraction: Float[Tensor, "head"]  # of positions, whose gate is open; NaN without gates
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,14 @@ class Behaviour:
 @torch.inference_mode()
 def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     """Losses of a model and scores of its heads."""
-    bos = stimuli.bos
-    losses, on_text = _observe(model, stimuli.text, lambda pattern, tokens: text_statistics(pattern, tokens, bos))
+    bos, distances = stimuli.bos, model.architecture.seen_distances
+    losses, on_text = _observe(
+        model,
+        stimuli.text,
+        lambda layer, tokens: (
+            text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
+        ),
+    )
     _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos)
     repeats, random_period = _on_repeats(model, stimuli.random_period, bos)
     return Behaviour(
@@ -89,10 +96,17 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
 
 
 def text_statistics(
-    pattern: Float[Tensor, "batch head q_pos k_pos"], tokens: Int[Tensor, "batch pos"], bos: int
+    pattern: Float[Tensor, "batch head q_pos k_pos"],
+    tokens: Int[Tensor, "batch pos"],
+    bos: int,
+    distances: range | None = None,
 ) -> ByQuery:
-    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`."""
-    visible, content = (visible_keys(tokens, bos, with_bos=with_bos) for with_bos in (True, False))
+    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`.
+
+    `distances` are those that keys are seen at, all of them if not given.
+    """
+    pattern = pattern.float()
+    visible, content = (visible_keys(tokens, bos, with_bos=with_bos, distances=distances) for with_bos in (True, False))
     with_bos, without_bos = pattern_statistics(pattern, visible), pattern_statistics(pattern, content)
     return {
         "previous_token": attention_on(pattern, previous_token_keys(tokens, bos)),
@@ -128,8 +142,8 @@ def _on_repeats(
         nothing = RepeatLosses(torch.nan, torch.nan, torch.nan, torch.empty(0))
         return nothing, [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
 
-    def induction(pattern: Tensor, tokens: Tensor) -> ByQuery:
-        return {"induction": attention_on(pattern, induction_keys(tokens, bos))}
+    def induction(layer: LayerTrace, tokens: Tensor) -> ByQuery:
+        return {"induction": attention_on(layer.pattern.float(), induction_keys(tokens, bos))}
 
     losses, by_layer = _observe(model, repeats.tokens, induction)
     scores = [_mean_over_queries(layer["induction"]) for layer in by_layer]
@@ -137,7 +151,7 @@ def _on_repeats(
 
 
 def _observe(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Callable[[Tensor, Tensor], ByQuery]
+    model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Callable[[LayerTrace, Tensor], ByQuery]
 ) -> tuple[Float[Tensor, "batch pos-1"], list[ByQuery]]:
     """Losses, and statistics of each layer's patterns; no more than a batch's patterns are held at once."""
     losses, measured = [], []
@@ -145,12 +159,19 @@ def _observe(
         tokens, targets = batch[:, :-1], batch[:, 1:]
         trace = model.trace(tokens)
         losses.append(token_losses(trace.logits, targets).cpu())
-        measured.append([statistics(layer.pattern.float(), tokens) for layer in trace.layers])
+        measured.append([statistics(layer, tokens) for layer in trace.layers])
     by_layer = [
         {name: torch.cat([batch[name].cpu() for batch in layer]) for name in layer[0]}
         for layer in zip(*measured, strict=True)
     ]
     return torch.cat(losses), by_layer
+
+
+def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
+    """1 where a gate is open, 0 where it is closed, NaN without gates."""
+    if layer.gates is None:
+        return layer.z.new_full(layer.z.shape[:3], torch.nan)
+    return (layer.gates > 0).to(layer.z.dtype)
 
 
 def _mean_over_queries(values: Float[Tensor, "batch head q_pos"]) -> Float[Tensor, "head"]:

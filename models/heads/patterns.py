@@ -17,11 +17,20 @@ class PatternStatistics:
     confidence: Float[Tensor, "batch head q_pos"]  # largest weight of the row. Source: Voita et al. 2019
 
 
-def visible_keys(tokens: Int[Tensor, "batch pos"], bos: int, *, with_bos: bool) -> Bool[Tensor, "batch q_pos k_pos"]:
-    """Keys that each query sees, with or without BOS among them; a BOS query sees none: it never counts."""
+def visible_keys(
+    tokens: Int[Tensor, "batch pos"], bos: int, *, with_bos: bool, distances: range | None = None
+) -> Bool[Tensor, "batch q_pos k_pos"]:
+    """Keys that each query sees, with or without BOS among them; a BOS query sees none: it never counts.
+
+    `distances` are those of a sparse pattern (`Architecture.seen_distances`); without, all that came before is seen.
+    """
     n = tokens.shape[1]
     content = tokens != bos
     causal = torch.ones(n, n, dtype=torch.bool, device=tokens.device).tril()
+    if distances is not None:
+        position = torch.arange(n, device=tokens.device)
+        distance = position[:, None] - position
+        causal = causal & (distance < distances.stop) & (distance % distances.step == 0)
     visible = causal & content[:, :, None]
     return visible if with_bos else visible & content[:, None, :]
 

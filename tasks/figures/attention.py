@@ -1,12 +1,14 @@
 """Attention patterns on a passage of real text."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, WIDTH, Palette, Picture, tinted
+from tasks.figures.pattern_panels import pattern_matrix, pattern_panels
+from tasks.figures.sentences import listed
+from tasks.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, SCORE, WIDTH, Palette, Picture, tinted
 from tasks.markdown import visible
 from tasks.study_results import StudyResults
 
@@ -15,15 +17,17 @@ LARGEST_CELL = 0.28
 LABEL_LENGTH = 14  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
 COLORS = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
+LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
 EXPECTED = {"induction": "what followed earlier copies of the current token", "previous token": "the token before"}
 
 
 def attention(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Where the best induction and the best previous-token head look in the sample passage."""
+    """Where the best induction and previous-token heads look in the sample passage and, smaller, other heads."""
     weights = results.frame("attention")
     if weights.empty:
         return [Picture("attention", "No picture: no model has heads whose attention was kept.", ("attention",))]
-    return [_picture(str(role), pattern) for role, pattern in weights.groupby("role")]
+    large = [_picture(str(role), pattern) for role, pattern in weights.groupby("role")]
+    return [*large, *_gallery(results.frame("attention_gallery"), set(weights.head_label))]
 
 
 def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
@@ -38,9 +42,7 @@ def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
 
 
 def _picture(role: str, pattern: DataFrame) -> Picture:
-    n = pattern["query"].max() + 1
-    weights = np.zeros((n, n))
-    weights[pattern["query"], pattern["key"]] = pattern.weight
+    weights = pattern_matrix(pattern)
     tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(visible).tolist()
     expected = expected_keys(role, tokens)
     head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the best {role.replace(' ', '-')} head,"
@@ -56,6 +58,31 @@ def _picture(role: str, pattern: DataFrame) -> Picture:
     return Picture(
         f"attention_{role.replace(' ', '_')}", sentence, ("attention",), _map(weights, tokens, expected, COLORS[role])
     )
+
+
+def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
+    """Heads that are not drawn yet and have the highest score of a kind, or are the two most alike."""
+    chosen = weights.drop_duplicates(["place", "head_label"])
+    if chosen[~chosen.head_label.isin(drawn)].empty:
+        return []
+    highest, alike = chosen[chosen.place <= LAST_SCORE], chosen[chosen.place > LAST_SCORE]
+    told = [
+        f"the highest {score} has {head} ({value:.2f}{', above' if head in drawn else ''})"
+        for score, head, value in zip(highest.score, highest.head_label, highest.value, strict=True)
+    ]
+    if not alike.empty:
+        told.append(f"{' and '.join(alike.head_label)} are {alike.score.iloc[0]} (distance {alike.value.iloc[0]:.2f})")
+    panels = {}
+    for head, of_head in weights[~weights.head_label.isin(drawn)].groupby("head_label", sort=False):
+        scores = of_head.drop_duplicates("place")
+        reasons = [
+            f"{score}{', distance' if place > LAST_SCORE else ''} {value:.2f}"
+            for place, score, value in zip(scores.place, scores.score, scores.value, strict=True)
+        ]
+        panels["\n".join([f"{head}: {reasons[0]}", *reasons[1:]])] = of_head[of_head.place == scores.place.iloc[0]]
+    label = weights.label.iloc[0]
+    figure = pattern_panels(label, panels, SCORE)
+    return [Picture("attention_gallery", f"In {label}, {listed(told)}.", ("attention_gallery", "attention"), figure)]
 
 
 def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color: str) -> Figure:

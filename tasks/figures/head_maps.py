@@ -2,26 +2,22 @@
 
 from textwrap import fill
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
 from tasks.figures.phase_changes import mark, strongest_change
+from tasks.figures.score_panels import score_panels
 from tasks.figures.sentences import listed, models_left_out, rise
 from tasks.figures.style import (
-    GRID,
     INDUCTION,
-    INK,
     LINE_LENGTH,
     PREVIOUS_TOKEN,
-    SCORE,
     WIDTH,
     Palette,
     Picture,
     scale_by_tokens,
-    tinted,
 )
 from tasks.shown_models import labels_best_first
 from tasks.study_results import StudyResults
@@ -53,7 +49,9 @@ def head_maps(results: StudyResults, palette: Palette) -> list[Picture]:
         sentence = _roles(label, of_model)
         if i == MAX_MAPS:
             sentence += models_left_out(len(labels) - MAX_MAPS)
-        pictures.append(Picture(f"head_map_{i}", sentence, ("head_scores",), _map(label, of_model)))
+        n_columns = 4 if of_model["head"].max() < 5 else 2
+        figure = score_panels(label, of_model, SCORES, n_columns)
+        pictures.append(Picture(f"head_map_{i}", sentence, ("head_scores",), figure))
     return pictures
 
 
@@ -78,36 +76,6 @@ def head_trajectories(results: StudyResults, palette: Palette) -> list[Picture]:
     figure.legend(lines, titles, loc="outside upper left", ncols=2)
     sentence = f"{sentences[0]} Faint lines are the other heads.{models_left_out(len(labels) - len(shown))}"
     return [Picture(name, sentence, queries, figure)]
-
-
-def _map(label: str, heads: DataFrame) -> Figure:
-    """A panel for each score, a cell for each head."""
-    n_layers, n_heads = heads.layer.max() + 1, heads["head"].max() + 1
-    n_columns = 4 if n_heads <= 5 else 2
-    with_numbers = n_heads <= 5 * 4 / n_columns
-    n_rows = len(SCORES) // n_columns
-    figure = Figure(figsize=(WIDTH, 0.3 + n_rows * (0.55 + 0.36 * n_layers)), layout="constrained")
-    figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
-    panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True)
-    for axes, score in zip(panels.flat, SCORES, strict=True):
-        values = np.full((n_layers, n_heads), np.nan)
-        values[heads.layer, heads["head"]] = heads[score]
-        axes.imshow(tinted(values, SCORE), interpolation="none", aspect="auto")
-        axes.set_title(score, fontsize=9)
-        numbered = range(0, n_heads, 1 + n_heads * n_columns // 40)  # as many as fit side by side
-        axes.set_xticks(numbered, [f"H{head}" for head in numbered])
-        axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])
-        axes.tick_params(length=0)
-        axes.grid(False)
-        axes.hlines(np.arange(n_layers + 1) - 0.5, -0.5, n_heads - 0.5, color=GRID, linewidth=0.7)
-        axes.vlines(np.arange(n_heads + 1) - 0.5, -0.5, n_layers - 0.5, color=GRID, linewidth=0.7)
-        axes.spines[:].set_visible(False)
-        for layer, head in zip(heads.layer, heads["head"], strict=True):
-            if with_numbers:
-                value = values[layer, head]
-                text = "missing" if np.isnan(value) else f"{value:.2f}"
-                axes.text(head, layer, text, ha="center", va="center", fontsize=9, color=INK)
-    return figure
 
 
 def _roles(label: str, heads: DataFrame) -> str:

@@ -22,6 +22,7 @@ LINE_LENGTH = 100  # characters of that width
 INK, MUTED, GRID, CARD = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 IN_THE_DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", CARD: "#0d1117"}
 SCORE, INDUCTION, PREVIOUS_TOKEN = "#3b8fd4", "#a05fd6", "#1a9e8f"  # middle tones, for both
+NEGATIVE = "#d55e00"  # of scores
 KINDS = {"Q": "#3b8fd4", "K": "#d55e00", "V": "#009e73"}  # what of a later head reads an earlier one
 
 _BY_DEPTH = ("#868e96", "#cc8400", "#3b8fd4", "#d55e00", "#cc79a7", "#009e73")  # after Okabe and Ito

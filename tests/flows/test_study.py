@@ -22,7 +22,21 @@ def study(**changes):
         "grid": {"n_layers": [0, 1]},
         "model": {"d_model": 16, "n_heads": 2, "n_ctx": 16},
         "training": {"tokens": 4000, "batch_size": 8, "warmup_steps": 5, "checkpoints": 3},
-        "analysis": {"behaviour": {"loss_windows": 8, "pattern_windows": 4, "random_period_sequences": 4}},
+        "analysis": {
+            "behaviour": {"loss_windows": 8, "pattern_windows": 4, "random_period_sequences": 4},
+            "importance": {"windows": 4, "reference_windows": 4, "bootstraps": 100},
+            "pruning": {
+                "windows": 4,
+                "reference_windows": 4,
+                "bootstraps": 100,
+                "gate_lambdas": [0.1],
+                "gate_steps": 2,
+                "retrain_steps": 1,
+                "repeats": 1,
+            },
+            "redundancy": {"windows": 4, "reference_windows": 4},
+            "probes": {"train_tokens": 512, "test_tokens": 256},
+        },
     }
     return parse_study("tiny.toml", content | changes)
 

@@ -59,7 +59,7 @@ def test_variants_are_each_combined_with_the_whole_grid():
     assert [c.label for c in study.cells[:3]] == [
         "variant=plain seed=0",
         "variant=plain seed=1",
-        "variant=wide seed=0",
+        "variant=wide d_head=96 tokens=7 seed=0",
     ]
     assert [c.architecture.head_width for c in study.cells] == [48, 48, 96, 96, 96, 96]
     assert [c.architecture.n_heads for c in study.cells] == [2, 2, 2, 2, 1, 1]
@@ -71,7 +71,7 @@ def test_bad_variants_are_refused():
         variants={"a": {"heads": 1}}
     )
     assert "seed must be either an axis or of a variant" in refused(grid={"seed": [0]}, variants={"a": {"seed": 1}})
-    assert "cell variant=a: n_heads must divide d_model" in refused(variants={"a": {"n_heads": 3}})
+    assert "cell variant=a n_heads=3: n_heads must divide d_model" in refused(variants={"a": {"n_heads": 3}})
     assert "got 'A b'" in refused(variants={"A b": {}})
     both = {"grid": {"seed": list(range(120))}, "variants": {"a": {}, "b": {}}}
     assert "at most max_models=200 cells, got 240" in refused(**both)

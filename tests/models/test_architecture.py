@@ -13,6 +13,20 @@ from models.architecture import Architecture
         ({"n_heads": 0}, "n_heads must be at least 1"),
         ({"positions": "rotary", "d_head": 7}, "d_head must be even with rotary positions, got 7"),
         ({"d_mlp": 64}, "d_mlp needs a feed-forward layer, got d_mlp=64"),
+        ({"attention_window": 8}, "attention_window needs attention = 'local' or 'strided', got attention_window=8"),
+        (
+            {"attention": "local", "stride": 2},
+            "stride needs attention = 'strided', got stride=2 with attention='local'",
+        ),
+        ({"attention": "strided", "top_k": 2}, "top_k needs attention = 'top_k', got top_k=2"),
+        (
+            {"attention": "local", "attention_window": 129},
+            "must fit n_ctx=128, got 129 keys 1 apart. Choose 128 or few",
+        ),
+        ({"attention": "strided", "attention_window": 33}, "must fit n_ctx=128, got 33 keys 4 apart. Choose 32 or few"),
+        ({"attention": "local", "attention_window": 0}, "greater than or equal to 1"),
+        ({"attention": "strided", "stride": 0}, "greater than or equal to 1"),
+        ({"attention": "top_k", "top_k": 129}, "top_k must be at most n_ctx=128, got 129. Choose fewer"),
     ],
 )
 def test_impossible_architectures_are_refused(fields, message):
@@ -24,6 +38,16 @@ def test_widths_are_resolved_once():
     a = Architecture(n_heads=4, d_model=128, feed_forward="gelu", d_value=24)
     assert (a.head_width, a.value_width, a.mlp_width) == (32, 24, 512)
     assert a.heads_per_layer == (4, 4)
+
+
+@pytest.mark.parametrize("attention", ["local", "strided", "top_k"])
+@pytest.mark.parametrize("n_ctx", [2, 3, 31, 128, 1000])
+def test_sparse_attention_has_defaults_that_fit(attention, n_ctx):
+    a = Architecture(attention=attention, n_ctx=n_ctx)
+    assert a.seen_distances[-1] < n_ctx
+    assert a.kept_keys == (min(32, n_ctx) if attention == "top_k" else None)
+    if a.windowed and n_ctx >= 128:
+        assert len(a.seen_distances) == 32
 
 
 @pytest.mark.parametrize(

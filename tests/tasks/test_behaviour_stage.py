@@ -14,7 +14,7 @@ from models.circuits.head_circuits import HeadCircuits
 from models.transformer import Transformer
 from tasks import behaviour
 from tasks.analysis_config import BehaviourConfig
-from tasks.behaviour import build_stimuli, choose_passage, measure_behaviour
+from tasks.behaviour import build_stimuli, choose_passage, measure_behaviour, token_class
 from tasks.checkpoints import load_model, save_checkpoint, write_model_card
 from tasks.errors import RequestError
 from tasks.tables import table_schema
@@ -57,7 +57,8 @@ def test_every_table_has_every_column_and_no_value_is_missing(measured):
         table = pq.read_table(folder / f"{name}.parquet")
         others = HeadCircuits.__dataclass_fields__ if name == "heads" else ()  # another stage's columns
         assert table.schema.names == [column for column in table_schema(name).names if column not in others]
-        assert all(column.null_count == 0 for column in table.columns), name
+        missing = {"active_fraction"} if name == "heads" else set()  # there are no gates
+        assert {column for column in table.schema.names if table[column].null_count} == missing, name
         assert set(table["model_id"].to_pylist()) == {"m"}
 
 
@@ -170,3 +171,20 @@ def test_too_short_a_validation_text_is_refused(tmp_path, tokens):
 def test_facts_hold_no_nan():
     tables = {"evaluations": [{"step": 0, "validation_loss_nats": 1.0, "repeat_gain_nats": math.nan}], "heads": []}
     assert behaviour._facts(tables)["repeat_gain_nats"] is None
+
+
+def test_gates_are_measured_by_class_of_token(tokens, tmp_path):
+    save_model(tmp_path, tokens, gates="dynamic")
+    measure_behaviour(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    activity = rows_of(tmp_path, "gate_activity")
+    assert (
+        {"bos", "word", "space"} <= {row["token_class"] for row in activity} <= {"bos", "word", "space", "punctuation"}
+    )
+    assert {(row["layer"], row["head"]) for row in activity} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert all(row["active_fraction"] == 1 for row in activity)  # gates start open
+    assert all(row["active_fraction"] == 1 for row in rows_of(tmp_path, "heads"))
+
+
+def test_classes_of_tokens():
+    labels = ("·def", "\\n··", "12", "()", "_x", "·")
+    assert [token_class(label) for label in labels] == ["word", "space", "number", "punctuation", "word", "space"]

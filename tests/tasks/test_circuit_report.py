@@ -166,7 +166,7 @@ def test_the_section_holds_without_any_circuits(tmp_path):
     path = write_warehouse(tmp_path / "w.duckdb", Model(), ONE, without=set(CIRCUITS))
     render_report(path, "invented", tmp_path)
     text = (tmp_path / "report.md").read_text()
-    section = text[text.index("## Circuits") : text.index("## Provenance")]
+    section = text.partition("\n## Circuits\n")[2].partition("\n## ")[0]
     outside_code = re.sub(r"```.*?```", "", section, flags=re.DOTALL)
     assert "Skip-trigrams are missing." in outside_code
     assert outside_code.count("No picture: ") == 5

@@ -90,7 +90,7 @@ def test_values_are_tints():
 # What figures show
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "costs"])  # which few studies measure
 def test_every_figure_has_a_sentence_and_its_queries(results, name):
     for picture in draw(name, results):
         assert picture.figure
@@ -134,7 +134,7 @@ def test_trajectories_say_when_heads_formed(results):
 
 
 def test_attention_counts_what_it_outlines(results):
-    induction, previous = draw("attention", results)
+    induction, previous, _ = draw("attention", results)
     # 15 tokens, 7 of them for the second time; the invented head then gives everything to what came next.
     assert "gives 1.00 of its attention to what followed earlier copies" in induction.sentence
     assert "over the 7 queries" in induction.sentence

@@ -76,6 +76,8 @@ def test_a_report_says_and_shows_everything(quick):
         "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",
         "head_trajectories", "attention_induction", "attention_previous_token", "circuit_formation", "composition_1",
         "score_terms_1", "eigenvalues_1", "eigenvalues_2", "path_terms_1", "path_terms_2", "bigram_fit",
+        "attention_gallery", "attention_aggregates", "importance_1", "importance_2", "importance_agreement",
+        "ablations_1", "ablations_2", "pruning_1", "pruning_2", "similarity_1", "similarity_2", "probes_1", "probes_2",
     }  # fmt: skip
     assert facts["study"] == "invented"
     assert len(facts["answer"]) == MAX_LINES
@@ -83,6 +85,21 @@ def test_a_report_says_and_shows_everything(quick):
         assert f"- {escaped(line)}\n" in text
     assert "> Does it?" in text
     assert text.count("<details>") == text.count("</details>")
+
+
+def test_claims_come_right_after_the_answer(quick):
+    text = (quick[0] / "report.md").read_text()
+    claims = text.partition("**The claims**")[2].partition("## Models")[0]
+    assert text.index("**The answer**") < text.index("**The claims**") < text.index("## Models")
+    assert (
+        "| holds | the logits are the sum of the model's end-to-end paths | every model &lt; 1e-4 |"
+        " 1.6e-6 standard deviations, 3 models | 000, 002 | [Identities](#identities) |\n"
+    ) in claims
+    tested, untested = claims.split("<details><summary>")[:2]
+    assert "| undecided | " in tested
+    assert "not tested" not in tested
+    assert untested.partition(" ")[2].startswith("claims were not tested</summary>\n\n| claim | why not | source |")
+    assert "lacks models with heads and feed-forward layers | 000 |" in untested
 
 
 def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):
@@ -116,6 +133,10 @@ def test_a_study_without_heads(tmp_path):
     assert "No picture: no model has heads" in text
     assert "no heads" in text
     assert "missing" not in text.split("## Provenance")[0]
+    for name in ("Importance", "Pruning", "Probes"):
+        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert "No picture: " in section
+        assert "There are none" not in section
 
 
 def test_one_model_without_attention_on_a_passage(tmp_path):
@@ -195,7 +216,7 @@ def test_a_large_grid_shows_its_best(tmp_path):
     assert sorted(path.stem for path in tmp_path.glob("report/figures/head_map_*")) == [
         f"head_map_{i}" for i in range(1, 4)
     ]
-    assert sum(path.stat().st_size for path in tmp_path.glob("report/figures/*")) < 1_000_000
+    assert sum(path.stat().st_size for path in tmp_path.glob("report/figures/*")) < 1_500_000
 
 
 # The answer
@@ -203,7 +224,7 @@ def test_a_large_grid_shows_its_best(tmp_path):
 
 def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     _, facts = quick
-    induction, formed, others, losses, circuit = facts["answer"]
+    induction, formed, others, pruned, circuit = facts["answer"]
     with duckdb.connect(warehouse, read_only=True) as connection:
 
         def ask(query: str) -> tuple:
@@ -226,7 +247,8 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     assert f"formed at about {compact(tokens)} tokens" in formed
     assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
     assert f"1L4H has none (best {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
-    assert losses.endswith(f"4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
+    assert others.endswith(f"best of each depth: 4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
+    assert pruned.startswith("Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%")
     assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
     assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
 
@@ -234,7 +256,7 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
 def test_no_induction_head_is_said_to_be_none(tmp_path):
     weak = [Model(n_layers=1, n_heads=n, induction=0.01 * n) for n in (5, 6)]
     with open_results(write_warehouse(tmp_path / "w.duckdb", *weak), "invented") as results:
-        lines = answer_lines(results)
+        lines = answer_lines(results)[2:]  # the first are about the number of heads
     assert lines[0].startswith("No model has an induction head: the best is L0H5 of 1L6H (induction_random_period 0.06")
     assert "no phase change in 1L6H" in lines[1]
     assert lines[2].startswith("Weakest induction: 1L5H has none (best 0.05")
@@ -252,6 +274,15 @@ def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
         "0L n_heads=4": (1, 1),
         "0L d_model=32 n_heads=8": (1, 1),
     }
+
+
+def test_a_variant_is_known_by_its_name(tmp_path):
+    cells = ["variant=plain", "variant=gelu feed_forward=gelu d_mlp=64", "variant=wide d_model=64"]
+    models = [Model(seed=seed, cell=cell) for seed in (0, 1) for cell in cells]
+    path = write_warehouse(tmp_path / "w.duckdb", *models)
+    query = "SELECT label, count(*) AS n FROM labelled_models GROUP BY label"
+    found = {row["label"]: row["n"] for row in run_sql(path, query).to_pylist()}
+    assert found == {"2L4H plain": 2, "2L4H gelu": 2, "2L4H wide": 2}
 
 
 # Markdown

@@ -1,0 +1,65 @@
+"""Every head ablated in one pass over the text, against a full forward pass for each head.
+
+python -m benchmarks.ablation
+"""
+
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from benchmarks.circuits import in_turns
+from models.architecture import Architecture
+from models.heads.ablation import Ablation, ablation_effects, zero_z
+from models.heads.losses import sequence_losses
+from models.transformer import Transformer
+
+SHAPES = ((2, 8, 256), (4, 8, 256))  # layers, heads, d_model
+N_CTX, VOCABULARY, N_SEQUENCES = 128, 512, 64
+ZERO = Ablation("head", "zero", "full")
+TOLERANCE = 1e-5
+
+
+def random_model(n_layers: int, n_heads: int, d_model: int) -> Transformer:
+    """A model before training, whose positions TransformerLens knows as well."""
+    architecture = Architecture(n_layers=n_layers, n_heads=n_heads, d_model=d_model, n_ctx=N_CTX, positions="learned")
+    model = Transformer(architecture, VOCABULARY).initialize(torch.Generator().manual_seed(0))
+    return model.requires_grad_(False)
+
+
+def random_text() -> Int[Tensor, "sequence pos"]:
+    """What losses are measured on."""
+    return torch.randint(VOCABULARY, (N_SEQUENCES, N_CTX + 1), generator=torch.Generator().manual_seed(1))
+
+
+def one_pass(model: Transformer, text: Int[Tensor, "sequence pos"]) -> Float[Tensor, "head sequence"]:
+    """Rise of the loss without each head, the heads of all layers in a row."""
+    return torch.cat(ablation_effects(model, text, [ZERO], {"zero": [zero_z(model)]})[ZERO].loss_nats)
+
+
+@torch.inference_mode()
+def pass_by_pass(model: Transformer, text: Int[Tensor, "sequence pos"]) -> Float[Tensor, "head sequence"]:
+    """The same from a forward pass with each head masked."""
+    intact, heads_per_layer = sequence_losses(model, text), model.architecture.heads_per_layer
+    masks = torch.ones(sum(heads_per_layer)) - torch.eye(sum(heads_per_layer))
+    return torch.stack([sequence_losses(model, text, mask.split(heads_per_layer)) - intact for mask in masks])
+
+
+def main() -> None:
+    """Print the ratios."""
+    torch.set_num_threads(1)  # as in the stage: models are measured side by side
+    text = random_text()
+    for shape in SHAPES:
+        model = random_model(*shape)
+        found, expected = one_pass(model, text), pass_by_pass(model, text)
+        torch.testing.assert_close(found, expected, atol=TOLERANCE, rtol=0)
+        ours, plain = in_turns(partial(one_pass, model, text), partial(pass_by_pass, model, text))
+        print(
+            f"zero ablation of every head {'x'.join(map(str, shape))}, {N_SEQUENCES} sequences of {N_CTX}:"
+            f" {ours:.2f} s, a pass a head {plain:.2f} s: {plain / ours:.1f} times"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+-- What is known of each claim? One row a claim: the newest of its most decisive verdicts over all studies. Holds and
+-- fails are more decisive than undecided, and undecided is more than not tested.
+--
+-- claim_id: name of the claim's file in reports/claims
+-- statement: what is claimed
+-- source: the texts that claim it
+-- verdict: holds, fails, undecided or not tested
+-- estimate: claims.estimate
+-- ci_low: lower end of its 95 % interval
+-- ci_high: upper end
+-- n: how many values there are
+-- over: what n counts: seeds, models or configurations
+-- unit: of the estimate
+-- rule: what the estimate must be
+-- reason: why it is undecided or not tested
+-- study: the study that says so
+-- finished_at: when that study ended, UTC
+-- n_holds: studies in which the claim holds
+-- n_fails: studies in which it fails
+SELECT
+    claim_id,
+    statement,
+    source,
+    verdict,
+    estimate,
+    ci_low,
+    ci_high,
+    n,
+    over,
+    unit,
+    rule,
+    reason,
+    study,
+    finished_at,
+    count(*) FILTER (verdict = 'holds') OVER (PARTITION BY claim_id) AS n_holds,
+    count(*) FILTER (verdict = 'fails') OVER (PARTITION BY claim_id) AS n_fails
+FROM claims
+LEFT JOIN studies USING (study)
+QUALIFY row_number() OVER (
+    PARTITION BY claim_id
+    ORDER BY
+        CASE WHEN verdict IN ('holds', 'fails') THEN 0 WHEN verdict = 'undecided' THEN 1 ELSE 2 END,
+        finished_at DESC NULLS LAST,
+        study
+) = 1
+ORDER BY claim_id

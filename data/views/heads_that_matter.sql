@@ -1,0 +1,59 @@
+-- How many heads, and how many of them matter? One row a study and label with heads: the loss, and how many heads can
+-- go in iterative pruning by ablation_mean and in random orders; means and error bars are over the seeds.
+--
+-- study: studies.study
+-- setting: what the study's grid says beside n_heads and the seed, like `n_layers=2`; empty if nothing
+-- label: what the models have in common, as in labelled_models
+-- n_layers: layers
+-- total_heads: heads in all layers
+-- n_head_counts: in how many numbers of heads the study has models of this setting
+-- n_models: models, one a seed
+-- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token
+-- validation_loss_nats_ci95: half the width of its 95 % confidence interval
+-- within_1_percent_mean: most heads that can go at under 1 % more loss, as in prunable_heads
+-- within_1_percent_ci95: half the width of its 95 % confidence interval
+-- within_5_percent_mean: most heads that can go at under 5 % more loss
+-- within_5_percent_ci95: half the width of its 95 % confidence interval
+-- random_within_1_percent_mean: most heads that can go at under 1 % more loss in a random order, on average
+-- random_within_1_percent_ci95: half the width of its 95 % confidence interval
+WITH settings AS (
+    SELECT
+        study,
+        label,
+        without_axes(any_value(cell), 'seed|n_heads') AS setting,
+        any_value(total_heads) AS total_heads
+    FROM labelled_models
+    JOIN study_models USING (study, model_id)
+    JOIN models USING (model_id)
+    GROUP BY study, label
+    HAVING any_value(total_heads) > 0
+),
+counts AS (
+    SELECT study, setting, count(DISTINCT total_heads) AS n_head_counts FROM settings GROUP BY study, setting
+)
+SELECT
+    study,
+    setting,
+    label,
+    model_groups.n_layers,
+    settings.total_heads,
+    n_head_counts,
+    model_groups.n_models,
+    validation_loss_nats_mean,
+    validation_loss_nats_ci95,
+    iterative.within_1_percent_mean,
+    iterative.within_1_percent_ci95,
+    iterative.within_5_percent_mean,
+    iterative.within_5_percent_ci95,
+    random.within_1_percent_mean AS random_within_1_percent_mean,
+    random.within_1_percent_ci95 AS random_within_1_percent_ci95
+FROM settings
+JOIN counts USING (study, setting)
+JOIN model_groups USING (study, label)
+LEFT JOIN prunable_heads_by_group AS iterative
+    ON (iterative.study, iterative.label) = (settings.study, settings.label)
+    AND (iterative.procedure, iterative.order_method) = ('iterative', 'ablation_mean')
+LEFT JOIN prunable_heads_by_group AS random
+    ON (random.study, random.label) = (settings.study, settings.label)
+    AND random.procedure = 'random'
+ORDER BY study, setting, total_heads, label

@@ -1,0 +1,59 @@
+-- What do heads tell a linear probe? One row a model and task: the head that tells most of it, and the place in the
+-- residual stream that does.
+--
+-- model_id: models.model_id
+-- name: the model's short name, like 2L4H
+-- studies: the studies that the model belongs to
+-- seed: of weights and batches
+-- n_layers: layers of the model
+-- task: probe_tasks.task
+-- baseline_accuracy: accuracy if the commonest label is told always
+-- best_head: the head with the highest selectivity, like L0H3; NULL if none was measured
+-- head_accuracy: its accuracy
+-- head_selectivity: its selectivity: accuracy minus that of random labels, one a token type
+-- best_stream: the place in the stream with the highest selectivity, like R1
+-- stream_accuracy: its accuracy
+-- stream_selectivity: its selectivity
+WITH memberships AS (
+    SELECT model_id, list(study ORDER BY study) AS studies FROM study_models GROUP BY model_id
+),
+best AS (
+    SELECT *, head IS NOT NULL AS is_head
+    FROM probes
+    WHERE selectivity IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY model_id, task, head IS NOT NULL ORDER BY selectivity DESC, layer, head
+    ) = 1
+),
+sides AS (
+    SELECT
+        model_id,
+        task,
+        max(baseline_accuracy) AS baseline_accuracy,
+        max(site) FILTER (is_head) AS best_head,
+        max(accuracy) FILTER (is_head) AS head_accuracy,
+        max(selectivity) FILTER (is_head) AS head_selectivity,
+        max(site) FILTER (NOT is_head) AS best_stream,
+        max(accuracy) FILTER (NOT is_head) AS stream_accuracy,
+        max(selectivity) FILTER (NOT is_head) AS stream_selectivity
+    FROM best
+    GROUP BY model_id, task
+)
+SELECT
+    model_id,
+    name,
+    studies,
+    seed,
+    n_layers,
+    task,
+    baseline_accuracy,
+    best_head,
+    head_accuracy,
+    head_selectivity,
+    best_stream,
+    stream_accuracy,
+    stream_selectivity
+FROM sides
+LEFT JOIN models USING (model_id)
+LEFT JOIN memberships USING (model_id)
+ORDER BY name, seed, model_id, task

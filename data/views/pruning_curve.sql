@@ -1,0 +1,38 @@
+-- What does pruning cost? One row a study, label, procedure, order and number of heads pruned; means and error bars are
+-- over the models, one a seed, and of random orders over all draws of all models.
+--
+-- study: studies.study
+-- label: what the models have in common, as in labelled_models
+-- n_layers: layers
+-- procedure: pruning.procedure
+-- order_method: pruning.order_method
+-- n_pruned: heads pruned
+-- fraction_pruned: n_pruned over all heads
+-- n_models: models that were pruned of so many
+-- n_curves: curves of these models: more than n_models where orders are random
+-- loss_nats_mean: validation loss, nats per token
+-- loss_nats_ci95: half the width of its 95 % confidence interval
+-- relative_increase_mean: by how much the loss rises over the intact model's, as a fraction of it
+-- relative_increase_ci95: half the width of its 95 % confidence interval
+-- relative_increase_lowest: the lowest of any curve
+-- relative_increase_highest: the highest of any curve
+SELECT
+    study,
+    label,
+    any_value(n_layers) AS n_layers,
+    procedure,
+    order_method,
+    n_pruned,
+    any_value(fraction_pruned) AS fraction_pruned,
+    count(DISTINCT model_id) AS n_models,
+    count(*) AS n_curves,
+    avg(loss_nats) AS loss_nats_mean,
+    ci95(loss_nats) AS loss_nats_ci95,
+    avg(relative_increase) AS relative_increase_mean,
+    ci95(relative_increase) AS relative_increase_ci95,
+    min(relative_increase) AS relative_increase_lowest,
+    max(relative_increase) AS relative_increase_highest
+FROM labelled_models
+JOIN pruning USING (model_id)
+GROUP BY study, label, procedure, order_method, n_pruned
+ORDER BY study, label, procedure, order_method, n_pruned

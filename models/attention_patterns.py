@@ -1,0 +1,112 @@
+"""Which keys a query sees, and attention over a window of them that forms few scores of the others.
+
+A query sees itself and what came before it: all of it (full), the nearest few positions (local), every stride-th of
+them (strided), or the few keys of highest score (top_k). BOS is a key like any other: a window that has moved past it
+doesn't see it. Scores by distance are [head, distance]; one head stands for all where they are the same.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+MIN_BLOCK = 16  # queries in a block: smaller matrix products cost as much
+
+
+def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
+    """0 where a key is visible, -inf where it lies in the future."""
+    return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu(1)
+
+
+@torch.library.custom_op("headstream::relative_scores", mutates_args=())
+def relative_scores(bias: Tensor) -> Tensor:
+    """bias[q - k] of a bias [head, distance] where k <= q, -inf in the future: [head, q_pos, k_pos].
+
+    Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row; repeating the cycle and
+    cutting its rows one number shorter moves it. An operator of its own, or a compiler would work out these places
+    anew for every sequence of a batch.
+    """
+    n_heads, n = bias.shape
+    future = bias.new_full((n_heads, n), float("-inf"))
+    cycle = torch.cat([bias[:, :1], future, bias[:, 1:].flip(1)], dim=1)  # cycle[(k - q) mod 2n]
+    rows = cycle.repeat(1, n)[:, : n * (2 * n - 1)].view(n_heads, n, 2 * n - 1)
+    return rows[:, :, :n].contiguous()
+
+
+@relative_scores.register_fake
+def _(bias: Tensor) -> Tensor:
+    n_heads, n = bias.shape
+    return bias.new_empty(n_heads, n, n)
+
+
+@torch.library.custom_op("headstream::sum_by_distance", mutates_args=())
+def sum_by_distance(scores: Tensor) -> Tensor:
+    """The way back of `relative_scores`: sums over pairs of one distance, [head, distance]."""
+    n_heads, n = scores.shape[:2]
+    rows = F.pad(scores, (0, n - 1)).flatten(1)
+    cycle = F.pad(rows, (0, n)).view(n_heads, n, 2 * n).sum(dim=1)
+    return torch.cat([cycle[:, :1], cycle[:, n + 1 :].flip(1)], dim=1)
+
+
+@sum_by_distance.register_fake
+def _(scores: Tensor) -> Tensor:
+    return scores.new_empty(scores.shape[:2])
+
+
+relative_scores.register_autograd(lambda context, gradient: sum_by_distance(gradient))
+
+
+def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int) -> Float[Tensor, "head distance"]:
+    """Scores of the distances 0, stride, 2 stride, ... among n distances from 0 on: the others have -inf."""
+    scores = F.pad(scores[:, :, None], (0, stride - 1), value=float("-inf")).flatten(1)
+    return F.pad(scores, (0, n - scores.shape[1]), value=float("-inf"))
+
+
+def windowed_attention(
+    q: Float[Tensor, "batch head pos d_head"],
+    k: Float[Tensor, "batch head pos d_head"],
+    v: Float[Tensor, "batch head pos d_value"],
+    by_distance: Float[Tensor, "#head n_seen"],
+    stride: int,
+) -> Float[Tensor, "batch head pos d_value"]:
+    """Values mixed over the keys at distances 0, stride, 2 stride, ...; `by_distance` adds to the scores of each.
+
+    Positions of one remainder modulo stride see one another alone, at distances 0, 1, 2, ...: they are put side by
+    side and cut into blocks at least as long as the window, so that a block of queries needs the keys of its own block
+    and of the one before. Time and memory grow with the number of positions, not with its square.
+    """
+    n = q.shape[2]
+    length = min(max(by_distance.shape[1], MIN_BLOCK), -(-n // stride))
+    q, k, v = (_blocks(x, stride, length) for x in (q, k, v))
+    scores = relative_scores(at_every_distance(by_distance, 1, 2 * length))[:, None, None, length:]
+    first = _mix(q[:, :, :, :1], k[:, :, :, :1], v[:, :, :, :1], scores[..., length:])
+    rest = _mix(q[:, :, :, 1:], _with_the_one_before(k), _with_the_one_before(v), scores)
+    mixed = torch.cat([first, rest], dim=3)
+    return mixed.movedim(2, 4).flatten(2, 4)[:, :, :n]
+
+
+def _blocks(
+    x: Float[Tensor, "batch head pos width"], stride: int, length: int
+) -> Float[Tensor, "batch head stride block place width"]:
+    x = F.pad(x, (0, 0, 0, -x.shape[2] % (stride * length)))
+    return x.unflatten(2, (-1, length, stride)).movedim(4, 2)
+
+
+def _with_the_one_before(blocks: Tensor) -> Tensor:
+    return torch.cat([blocks[:, :, :, :-1], blocks[:, :, :, 1:]], dim=4)
+
+
+def _mix(q: Tensor, k: Tensor, v: Tensor, scores: Tensor) -> Tensor:
+    return (q @ k.mT + scores).softmax(-1) @ v
+
+
+def keep_top(scores: Float[Tensor, "*batch q_pos k_pos"], k: int) -> Float[Tensor, "*batch q_pos k_pos"]:
+    """The k highest scores of each query, -inf in place of the others; of equal scores the nearest keys' stay.
+
+    All scores must be there to choose from: time and memory grow with the square of the number of positions.
+    """
+    least = scores.topk(min(k, scores.shape[-1])).values[..., -1:]
+    above, equal = scores > least, scores == least
+    room = k - above.sum(-1, keepdim=True)
+    nth_nearest = equal.flip(-1).cumsum(-1, dtype=torch.int32).flip(-1)
+    return scores.masked_fill(~(above | equal & (nth_nearest <= room)), float("-inf"))

@@ -1,0 +1,38 @@
+"""Floating-point operations of a model's matrix products, by formula: all that the code multiplies on a CPU.
+
+An addition and a multiplication are two. Softmax, norms and activation functions are not matrix products.
+"""
+
+from models.architecture import Architecture
+from models.attention_patterns import MIN_BLOCK
+from models.transformer import MIN_QUERY_BLOCK, QUERY_BLOCKS
+
+BACKWARD = 2  # every factor of a product needs a gradient, which is a product of the same size
+
+
+def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
+    """Of the forward pass of one sequence of `n_tokens`."""
+    a = architecture
+    n_heads, widths = sum(a.heads_per_layer), a.head_width + a.value_width
+    by_token = n_heads * 2 * a.d_model * widths + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
+    by_token += n_heads * a.d_model if a.gates == "dynamic" else 0
+    return 2 * (n_tokens * by_token + n_heads * widths * scored_pairs(a, n_tokens))
+
+
+def forward_backward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
+    """Of the forward and backward pass of one sequence of `n_tokens`."""
+    return (1 + BACKWARD) * forward_flops(architecture, d_vocab, n_tokens)
+
+
+def scored_pairs(architecture: Architecture, n_tokens: int) -> int:
+    """Pairs of a query and a key that a head forms a score of: the visible ones, and some that its blocks hide."""
+    if architecture.attention == "top_k":
+        return n_tokens**2
+    if architecture.attention == "full":
+        block = max(MIN_QUERY_BLOCK, -(-n_tokens // QUERY_BLOCKS))
+        ends = [min(start + block, n_tokens) for start in range(0, n_tokens, block)]
+        return sum((end - start) * end for start, end in zip([0, *ends], ends, strict=False))
+    seen = architecture.seen_distances
+    block = min(max(len(seen), MIN_BLOCK), -(-n_tokens // seen.step))
+    n_blocks = -(-n_tokens // (seen.step * block))
+    return seen.step * block**2 * (2 * n_blocks - 1)

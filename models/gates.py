@@ -1,0 +1,50 @@
+"""Gates that belong to a model and train with it: what each head mixed is multiplied by its gate, 0..1."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from models.hard_concrete import START, gates_without_noise, open_probability
+
+
+class StaticGates(nn.Module):
+    """One hard-concrete gate a head, the same for every token, without noise.
+
+    Training gives it noise by putting `hard_concrete.noisy` in the place of log_alpha, a row a sequence.
+    """
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        self.log_alpha = nn.Parameter(torch.full((n_heads,), START))
+
+    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos"]:
+        """The gates of tokens whose heads read x."""
+        return gates_without_noise(self.log_alpha)[..., None].expand(len(x), -1, x.shape[1])
+
+
+class DynamicGates(nn.Module):
+    """A gate a head and token: 1 where a linear function of what the head reads is above 0, and 0 elsewhere.
+
+    Its gradient is that of the function's sigmoid (straight-through). Source: Bengio et al. 2013, Estimating or
+    Propagating Gradients Through Stochastic Neurons.
+    """
+
+    def __init__(self, n_heads: int, d_model: int) -> None:
+        super().__init__()
+        self.direction = nn.Parameter(torch.zeros(n_heads, d_model))
+        self.offset = nn.Parameter(torch.ones(n_heads))  # all are open until training closes them
+
+    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos"]:
+        """The gates of tokens whose heads read x."""
+        soft = (x.to(self.direction.dtype) @ self.direction.T + self.offset).sigmoid().transpose(1, 2)
+        return (soft > 0.5).to(soft.dtype) + (soft - soft.detach())
+
+
+def expected_open(log_alpha: list[Float[Tensor, "_"]]) -> Float[Tensor, ""]:
+    """How many heads are open on average while static gates have their noise; a tensor a layer."""
+    return open_probability(torch.cat(log_alpha)).sum()
+
+
+def active_fraction(gates: list[Float[Tensor, "batch _ pos"]]) -> Float[Tensor, ""]:
+    """Mean of all gates of all tokens, a tensor a layer."""
+    return torch.cat(gates, dim=1).mean()

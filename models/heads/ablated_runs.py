@@ -1,0 +1,108 @@
+"""Runs of a batch with one head's z replaced, the heads of a layer side by side, against the run with none replaced.
+
+A head changes nothing before it, so its runs start from the intact stream at its own layer. With x what W_U reads, p
+the intact predictions and d for ablated minus intact,
+    rise of the loss = d logsumexp - dx . W_U[:, target]        KL(intact || ablated) = d logsumexp - dx . W_U p
+so that of an ablated run's logits nothing is needed but logsumexp.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.transformer import Fill, HeadMask, Layer, Transformer
+
+ROWS, LOGITS = 2**10, 2**18  # positions of all runs, and numbers of logits, at once: what a CPU keeps in its cache
+MIN_ROWS = 2**8  # positions whose logits are had at once at least: of fewer, products are slow
+GPU = 2**6  # times as much keeps a GPU busy
+
+
+class IntactRun:
+    """A batch's run that ablated ones start from; heads masked by 0 are pruned in all of them, and not ablated."""
+
+    def __init__(
+        self, model: Transformer, batch: Int[Tensor, "batch pos"], head_mask: HeadMask | None, fill: Fill | None
+    ) -> None:
+        self.model, self.head_mask, self.fill = model, head_mask, fill
+        self.layers = [layer for layer in model.layers if isinstance(layer, Layer)]
+        self.trace = model.trace(batch[:, :-1], head_mask, fill)
+        masks = head_mask or [seen.W_O.new_ones(len(seen.W_O)) for seen in self.trace.layers]
+        self.heads = [mask.nonzero()[:, 0] for mask in masks]
+        self.logsumexp = self.trace.logits.logsumexp(-1)
+        W_U = model.W_U.T
+        self.directions = torch.stack([W_U[batch[:, 1:]], self.trace.logits.softmax(-1) @ W_U], dim=-1)
+
+    def z_of(self, sequences: Int[Tensor, "batch pos"]) -> Fill:
+        """What the heads mix on other sequences."""
+        return [layer.z for layer in self.model.trace(sequences[:, :-1], self.head_mask, self.fill).layers]
+
+    def is_last(self, layer: int) -> bool:
+        """Whether no layer comes after it."""
+        return layer + 1 == len(self.layers)
+
+    def effects(
+        self, layer: int, z: Float[Tensor, "*batch n_heads _ d_value"], *, others: bool, full: bool
+    ) -> Float[Tensor, "2 head batch"]:
+        """Rise of the loss, and KL divergence, with z in the place of each of `heads` of a layer, or of all its others.
+
+        Unless `full`, later patterns stay as they were.
+        """
+        seen, heads, a = self.trace.layers[layer], self.heads[layer], self.model.architecture
+        change = (z - seen.z).transpose(0, 1)[heads]
+        written = (change.flatten(1, 2) @ seen.W_O[heads]).unflatten(1, change.shape[1:3])
+        if others:
+            written = written.sum(0) - written
+        elif self.is_last(layer) and a.normalization == a.feed_forward == "none":
+            return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), seen.W_O[heads]))
+        x = self._rerun(layer, seen.attention_out + written, full)
+        rows = x.flatten(0, 2)
+        logsumexp = self._logsumexp(len(rows), lambda part: self.model.unembed(rows[part]))
+        return self._compare(x - self.trace.residual_final, logsumexp)
+
+    def _rerun(
+        self, layer: int, attention_out: Float[Tensor, "head batch pos d_model"], full: bool
+    ) -> Float[Tensor, "head batch pos d_model"]:
+        """What W_U reads if the heads of a layer together write this."""
+        runs = attention_out.shape[:2]
+        x = self.trace.layers[layer].residual_in.expand_as(attention_out)
+        x = self.layers[layer].add(x.flatten(0, 1), attention_out.flatten(0, 1))[-1]
+        for i, later in enumerate(self.layers[layer + 1 :], start=layer + 1):
+            z = later.attention.mix_fused(later.read(x)) if full else self._mix_as_before(i, later.read(x))
+            mask, fill = self.head_mask[i] if self.head_mask else None, self.fill[i] if self.fill else None
+            x = later.write(x, z, mask, fill)[-1]
+        return self.model.final_norm(x).unflatten(0, runs)
+
+    def _mix_as_before(
+        self, layer: int, read: Float[Tensor, "runs pos d_model"]
+    ) -> Float[Tensor, "runs head pos d_value"]:
+        """New values, mixed by the intact run's patterns."""
+        attention, pattern = self.layers[layer].attention, self.trace.layers[layer].pattern
+        values = torch.einsum("npd,hdv->nhpv", read, attention.W_V)
+        if attention.b_V is not None:
+            values = values + attention.b_V[:, None]
+        z = torch.einsum("bhqk,nbhkv->nbhqv", pattern, values.unflatten(0, (-1, len(pattern)))).flatten(0, 1)
+        return z if attention.gates is None else z * attention.gates(read)[..., None]
+
+    def _compare(
+        self, dx: Float[Tensor, "head batch pos d_model"], logsumexp: Float[Tensor, "rows"]
+    ) -> Float[Tensor, "2 head batch"]:
+        rise = logsumexp.view(dx.shape[:3]) - self.logsumexp
+        loss, kl = (rise - torch.einsum("hbpd,bpdm->mhbp", dx, self.directions)).double().mean(-1).cpu()
+        return torch.stack([loss, kl.clamp(min=0)])  # it is below by rounding alone
+
+    def _linear_logsumexp(
+        self, change: Float[Tensor, "head rows d_value"], W_O: Float[Tensor, "head d_value d_model"]
+    ) -> Float[Tensor, "head_rows"]:
+        """Where logits are linear in z: of the intact ones and what W_O W_U makes of its change."""
+        intact, W_OU = self.trace.logits.flatten(0, 1), W_O @ self.model.W_U
+
+        def of_head(dz: Tensor, own: Tensor) -> Tensor:
+            return self._logsumexp(len(dz), lambda part: torch.addmm(intact[part], dz[part], own))
+
+        return torch.cat([of_head(dz, own) for dz, own in zip(change, W_OU, strict=True)])
+
+    def _logsumexp(self, n_rows: int, logits: Callable[[slice], Tensor]) -> Float[Tensor, "rows"]:
+        size = max(MIN_ROWS, (LOGITS * GPU if self.logsumexp.is_cuda else LOGITS) // self.model.d_vocab)
+        return torch.cat([logits(slice(i, i + size)).logsumexp(-1) for i in range(0, n_rows, size)])

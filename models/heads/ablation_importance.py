@@ -1,0 +1,31 @@
+"""Scores by trial: how much the loss rises, nats per token, when a head's output is replaced."""
+
+from collections.abc import Sequence
+
+from models.heads.ablation import Ablation, Replacement, ablation_effects, other_sequences, zero_z
+from models.heads.evidence import Evidence, HeadScores
+
+DRAWS, SEED = 5, 0
+
+
+def ablation_zero(evidence: Evidence) -> HeadScores:
+    """By zero."""
+    return _mean_effects(evidence, [zero_z(evidence.model)])
+
+
+def ablation_mean(evidence: Evidence) -> HeadScores:
+    """By its mean on other text."""
+    return _mean_effects(evidence, [evidence.fill])
+
+
+def ablation_resample(evidence: Evidence) -> HeadScores:
+    """By what it is on another sequence; NaN for a single sequence."""
+    return _mean_effects(evidence, other_sequences(len(evidence.text), DRAWS, SEED))
+
+
+def _mean_effects(evidence: Evidence, replacements: Sequence[Replacement]) -> HeadScores:
+    ablation = Ablation("head", "replaced", "full")
+    found = ablation_effects(
+        evidence.model, evidence.text, [ablation], {"replaced": replacements}, evidence.head_mask, evidence.fill
+    )
+    return [effects.mean(1) for effects in found[ablation].loss_nats]

@@ -1,0 +1,64 @@
+"""Attention of all heads, and of all layers down to the tokens, as one pattern.
+
+A layer passes on its mean pattern A, and the residual stream passes on what was there: A' = (A + I) / 2. Rollout
+multiplies A' over layers. Flow takes A' as capacities of a graph whose nodes are the positions before and after each
+layer, and asks how much could flow from a query to a token. Source: Abnar & Zuidema 2020.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_flow
+from torch import Tensor
+
+from models.transformer import Transformer
+
+UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
+
+Patterns = Float[Tensor, "layer q_pos k_pos"]
+
+
+@torch.inference_mode()
+def attention_aggregates(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict[str, Patterns]:
+    """Each method's pattern up to each layer; rows sum to 1.
+
+    mean: of the layer's own heads, NaN where it has none. rollout, flow: from the layer back to the tokens.
+    """
+    layers = model.trace(tokens[None].to(model.W_E.device)).layers
+    mean = torch.stack([layer.pattern[0].double().mean(0) for layer in layers]).cpu()
+    passed = with_residual(mean)
+    flow = max_flow(passed)
+    return {"mean": mean, "rollout": rollout(passed), "flow": flow / flow.sum(-1, keepdim=True)}
+
+
+def with_residual(mean: Patterns) -> Patterns:
+    """A'; a layer without heads leaves the stream as it is."""
+    eye = torch.eye(mean.shape[-1], dtype=mean.dtype)
+    return ((mean + eye) / 2).where(~mean.isnan(), eye)
+
+
+def rollout(passed: Patterns) -> Patterns:
+    """Products of A', the later layer on the left."""
+    rolled = [passed[0]]
+    for layer in passed[1:]:
+        rolled.append(layer @ rolled[-1])
+    return torch.stack(rolled)
+
+
+def max_flow(passed: Patterns) -> Patterns:
+    """Largest flow from each query after each layer to each token before the first, alone; A' for the first layer.
+
+    Capacities are rounded to multiples of 1 / `UNIT`, which moves a flow by half of that at most for each edge of its
+    smallest cut.
+    """
+    capacity = (passed * UNIT).round().int().numpy(force=True)
+    n = passed.shape[-1]
+    flows = torch.zeros_like(passed)
+    for top in range(len(passed)):
+        layers, queries, keys = capacity[: top + 1].nonzero()
+        edges = (layers + 1) * n + queries, layers * n + keys
+        graph = csr_array((capacity[layers, queries, keys], edges), shape=((top + 2) * n,) * 2)
+        for query in range(n):
+            for key in range(query + 1):
+                flows[top, query, key] = maximum_flow(graph, (top + 1) * n + query, key).flow_value
+    return flows / UNIT

@@ -1,0 +1,34 @@
+"""Which tokens open which heads' gates."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.heads.batches import batches
+from models.transformer import Transformer
+
+
+@torch.inference_mode()
+def gate_activity(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], token_classes: Int[Tensor, "d_vocab"]
+) -> list[Float[Tensor, "_ token_class"]]:
+    """Share of the tokens of each class at which a head's gate is open, a [head, class] tensor a layer.
+
+    NaN for a class that doesn't come. The last token of a sequence is only predicted, never read.
+
+    Raises:
+        ValueError: the model has no gates.
+    """
+    if model.architecture.gates == "none":
+        raise ValueError("gate activity must be of a model with gates, got gates='none'. Leave it out.")
+    n_classes = int(token_classes.max()) + 1
+    n_open = [torch.zeros(n, n_classes, dtype=torch.float64) for n in model.architecture.heads_per_layer]
+    n_tokens = torch.zeros(n_classes, dtype=torch.float64)
+    for batch in batches(model, sequences):
+        classes = token_classes.to(batch.device)[batch[:, :-1]].flatten()
+        n_tokens += torch.bincount(classes, minlength=n_classes).cpu()
+        for total, layer in zip(n_open, model.trace(batch[:, :-1]).layers, strict=True):
+            assert layer.gates is not None
+            is_open = (layer.gates > 0).double().transpose(0, 1).flatten(1)
+            total += torch.zeros(len(total), n_classes, dtype=torch.float64).index_add_(1, classes.cpu(), is_open.cpu())
+    return [total / n_tokens for total in n_open]

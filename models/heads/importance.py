@@ -1,0 +1,44 @@
+"""Every way of scoring how much a head matters, by name."""
+
+from collections.abc import Mapping
+
+import torch
+
+from models.heads.ablation_importance import ablation_mean, ablation_resample, ablation_zero
+from models.heads.evidence import Evidence, HeadScores, Method
+from models.heads.gradient_importance import hf_bertology, michel_code, michel_paper, taylor_signed
+from models.heads.pattern_importance import attention_variance, confidence
+from models.heads.relevance import lrp
+from models.heads.weight_norms import qkv_norm, weight_norm
+
+METHODS: Mapping[str, Method] = {
+    "michel_paper": michel_paper,
+    "michel_code": michel_code,
+    "hf_bertology": hf_bertology,
+    "taylor_signed": taylor_signed,
+    "weight_norm": weight_norm,
+    "qkv_norm": qkv_norm,
+    "attention_variance": attention_variance,
+    "confidence": confidence,
+    "ablation_zero": ablation_zero,
+    "ablation_mean": ablation_mean,
+    "ablation_resample": ablation_resample,
+    "lrp": lrp,
+}
+
+
+def head_scores(method: str, evidence: Evidence) -> HeadScores:
+    """Each head's score by a method of `METHODS`, high = matters; NaN for pruned heads, and where it isn't defined."""
+    scores = METHODS[method](evidence)
+    if evidence.head_mask is None:
+        return scores
+    kept = [mask.cpu() > 0 for mask in evidence.head_mask]
+    return [score.where(own, torch.nan) for score, own in zip(scores, kept, strict=True)]
+
+
+def normalise(scores: HeadScores) -> HeadScores:
+    """Each score over the root of the sum of its layer's squared scores, NaN left out; NaN in a layer of zeros.
+
+    Source: Michel et al. 2019, section 4.1.
+    """
+    return [score / score.square().nansum().sqrt() for score in scores]

@@ -1,0 +1,45 @@
+"""How differently two heads attend: the Jensen-Shannon distance of their patterns.
+
+Of two rows P and Q it is the square root of the Jensen-Shannon divergence H((P + Q) / 2) - (H(P) + H(Q)) / 2, entropies
+in bits: 0 (same)..1 (no key in common), and a metric. Source: Endres & Schindelin 2003.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.heads.batches import batches
+from models.transformer import Transformer
+
+
+@torch.inference_mode()
+def pattern_distances(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> Float[Tensor, "head head"]:
+    """Mean distance over queries between all heads, layer after layer; a query that is BOS doesn't count."""
+    sums, n_queries = [], 0
+    for batch in batches(model, sequences):
+        tokens = batch[:, :-1]
+        patterns = torch.cat([layer.pattern for layer in model.trace(tokens).layers], dim=1)
+        rows = patterns.transpose(1, 2)[tokens != bos].transpose(0, 1).double()
+        sums.append(jensen_shannon_distances(rows / rows.sum(-1, keepdim=True)).sum(-1).cpu())
+        n_queries += rows.shape[1]
+    upper = torch.stack(sums).sum(0).triu()
+    return (upper + upper.T) / n_queries
+
+
+def jensen_shannon_distances(rows: Float[Tensor, "head query key"]) -> Float[Tensor, "head head query"]:
+    """Distance of the rows of any two heads, query by query; a head's pairs are all that is held at once."""
+    n_heads, n_queries, _ = rows.shape
+    entropy = _entropy(rows)
+    distances = rows.new_zeros(n_heads, n_heads, n_queries)
+    for head in range(n_heads - 1):
+        later = slice(head + 1, n_heads)
+        divergence = _entropy((rows[head] + rows[later]) / 2) - (entropy[head] + entropy[later]) / 2
+        distances[head, later] = distances[later, head] = divergence.clamp(0, 1).sqrt()
+    return distances
+
+
+def _entropy(rows: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch"]:
+    """In bits."""
+    return torch.special.entr(rows).sum(-1) / math.log(2)

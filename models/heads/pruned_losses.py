@@ -1,0 +1,68 @@
+"""Losses of a model without each of many sets of heads, in little more than the passes that they differ in."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.circuits.paths import Head
+from models.heads.batches import batches
+from models.heads.losses import token_losses
+from models.transformer import Fill, HeadMask, Layer, Transformer
+
+HeadSet = frozenset[Head]
+
+
+def heads_of(model: Transformer) -> list[Head]:
+    """Every head, by layer and then by head."""
+    return [Head(layer, head) for layer, n in enumerate(model.architecture.heads_per_layer) for head in range(n)]
+
+
+def mask_without(model: Transformer, pruned: Collection[Head]) -> HeadMask:
+    """0 for pruned heads, 1 for all others."""
+    masks = [model.W_E.new_ones(n) for n in model.architecture.heads_per_layer]
+    for layer, head in pruned:
+        masks[layer][head] = 0
+    return masks
+
+
+@torch.inference_mode()
+def losses_without(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], fill: Fill | None, pruned: Collection[HeadSet]
+) -> dict[HeadSet, Float[Tensor, "batch"]]:
+    """Mean loss of each sequence with each set of heads pruned, in float64 on the CPU.
+
+    Sets that prune the same heads of the first layers share the pass up to there, and z of the layer after.
+    """
+    masks = {heads: mask_without(model, heads) for heads in pruned}
+    losses: dict[HeadSet, list[Tensor]] = {heads: [] for heads in masks}
+    for batch in batches(model, sequences):
+        for heads, logits in _branches(model, model.embed(batch[:, :-1]), 0, masks, fill):
+            losses[heads].append(token_losses(logits, batch[:, 1:]).double().mean(1).cpu())
+    return {heads: torch.cat(parts) for heads, parts in losses.items()}
+
+
+def _branches(
+    model: Transformer,
+    x: Float[Tensor, "batch pos d_model"],
+    first_layer: int,
+    masks: dict[HeadSet, HeadMask],
+    fill: Fill | None,
+) -> Iterator[tuple[HeadSet, Float[Tensor, "batch pos d_vocab"]]]:
+    """Logits for each of the sets, which prune the same heads of the layers before `first_layer`."""
+    if first_layer == len(model.layers):
+        (heads,) = masks
+        yield heads, model.unembed(model.final_norm(x))
+        return
+    layer = model.layers[first_layer]
+    assert isinstance(layer, Layer)
+    z = layer.attention.mix_fused(layer.read(x))
+    alike: dict[HeadSet, dict[HeadSet, HeadMask]] = defaultdict(dict)
+    for heads, mask in masks.items():
+        alike[frozenset(head for head in heads if head.layer == first_layer)][heads] = mask
+    for group in alike.values():
+        own_mask = next(iter(group.values()))[first_layer]
+        after = layer.write(x, z, own_mask, fill[first_layer] if fill else None)[-1]
+        yield from _branches(model, after, first_layer + 1, group, fill)

@@ -1,0 +1,44 @@
+"""In which order heads go: least important first."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from models.circuits.paths import Head
+from models.heads.pruned_losses import HeadSet
+
+Scores = Sequence[Float[Tensor, "_"]]  # a tensor a layer, one number a head, high for heads that matter
+
+
+def by_importance(scores: Scores, heads: Collection[Head]) -> list[Head]:
+    """The heads, lowest score first and equal scores by layer and head.
+
+    Heads without a score (NaN) come last: nothing says that they can go.
+    """
+
+    def key(head: Head) -> tuple[bool, float, Head]:
+        score = scores[head.layer][head.head].item()
+        return (True, 0.0, head) if score != score else (False, score, head)
+
+    return sorted(heads, key=key)
+
+
+def iterative_order(scores: Scores, scores_without: Callable[[HeadSet], Scores], heads: Collection[Head]) -> list[Head]:
+    """The order in which heads go if those that are left are scored anew after each."""
+    order = by_importance(scores, heads)[:1]
+    while len(order) < len(heads):
+        left = set(heads) - set(order)
+        order.append(by_importance(scores_without(frozenset(order)), left)[0])
+    return order
+
+
+def random_orders(heads: Sequence[Head], n: int, generator: torch.Generator) -> list[list[Head]]:
+    """Orders without a reason, the control."""
+    return [[heads[i] for i in torch.randperm(len(heads), generator=generator).tolist()] for _ in range(n)]
+
+
+def prefixes(order: Sequence[Head]) -> list[HeadSet]:
+    """The heads gone after each step of an order, from none to all."""
+    return [frozenset(order[:n]) for n in range(len(order) + 1)]

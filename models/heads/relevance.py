@@ -1,0 +1,131 @@
+"""Layer-wise relevance propagation: which share of what makes a prediction passes through each head.
+
+Relevance starts as 1 on the predicted token's logit and moves back through the run. Where an output is a sum of terms,
+terms of its sign and of the other share its relevance half and half (alpha = beta = 0.5), each kind by size; a kind
+whose sum is small beside EPS counts for less, and one that is absent leaves all to the other. So relevance is never
+negative and its sum is kept, step by step; only what a bias alone explains is lost. The terms of
+  a matrix product (W_U, W_O, W_V, feed-forward): input times weight, biases and the fill of pruned heads left out
+  the residual stream: what was there and what the sublayer wrote
+  z: attention times value; patterns are held as they are, so a head that only changes later patterns earns nothing
+Norms, activations and gates hand on what they get.
+Source: Voita et al. 2019, section 4, and its code, lib/layers/lrp.py, which instead restores the sum once a layer
+and, unless `consider_attn_constant`, lets queries and keys share by the softmax's derivative. Bach et al. 2015.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from models.heads.batches import batches
+from models.heads.evidence import Evidence, HeadScores
+from models.transformer import FeedForward, HeadMask, Layer, LayerTrace, Trace, Transformer
+
+EPS = 1e-5
+NOTHING = 1e-12  # strength of terms too small to divide by
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """Shares of all predictions' relevance together: a sequence starts with one a position."""
+
+    heads: list[Float[Tensor, "batch _ pos"]]  # what passes through each head's z, a tensor a layer
+    streams: list[Float[Tensor, "batch pos d_model"]]  # what is in the stream that each layer reads, and W_U
+
+
+@torch.inference_mode()
+def lrp(evidence: Evidence) -> HeadScores:
+    """Share of a prediction's relevance that passes through each head, mean over predictions, 0..1.
+
+    The source divides each prediction's by its layer's sum.
+    """
+    model, found = evidence.model, []
+    for batch in batches(model, evidence.text):
+        trace = model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
+        found.append([heads.double().mean(2).cpu() for heads in relevance(model, trace, evidence.head_mask).heads])
+    return [torch.cat(layer).mean(0) for layer in zip(*found, strict=True)]
+
+
+def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = None) -> Relevance:
+    """Relevance for the token that each position predicts."""
+    to_logit = trace.residual_final * model.W_U.T[trace.logits.argmax(-1)]
+    r = _to_terms(torch.ones_like(to_logit[..., :1]), to_logit, dim=-1)
+    heads, streams = [], [r]
+    for i, seen in reversed(list(enumerate(trace.layers))):
+        layer = model.layers[i]
+        assert isinstance(layer, Layer)
+        z = seen.z if head_mask is None else seen.z * head_mask[i][:, None, None].to(seen.z.dtype)
+        r_z, r = _through_layer(layer, seen, z, r)
+        heads.append(r_z.sum(-1))
+        streams.append(r)
+    return Relevance(heads[::-1], streams[::-1])
+
+
+def _through_layer(
+    layer: Layer, seen: LayerTrace, z: Float[Tensor, "batch head pos d_value"], r: Float[Tensor, "batch pos d_model"]
+) -> tuple[Float[Tensor, "batch head pos d_value"], Float[Tensor, "batch pos d_model"]]:
+    """From the stream after a layer to its z, and to the stream before it."""
+    x, attention = seen.residual_in, layer.attention
+    if layer.feed_forward is not None and seen.feed_forward_out is not None:
+        middle = layer.attention_norm(x + seen.attention_out) if layer.post else x + seen.attention_out
+        r, r_out = _to_terms(r, torch.stack([middle, seen.feed_forward_out]), dim=0)
+        read = middle if layer.post else layer.feed_forward_norm(middle)
+        r = r + _through_feed_forward(layer.feed_forward, read, r_out)
+    r, r_out = _to_terms(r, torch.stack([x, seen.attention_out]), dim=0)
+    z = z.transpose(1, 2)
+    r_z = _through_product(r_out, z.flatten(2), attention.W_O.flatten(0, 1)).view_as(z).transpose(1, 2)
+    read = layer.read(x)
+    values = attention.queries_keys_values(read)[2]
+    r_values = _through_mix(r_z, seen.pattern, values)
+    W_V = attention.W_V.transpose(0, 1).flatten(1)
+    return r_z, r + _through_product(r_values.transpose(1, 2).flatten(2), read, W_V)
+
+
+def _through_feed_forward(
+    feed_forward: FeedForward, x: Float[Tensor, "batch pos d_model"], r: Float[Tensor, "batch pos d_model"]
+) -> Float[Tensor, "batch pos d_model"]:
+    hidden = x @ feed_forward.W_in
+    hidden = feed_forward.activation(hidden if feed_forward.b_in is None else hidden + feed_forward.b_in)
+    return _through_product(_through_product(r, hidden, feed_forward.W_out), x, feed_forward.W_in)
+
+
+def _to_terms(r: Float[Tensor, "..."], terms: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
+    """From a sum along a dimension to its terms."""
+    raising, lowering = _signs(terms)
+    per_raising, per_lowering = _per_unit(r, raising.sum(dim, keepdim=True), lowering.sum(dim, keepdim=True))
+    return raising * per_raising + lowering * per_lowering
+
+
+def _through_product(
+    r: Float[Tensor, "batch pos out"], x: Float[Tensor, "batch pos in"], weight: Float[Tensor, "in out"]
+) -> Float[Tensor, "batch pos in"]:
+    """From x @ weight to x."""
+    (x_up, x_down), (w_up, w_down) = _signs(x), _signs(weight)
+    per_raising, per_lowering = _per_unit(r, x_up @ w_up + x_down @ w_down, x_up @ w_down + x_down @ w_up)
+    up, down = per_raising @ w_up.T + per_lowering @ w_down.T, per_raising @ w_down.T + per_lowering @ w_up.T
+    return x_up * up + x_down * down
+
+
+def _through_mix(
+    r: Float[Tensor, "batch head q_pos d_value"],
+    pattern: Float[Tensor, "batch head q_pos k_pos"],
+    values: Float[Tensor, "batch head k_pos d_value"],
+) -> Float[Tensor, "batch head k_pos d_value"]:
+    """From pattern @ values to values."""
+    up, down = _signs(values)
+    per_raising, per_lowering = _per_unit(r, pattern @ up, pattern @ down)
+    return up * (pattern.mT @ per_raising) + down * (pattern.mT @ per_lowering)
+
+
+def _per_unit(
+    r: Float[Tensor, "..."], raising: Float[Tensor, "..."], lowering: Float[Tensor, "..."]
+) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+    """Relevance for each unit of the terms that raise a sum and of those that lower it, given what they come to."""
+    strength = raising / (raising + EPS) + lowering / (lowering - EPS)
+    r = (r / strength).where(strength > NOTHING, 0)
+    return r / (raising + EPS), r / (lowering - EPS)
+
+
+def _signs(x: Float[Tensor, "..."]) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+    return x.clamp(min=0), x.clamp(max=0)

@@ -1,0 +1,77 @@
+"""Physical removal of heads: a smaller model with the logits of the masked one."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from models.architecture import Architecture
+from models.transformer import Fill, HeadMask, Layer, Transformer
+
+GATES = ("gates.log_alpha", "gates.direction", "gates.offset")
+PER_HEAD = ("W_Q", "W_K", "W_V", "W_O", "position_bias", "b_Q", "b_K", "b_V", *GATES)
+State = dict[str, Tensor]
+
+
+def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = None) -> Transformer:
+    """A model of its own without the heads that a mask has at 0.
+
+    A mask between 0 and 1 goes into W_O, and what fills in for z into b_O, which every layer gets if it had none. A
+    layer vanishes that is left without heads, feed-forward layer, b_O and norm after it.
+
+    Raises:
+        ValueError: a fill that differs between positions, which no bias can hold.
+    """
+    states = []
+    for i, layer in enumerate(model.layers):
+        assert isinstance(layer, Layer)
+        state = _masked_state(layer, head_mask[i], fill[i] if fill else None)
+        normalises = layer.post and layer.attention_norm.kind != "none"
+        if len(state["attention.W_O"]) or layer.feed_forward or "attention.b_O" in state or normalises:
+            states.append(state)
+    if any("attention.b_O" in state for state in states):
+        for state in states:
+            state.setdefault("attention.b_O", model.W_E.new_zeros(model.architecture.d_model))
+    return _assembled(model, states)
+
+
+def count_parameters(model: Transformer) -> int:
+    """Numbers in a model."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
+    """Parameters of a layer with a mask and its fill folded in, by name."""
+    state = {name: weight.clone() for name, weight in layer.state_dict().items()}
+    W_O = layer.attention.W_O.detach()
+    kept, scale = mask.nonzero().flatten().tolist(), mask.to(W_O)[:, None, None]
+    for name in (f"attention.{name}" for name in PER_HEAD):
+        if name in state:
+            state[name] = (state[name] * scale if name == "attention.W_O" else state[name])[kept]
+    if fill is not None and (mask != 1).any():
+        if fill.shape[1] != 1:
+            raise ValueError(
+                f"a fill must be the same at every position to become a bias, got {fill.shape[1]} positions."
+                " Take means over positions."
+            )
+        constant = (fill.to(W_O) @ W_O * (1 - scale)).sum((0, 1))
+        state["attention.b_O"] = state.get("attention.b_O", 0) + constant
+    return state
+
+
+def _assembled(model: Transformer, layers: list[State]) -> Transformer:
+    """The model with these layers in place of its own."""
+    a = model.architecture
+    state = {name: weight.clone() for name, weight in model.state_dict().items() if not name.startswith("layers.")}
+    for i, layer in enumerate(layers):
+        state |= {f"layers.{i}.{name}": weight for name, weight in layer.items()}
+    changed = {
+        "n_layers": len(layers),
+        "n_heads": tuple(len(layer["attention.W_O"]) for layer in layers),
+        "d_head": a.head_width,
+        "d_value": a.value_width,
+        "output_biases": not a.biases and any("attention.b_O" in layer for layer in layers),
+    }
+    with torch.device("meta"):  # every parameter is given
+        smaller = Transformer(Architecture.model_validate(a.model_dump() | changed), model.d_vocab)
+    smaller.load_state_dict(state, assign=True)
+    return smaller.train(model.training).requires_grad_(model.W_E.requires_grad)

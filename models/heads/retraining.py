@@ -1,0 +1,51 @@
+"""Pruning with training in between: the heads that are left learn to do without the one that went."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from models.circuits.paths import Head
+from models.heads.losses import token_losses
+from models.heads.pruned_losses import heads_of, mask_without
+from models.heads.pruning import Scores, by_importance
+from models.heads.removal import remove_heads
+from models.optimisers import rate_factor
+from models.transformer import Fill, Transformer
+
+
+def prune_and_retrain(
+    model: Transformer,
+    score: Callable[[Transformer, Fill], Scores],
+    means: Callable[[Transformer], Fill],
+    batches: Iterator[Int[Tensor, "batch pos"]],
+    n_steps: int,
+    rate: float,
+) -> Iterator[tuple[Head, Transformer]]:
+    """Each head that goes, by its place in the model at first, and the smaller model after it was trained on.
+
+    The least important head goes first. Scores and means are those of the model that is left.
+    """
+    places = heads_of(model)
+    while places:
+        fill = means(model)
+        head = by_importance(score(model, fill), heads_of(model))[0]
+        place = places.pop(heads_of(model).index(head))
+        model = remove_heads(model, mask_without(model, [head]), fill)
+        retrain(model, batches, n_steps, rate)
+        yield place, model
+
+
+def retrain(model: Transformer, batches: Iterator[Int[Tensor, "batch pos"]], n_steps: int, rate: float) -> None:
+    """Train on, in place: AdamW without decay, its rate falling to 0 by a cosine."""
+    model.requires_grad_(True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0, fused=True)
+    for step in range(n_steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * rate_factor(step, n_steps, 0, 0.0)
+        batch = next(batches).to(model.W_E.device)
+        token_losses(model(batch[:, :-1]), batch[:, 1:]).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.requires_grad_(False)

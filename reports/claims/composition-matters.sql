@@ -1,0 +1,28 @@
+-- statement: two layers learn in context what one layer with as many heads can't: repeat_gain is higher
+-- source: 000
+-- over: seeds
+-- needs: EXISTS (
+--     SELECT 1 FROM cells GROUP BY without_axes(cell, 'n_layers|n_heads'), total_heads
+--     HAVING count(DISTINCT n_layers) FILTER (n_layers IN (1, 2)) = 2)
+-- lacks: models of one and of two layers with as many heads in all
+-- rule: holds if estimate > 0.2
+-- unit: nats
+-- evidence: In context
+WITH pairs AS (
+    SELECT
+        seed,
+        avg(repeat_gain_nats) FILTER (n_layers = 2) - avg(repeat_gain_nats) FILTER (n_layers = 1) AS difference
+    FROM study_models
+    JOIN model_summary USING (model_id)
+    WHERE study = $study
+    GROUP BY seed, without_axes(cell, 'n_layers|n_heads'), total_heads
+),
+by_seed AS (
+    SELECT seed, avg(difference) AS difference FROM pairs GROUP BY seed
+)
+SELECT
+    avg(difference) AS estimate,
+    avg(difference) - ci95(difference) AS ci_low,
+    avg(difference) + ci95(difference) AS ci_high,
+    count(difference) AS n
+FROM by_seed

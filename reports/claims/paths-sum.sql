@@ -1,0 +1,12 @@
+-- statement: the logits are the sum of the model's end-to-end paths
+-- source: 000, 002
+-- over: models
+-- needs: total_heads > 0
+-- lacks: models with heads
+-- rule: holds if every model < 1e-4
+-- unit: standard deviations
+-- evidence: Identities
+SELECT max(difference) AS estimate, NULL AS ci_low, NULL AS ci_high, count(difference) AS n
+FROM study_models
+JOIN identities USING (model_id)
+WHERE study = $study AND identity = 'paths-sum'

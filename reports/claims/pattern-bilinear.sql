@@ -1,0 +1,13 @@
+-- statement: attention is the masked softmax of a bilinear form in tokens, plus position terms
+-- source: 002
+-- over: models
+-- needs: heads_per_layer[1] > 0 AND normalization = 'none' AND NOT biases AND NOT qk_normalization
+--   AND positions IN ('relative', 'none')
+-- lacks: models whose first layer reads tokens alone: no norms, biases or qk_normalization, positions relative or none
+-- rule: holds if every model < 1e-5
+-- unit: attention
+-- evidence: Identities
+SELECT max(difference) AS estimate, NULL AS ci_low, NULL AS ci_high, count(difference) AS n
+FROM study_models
+JOIN identities USING (model_id)
+WHERE study = $study AND identity = 'pattern-bilinear'

@@ -1,0 +1,45 @@
+-- statement: normalising queries and keys steadies training: gradient norms after warm-up spread less, at the highest
+--   learning rate that has both
+-- source: 001
+-- over: seeds
+-- needs: count(DISTINCT (learning_rate, muon_learning_rate)) > 1 AND EXISTS (
+--     SELECT 1 FROM cells GROUP BY without_axes(cell, 'qk_normalization') HAVING count(DISTINCT qk_normalization) = 2)
+-- lacks: models with and without qk_normalization, at two learning rates or more
+-- rule: holds if estimate < 0
+-- unit: standard deviations of log gradient norm
+-- evidence: Learning
+WITH spreads AS (
+    SELECT model_id, stddev_samp(ln(gradient_norm)) AS spread
+    FROM training
+    JOIN models USING (model_id)
+    WHERE step > warmup_steps AND gradient_norm > 0 AND isfinite(gradient_norm)
+    GROUP BY model_id
+),
+pairs AS (
+    SELECT
+        seed,
+        without_axes(cell, 'qk_normalization|learning_rate|muon_learning_rate') AS place,
+        learning_rate,
+        muon_learning_rate,
+        avg(spread) FILTER (qk_normalization) - avg(spread) FILTER (NOT qk_normalization) AS difference
+    FROM study_models
+    JOIN models USING (model_id)
+    JOIN spreads USING (model_id)
+    WHERE study = $study
+    GROUP BY ALL
+),
+highest AS (
+    SELECT seed, arg_max(difference, (muon_learning_rate, learning_rate)) AS difference
+    FROM pairs
+    WHERE difference IS NOT NULL
+    GROUP BY seed, place
+),
+by_seed AS (
+    SELECT seed, avg(difference) AS difference FROM highest GROUP BY seed
+)
+SELECT
+    avg(difference) AS estimate,
+    avg(difference) - ci95(difference) AS ci_low,
+    avg(difference) + ci95(difference) AS ci_high,
+    count(difference) AS n
+FROM by_seed

@@ -1,0 +1,13 @@
+-- statement: once a token is attended to, what a head does to the output depends on that token alone
+-- source: 002
+-- over: models
+-- needs: heads_per_layer[1] > 0 AND normalization = 'none' AND NOT biases AND positions NOT IN ('learned',
+--   'sinusoidal')
+-- lacks: models whose first layer reads tokens alone: no norms or biases, no positions added to the stream
+-- rule: holds if every model < 1e-5
+-- unit: standard deviations
+-- evidence: Identities
+SELECT max(difference) AS estimate, NULL AS ci_low, NULL AS ci_high, count(difference) AS n
+FROM study_models
+JOIN identities USING (model_id)
+WHERE study = $study AND identity = 'source-decides'

@@ -1,0 +1,39 @@
+-- statement: local attention costs O(n), at little loss: FLOPs and seconds grow with an exponent under 1.2, and loss
+--   is under 2 % higher than with full attention at as many tokens
+-- source: 003
+-- over: seeds
+-- needs: (SELECT json_array_length(config, '/costs/n_ctx') > 1 FROM studies WHERE study = $study) AND EXISTS (
+--     SELECT 1 FROM cells GROUP BY without_axes(cell, 'attention|attention_window')
+--     HAVING bool_or(attention = 'full') AND bool_or(attention = 'local'))
+-- lacks: models with local attention and the same with full, and several n_ctx in [costs]
+-- rule: holds if estimate > 0
+-- unit: margin over the nearer bar
+-- evidence: Costs
+WITH losses AS (
+    SELECT
+        models.seed,
+        avg(validation_loss_nats) FILTER (attention = 'local')
+        / avg(validation_loss_nats) FILTER (attention = 'full') - 1 AS increase
+    FROM study_models
+    JOIN models USING (model_id)
+    JOIN model_summary USING (model_id)
+    WHERE study = $study
+    GROUP BY models.seed, without_axes(cell, 'attention|attention_window')
+),
+by_seed AS (
+    SELECT seed, least(1 - max(exponent) / 1.2, 1 - avg(increase) / 0.02) AS margin
+    FROM losses
+    CROSS JOIN (
+        SELECT max(greatest(flops_exponent, seconds_exponent)) AS exponent
+        FROM cost_exponents
+        WHERE study = $study AND attention = 'local' AND axis = 'n_ctx'
+    )
+    WHERE exponent IS NOT NULL AND increase IS NOT NULL
+    GROUP BY seed
+)
+SELECT
+    avg(margin) AS estimate,
+    avg(margin) - ci95(margin) AS ci_low,
+    avg(margin) + ci95(margin) AS ci_high,
+    count(margin) AS n
+FROM by_seed

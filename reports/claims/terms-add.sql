@@ -1,0 +1,13 @@
+-- statement: in one layer, the direct path and a term for each head add up to the logits, and can be studied one at a
+--   time
+-- source: 002
+-- over: models
+-- needs: n_layers = 1 AND feed_forward = 'none'
+-- lacks: attention-only models of one layer
+-- rule: holds if every model < 1e-4
+-- unit: standard deviations
+-- evidence: Identities
+SELECT max(difference) AS estimate, NULL AS ci_low, NULL AS ci_high, count(difference) AS n
+FROM study_models
+JOIN identities USING (model_id)
+WHERE study = $study AND identity = 'terms-add'

@@ -1,0 +1,54 @@
+-- statement: attention variance improves on weight magnitude alone: the sum of both ranks agrees more with ablation
+-- source: 003
+-- over: models
+-- needs: total_heads > 2
+-- lacks: models of three heads or more
+-- rule: holds if estimate > 0
+-- unit: difference of rank correlations
+-- evidence: Importance
+WITH scores AS (
+    SELECT
+        model_id,
+        layer,
+        head,
+        max(score) FILTER (method = 'weight_norm') AS norm,
+        max(score) FILTER (method = 'attention_variance') AS variance,
+        max(score) FILTER (method = 'ablation_mean') AS effect
+    FROM study_models
+    JOIN importance USING (model_id)
+    WHERE study = $study
+    GROUP BY model_id, layer, head
+),
+ranks AS (  -- equal scores share the mean of their ranks
+    SELECT
+        model_id,
+        rank() OVER (PARTITION BY model_id ORDER BY norm)
+        + count(*) OVER (PARTITION BY model_id, norm) / 2 AS norm,
+        rank() OVER (PARTITION BY model_id ORDER BY variance)
+        + count(*) OVER (PARTITION BY model_id, variance) / 2 AS variance,
+        rank() OVER (PARTITION BY model_id ORDER BY effect)
+        + count(*) OVER (PARTITION BY model_id, effect) / 2 AS effect
+    FROM scores
+    WHERE norm IS NOT NULL AND variance IS NOT NULL AND effect IS NOT NULL
+),
+sums AS (
+    SELECT
+        model_id,
+        norm,
+        effect,
+        rank() OVER (PARTITION BY model_id ORDER BY norm + variance)
+        + count(*) OVER (PARTITION BY model_id, norm + variance) / 2 AS rank_sum
+    FROM ranks
+),
+by_model AS (
+    SELECT corr(rank_sum, effect) - corr(norm, effect) AS difference
+    FROM sums
+    GROUP BY model_id
+    HAVING count(*) > 2 AND least(count(DISTINCT norm), count(DISTINCT rank_sum), count(DISTINCT effect)) > 1
+)
+SELECT
+    avg(difference) AS estimate,
+    avg(difference) - ci95(difference) AS ci_low,
+    avg(difference) + ci95(difference) AS ci_high,
+    count(difference) AS n
+FROM by_model

@@ -1,0 +1,16 @@
+-- statement: weight magnitude is a usable importance: its ranks agree with those of ablation (Spearman)
+-- source: 003
+-- over: models
+-- needs: total_heads > 2
+-- lacks: models of three heads or more
+-- rule: holds if estimate > 0.5
+-- unit: rank correlation
+-- evidence: Importance
+SELECT
+    avg(spearman) AS estimate,
+    avg(spearman) - ci95(spearman) AS ci_low,
+    avg(spearman) + ci95(spearman) AS ci_high,
+    count(spearman) AS n
+FROM study_models
+JOIN importance_agreement USING (model_id)
+WHERE study = $study AND method = 'weight_norm'

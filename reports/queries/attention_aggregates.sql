@@ -1,0 +1,13 @@
+-- Attention on that passage summed up over heads and layers, at the last layer of the best model that has it.
+WITH best AS (
+    SELECT best_model_id AS model_id, label
+    FROM model_groups
+    WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_aggregates)
+    ORDER BY best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+    LIMIT 1
+)
+SELECT label, method, layer, query, key, query_token, key_token, weight
+FROM best
+JOIN attention_aggregates USING (model_id)
+QUALIFY layer = max(layer) OVER ()
+ORDER BY list_position(['mean', 'rollout', 'flow'], method), query, key

@@ -1,0 +1,23 @@
+-- Loss and heads that can go by number of heads, where models differ in that alone; the most numbers of heads first.
+SELECT
+    setting,
+    label,
+    n_layers,
+    total_heads,
+    n_models,
+    validation_loss_nats_mean,
+    validation_loss_nats_ci95,
+    within_1_percent_mean,
+    within_1_percent_ci95,
+    within_5_percent_mean,
+    within_5_percent_ci95,
+    random_within_1_percent_mean,
+    random_within_1_percent_ci95
+FROM heads_that_matter
+WHERE study = $study AND n_head_counts > 1
+ORDER BY
+    n_head_counts DESC,
+    min(validation_loss_nats_mean) OVER (PARTITION BY setting) NULLS LAST,
+    setting,
+    total_heads,
+    label

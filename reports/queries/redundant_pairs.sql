@@ -1,0 +1,15 @@
+-- Pairs of heads that stand in for each other, the most costly to lose first; in the model that stands for each label.
+SELECT
+    label AS model,
+    'L' || first_layer || 'H' || first_head AS first,
+    'L' || second_layer || 'H' || second_head AS second,
+    jensen_shannon_distance,
+    output_cka,
+    ov_cosine,
+    first_effect_nats AS without_first_nats,
+    second_effect_nats AS without_second_nats,
+    both_effect_nats AS without_both_nats
+FROM labelled_models
+JOIN head_similarity USING (model_id)
+WHERE study = $study AND stands_for_label AND is_redundant
+ORDER BY both_effect_nats - first_effect_nats - second_effect_nats DESC, label, first, second

@@ -1,0 +1,394 @@
+"""Invented studies for every claim of reports/claims: one value a seed, model or configuration, as a test wishes."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import exp, inf
+from statistics import correlation
+from typing import Any
+
+from tasks.tables import table_schema
+
+Place = dict[str, int]
+Add = Callable[["Tables", int, float], float | None]  # adds the i-th value; returns it where it can't be as wished
+ARCHITECTURE = {
+    "n_layers": 2, "n_heads": 2, "d_model": 16, "d_head": 4, "d_value": 4, "positions": "relative",
+    "normalization": "none", "feed_forward": "none", "biases": False, "qk_normalization": False, "attention": "full",
+    "gates": "none", "learning_rate": 0.01, "muon_learning_rate": 0.1, "warmup_steps": 10, "parameters": 1000,
+}  # fmt: skip
+
+
+class Tables(defaultdict[str, list[dict[str, Any]]]):
+    """Rows of one study, by table."""
+
+    def __init__(self, study: str) -> None:
+        super().__init__(list)
+        self.study = study
+        self["studies"].append({"study": study})
+
+    def model(self, seed: int = 0, loss: float | None = None, **axes: Any) -> str:
+        """Adds a trained model, its validation loss if given; `axes` are those that the study's grid varies."""
+        model_id = f"{self.study}/{len(self['models'])}"
+        cell = " ".join(f"{axis}={value}" for axis, value in {**axes, "seed": seed}.items())
+        columns = {**ARCHITECTURE, **axes, "seed": seed, "model_id": model_id}
+        heads = [columns["n_heads"]] * columns["n_layers"]
+        row = {"heads_per_layer": heads, "total_heads": sum(heads), **columns}
+        self["models"].append({name: row[name] for name in table_schema("models").names if name in row})
+        self["study_models"].append({"study": self.study, "model_id": model_id, "cell": cell, "status": "trained"})
+        if loss is not None:
+            self.add("evaluations", model_id, step=10, validation_loss_nats=loss)
+        return model_id
+
+    def add(self, table: str, model_id: str, **columns: Any) -> None:
+        """Adds a row about a model."""
+        self[table].append({"model_id": model_id, **columns})
+
+    def head(self, model_id: str, layer: int, head: int, **scores: float) -> None:
+        """Adds a head, with other scores at an earlier checkpoint."""
+        for step, factor in ((0, -7), (10, 1)):
+            place = {"step": step, "layer": layer, "head": head}
+            self.add("heads", model_id, **place, **{name: type(s)(factor * s) for name, s in scores.items()})
+
+
+def pair(writer: int, reader: int, roles: str = "writer reader") -> Place:
+    """A head of layer 0 and one of layer 1."""
+    first, second = roles.split()
+    return {f"{first}_layer": 0, f"{first}_head": writer, f"{second}_layer": 1, f"{second}_head": reader}
+
+
+# One function a claim
+
+
+def identity(name: str, **axes: Any) -> Add:
+    def add(tables: Tables, i: int, value: float) -> None:
+        model = tables.model(seed=i, **axes)
+        tables.add("identities", model, identity=name, difference=value)
+        tables.add("identities", model, identity="another", difference=1.0)
+
+    return add
+
+
+def ov_rank(tables: Tables, i: int, value: float) -> None:
+    tables.head(tables.model(seed=i), 0, 0, ov_rank=int(4 + value))
+
+
+def subspaces_small(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, n_heads=3)
+    for reader, ratio in enumerate((value, value / 3, 3 * value)):
+        for kind, share in zip("QKV", (0.5, 1, 1.5), strict=True):
+            overlap = {"overlap": share * ratio / 8, "random_overlap": 0.125}
+            tables.add("subspaces", model, **pair(0, reader), kind=kind, **overlap)
+
+
+def direct_is_bigram(tables: Tables, i: int, value: float) -> None:
+    tables.add("bigrams", tables.model(seed=i, n_layers=0), explained_share=value)
+    tables.add("bigrams", tables.model(seed=i, n_layers=1), explained_share=-9.0)
+
+
+def gap_filling(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, n_layers=1)
+    tables.add("bigrams", model, gap_correlation=0.5 + value, gap_bigram_correlation=0.5)
+
+
+def one_layer_copies(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, n_layers=1)
+    for head in range(4):
+        tables.head(model, 0, head, copying_eigenvalues=0.6 if head < 4 * value else 0.4)
+
+
+def skip_trigram_bugs(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    for head in range(4):
+        tables.head(model, 0, head, ov_rank=4)
+        for rank, is_bug in ((3, head < 4 * value), (4, head < 4 * value), (20, True)):
+            tables.add("skip_trigrams", model, layer=0, head=head, rank=rank, is_bug=is_bug)
+
+
+def composition_matters(tables: Tables, i: int, value: float) -> None:
+    for n_layers, n_heads, gain in ((1, 4, 0.5), (2, 2, 0.5 + value), (2, 4, 99.0)):
+        model = tables.model(seed=i, n_layers=n_layers, n_heads=n_heads)
+        tables.add("evaluations", model, step=10, repeat_gain_nats=gain)
+
+
+def induction_needs_two_layers(tables: Tables, i: int, value: float) -> None:
+    """The margin of one depth and, by turns, a larger one of the other."""
+    margins = (value, value + 0.1) if i % 2 else (value + 0.1, value)
+    for n_layers, score in ((1, 0.05 * (1 - margins[0])), (2, 0.15 * (1 + margins[1]))):
+        model = tables.model(seed=i, n_layers=n_layers)
+        tables.head(model, n_layers - 1, 0, induction_random_period=score)
+        tables.head(model, n_layers - 1, 1, induction_random_period=-9.0)
+
+
+def induction_by_k_composition(tables: Tables, i: int, value: float) -> None:
+    """Where it doesn't, the writer's rank is at fault or, by turns, it isn't needed."""
+    for induction in (0.5, 0.1):
+        model = tables.model(seed=i)
+        z, without = (9.0 if value or i % 2 else 1.0), (0.3 if value or not i % 2 else 0.31)
+        for head, previous_token in ((0, 0.9), (1, 0.2)):
+            tables.head(model, 0, head, previous_token=previous_token)
+            composed = {"step": 10, "kind": "K", "z": 5.0 if head else z}
+            tables.add("compositions", model, **pair(head, 0), **composed)
+        tables.head(model, 1, 0, induction_random_period=induction, prefix_matching=0.6)
+        tables.add("causal_checks", model, **pair(0, 0), kind="K", prefix_matching_without=without)
+
+
+def one_k_pair_dominates(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, n_heads=20)
+    for reader in range(20):
+        kind = "K" if reader < round(10 * value) else "Q"
+        row = {**pair(0, reader), "kind": kind, "z": 1.0}
+        tables.add("compositions", model, **row, step=10, significant=reader < 10)
+        tables.add("compositions", model, **row, step=0, significant=True)
+
+
+def matching_circuit(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    for reader, (z, significant, matching) in enumerate(((9.0, True, value), (5.0, True, -1.0), (20.0, False, -1.0))):
+        row = {"z": z, "significant": significant, "matching_eigenvalues": matching}
+        tables.add("compositions", model, **pair(0, reader), kind="K", step=10, **row)
+
+
+def qk_change_patterns(tables: Tables, i: int, value: float, change: float = 0.0) -> None:
+    model = tables.model(seed=i)
+    for head, share in ((0, 0.1 * (1 + value) + 0.05), (1, 0.1 * (1 + value) - 0.05)):
+        for composition, part in (("Q", -0.1), ("K", share), ("QK", 0.1), ("direct", 1 - share)):
+            source = {"query_source": composition, "key_source": "x"}
+            tables.add("score_terms", model, layer=1, head=head, **source, composition=composition, share=part)
+    for kind, moved in (("V", change), ("K", 0.5)):
+        tables.add("causal_checks", model, **pair(0, 0), kind=kind, pattern_change=moved)
+
+
+def virtual_heads_small(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    for order, effect in ((0, 3.0), (1, 2.0), (2, 2 * value)):
+        tables.add("path_terms", model, term=f"order {order}", loss_effect_nats=effect)
+
+
+def virtual_heads_grow(tables: Tables, i: int, value: float) -> None:
+    """The i-th model has i layers."""
+    model = tables.model(n_layers=i)
+    tables.add("path_terms", model, term="order 0")
+    for first in range(2 * i):
+        for second in range(2 * i):
+            if first // 2 < second // 2:
+                place = {"first_layer": first // 2, "first_head": first % 2}
+                tables.add("virtual_heads", model, **place, second_layer=second // 2, second_head=second % 2)
+    for extra in range(int(value)):
+        tables.add("virtual_heads", model, **pair(9, extra, "first second"))
+
+
+def information_persists(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    for layer, head, persistence in ((0, 0, value), (0, 1, 5.0), (0, 2, -5.0), (1, 0, 9.0)):
+        tables.head(model, layer, head, persistence=persistence)
+
+
+def bandwidth_contested(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, feed_forward="gelu", d_mlp=2)
+    for layer, rank in ((0, 2), (1, round(16 * value) - 6)):
+        tables.head(model, layer, 0, ov_rank=rank)
+
+
+def more_heads_diminish(tables: Tables, i: int, value: float) -> None:
+    for n_heads, loss in ((1, 3.0), (2, 2.9 - value), (4, 2.0), (8, 1.9)):
+        tables.model(seed=i, loss=loss, n_heads=n_heads)
+
+
+def head_tradeoff(tables: Tables, i: int, value: float) -> None:
+    for n_heads, loss in ((1, 3 + value), (2, 3.2), (4, 3.0), (8, 4 + value)):
+        tables.model(seed=i, loss=loss, n_heads=n_heads, d_head=16 // n_heads, d_value=16 // n_heads)
+    tables.model(seed=i, loss=0.0, n_heads=2, d_head=2, d_value=2)
+
+
+def heads_regularise(tables: Tables, i: int, value: float) -> None:
+    for doublings in range(3):
+        model = tables.model(seed=i, loss=3 + doublings * value, n_heads=2**doublings)
+        tables["models"][-1] |= {"model_id": model, "final_train_loss_nats": 2.5}
+
+
+def feed_forward_adds(tables: Tables, i: int, value: float) -> None:
+    tables.model(seed=i, loss=3 + value, feed_forward="gelu", d_mlp=8)
+    for n_layers, parameters, loss in ((3, 1040, 2.9), (4, 960, 3.1), (8, 1060, 0.0)):
+        tables.model(seed=i, loss=loss, feed_forward="none", n_layers=n_layers)
+        tables["models"][-1]["parameters"] = parameters
+
+
+def qk_norm_steadies(tables: Tables, i: int, value: float) -> None:
+    """At the lower rate it is the other way round."""
+    for rate, sign in ((0.01, -1), (0.02, 1)):
+        for normalised, spread in ((False, 2.0), (True, 2 + sign * value)):
+            model = tables.model(seed=i, qk_normalization=normalised, learning_rate=rate)
+            for step, log_norm in ((10, 99.0), (11, spread / 2**0.5), (12, -spread / 2**0.5)):
+                tables.add("training", model, step=step, gradient_norm=exp(log_norm))
+
+
+def heads_specialise(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    for reader, extra in ((0, 0.1), (1, -0.1)):
+        distances = {"jensen_shannon_distance": 0.4 + value + extra, "initial_distance": 0.4}
+        tables.add("head_similarity", model, **pair(0, reader, "first second"), **distances)
+
+
+def heads_prunable(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, n_heads=5)
+    for procedure, share in (("iterative", value), ("one_shot", 1.0)):
+        for n_pruned in range(11):
+            row = {"procedure": procedure, "order_method": "ablation_mean", "draw": 0, "n_pruned": n_pruned}
+            tables.add("pruning", model, **row, relative_increase=0.009 if n_pruned <= 10 * share else 0.011)
+
+
+def heads_redundant(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    for reader, redundant in ((0, bool(value)), (1, False), (2, None)):
+        tables.add("head_similarity", model, **pair(0, reader, "first second"), is_redundant=redundant)
+
+
+def add_importance(tables: Tables, i: int, **methods: Sequence[float]) -> None:
+    model = tables.model(seed=i, n_heads=5, n_layers=1)
+    for method, scores in methods.items():
+        for head, score in enumerate(scores):
+            tables.add("importance", model, layer=0, head=head, method=method, score=float(score))
+
+
+def weight_norm_predicts(tables: Tables, i: int, value: float) -> None:
+    norm = next(p for p in permutations(range(5)) if abs(correlation(p, range(5)) - value) < 1e-9)
+    add_importance(tables, i, weight_norm=norm, ablation_mean=range(5))
+
+
+def variance_adds(tables: Tables, i: int, value: float) -> float:
+    norm = (1, 0, 2, 4, 3)
+
+    def difference(variance: Sequence[int]) -> float:
+        sums = [a + b for a, b in zip(norm, variance, strict=True)]
+        ranks = [sum(other < own for other in sums) + sums.count(own) / 2 for own in sums]
+        return correlation(ranks, range(5)) - correlation(norm, range(5)) if len({*sums}) > 1 else inf
+
+    variance = min(permutations(range(5)), key=lambda p: abs(difference(p) - value))
+    scores = [10 * score for score in variance]
+    add_importance(tables, i, weight_norm=norm, attention_variance=scores, ablation_mean=range(5))
+    return difference(variance)
+
+
+def heads_are_linguistic(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i)
+    more = (0.1, 0.0) if i % 2 else (0.0, 0.1)
+    for task, extra in zip(("lexical_class", "bracket_depth", "indentation"), (*more, -1.0), strict=True):
+        for site, head, selectivity in (("L0H0", 0, value + extra), ("L0H1", 1, -2.0), ("R1", None, 0.9)):
+            place = {"site": site, "task": task, "layer": 0, "head": head}
+            tables.add("probes", model, **place, selectivity=selectivity)
+
+
+def projections_differ(tables: Tables, i: int, value: float) -> None:
+    model = tables.model(seed=i, d_value=8)
+    for head, factor in ((0, 0.8), (1, 1.2)):
+        overlaps = {"query_key": value * factor / 4, "query_value": value * factor / 2, "key_value": value * factor / 2}
+        tables.head(model, 0, head, **{f"{name}_overlap": overlap for name, overlap in overlaps.items()})
+
+
+def dynamic_heads(tables: Tables, i: int, value: float) -> None:
+    tables.model(seed=i, loss=3.0, gates="none")
+    for active, loss in ((value, 3.02), (value + 0.1, 3.0), (0.1, 3.04)):
+        model = tables.model(seed=i, loss=loss, gates="dynamic", active_fraction=active)
+        for head, extra in ((0, 0.05), (1, -0.05)):
+            tables.head(model, 0, head, active_fraction=active + extra)
+
+
+def heads_cost_constant(tables: Tables, i: int, value: float) -> None:
+    if not i:
+        tables.model()
+    for n_heads, seconds in ((1, 2.0), (2, 99.0), (8, 2 * value)):
+        add_cost(tables, "n_heads", seconds=seconds, flops=1e6, n_heads=n_heads, n_ctx=64 + i)
+
+
+def cost_exponents(tables: Tables, i: int, value: float) -> None:
+    """The first is of n_ctx, the second of d_model; small sizes differ."""
+    if not i:
+        tables.model()
+    axis, other = (("n_ctx", "d_model"), ("d_model", "n_ctx"))[i]
+    for size in (16, 32, 64, 128, 256):
+        add_cost(tables, axis, flops=1e6 * max(size, 64) ** (2 + value), **{axis: size, other: 16})
+
+
+def sparse_is_linear(tables: Tables, i: int, value: float, exponent: float = 1.0) -> None:
+    for size in (64, 128, 256) if not i else ():
+        cost = {"flops": 1e6 * size, "seconds": size**exponent, "n_ctx": size, "attention": "local"}
+        add_cost(tables, "n_ctx", **cost)
+    tables.model(seed=i, loss=3.0, attention="full")
+    tables.model(seed=i, loss=3.0 * (1 + 0.02 * (1 - value)), attention="local")
+
+
+def add_cost(tables: Tables, axis: str, flops: float, attention: str = "full", **columns: float) -> None:
+    """Adds a row of costs, to a study that asks for all sizes."""
+    sizes = {"n_ctx": [16, 256], "d_model": [16, 256], "n_heads": [1, 2, 8]}
+    tables["studies"][0]["config"] = json.dumps({"costs": sizes})
+    row = {"study": tables.study, "axis": axis, "pass": "forward", "attention": attention, **columns}
+    config = f"{attention} {columns}"
+    tables["costs"].append({**{"n_ctx": 64, "d_model": 16}, **row, "config_id": config, "flops_counted": round(flops)})
+
+
+@dataclass(frozen=True)
+class Case:
+    """Values with which a claim must hold, must fail, and must stay undecided."""
+
+    add: Add
+    holds: Sequence[float]
+    fails: Sequence[float]
+    undecided: Sequence[float] = ()  # none: the worst value decides
+
+    def tables(self, study: str, values: Sequence[float]) -> tuple[Tables, list[float]]:
+        """A study with these values, and the values as they came to be."""
+        tables, made = Tables(study), []
+        for i, value in enumerate(values):
+            came = self.add(tables, i, value)
+            made.append(value if came is None else came)
+        return tables, made
+
+
+def around(bar: float, step: float) -> tuple[list[float], list[float], list[float]]:
+    """Values on the good side of a bar, on the other, and on both; step > 0 if the good side is above."""
+    good, bad = ([bar + sign * step * x for x in (1, 1.1, 0.9)] for sign in (1, -1))
+    return good, bad, [good[0], bad[0], good[1]]
+
+
+CASES = {
+    "paths-sum": Case(identity("paths-sum"), [5e-5, 9e-5], [5e-5, 2e-4]),
+    "terms-add": Case(identity("terms-add", n_layers=1), [5e-5, 9e-5], [5e-5, 2e-4]),
+    "pattern-bilinear": Case(identity("pattern-bilinear"), [5e-6, 9e-6], [5e-6, 2e-5]),
+    "source-decides": Case(identity("source-decides"), [5e-6, 9e-6], [5e-6, 2e-5]),
+    "one-head-is-attention": Case(identity("one-head-is-attention"), [5e-6, 9e-6], [5e-6, 2e-5]),
+    "heads-independent": Case(identity("heads-independent"), [5e-6, 9e-6], [5e-6, 2e-5]),
+    "ov-rank": Case(ov_rank, [0, -1], [0, 1]),
+    "subspaces-small": Case(subspaces_small, [1, 1.1, 1.2], [2.5, 2.6, 2.7], [1, 2, 3]),
+    "direct-is-bigram": Case(direct_is_bigram, *around(0.9, 0.05)),
+    "gap-filling": Case(gap_filling, *around(0, 0.1)),
+    "one-layer-copies": Case(one_layer_copies, [1, 0.75, 1], [0, 0.25, 0], [1, 0, 0.75]),
+    "skip-trigram-bugs": Case(skip_trigram_bugs, [1, 0.75, 1], [0, 0.25, 0], [1, 0, 0.75]),
+    "composition-matters": Case(composition_matters, *around(0.2, 0.1)),
+    "induction-needs-two-layers": Case(induction_needs_two_layers, *around(0, 0.3)),
+    "induction-by-k-composition": Case(induction_by_k_composition, [1] * 17, [0, 1, 0, 0, 0], [1] * 15),
+    "one-k-pair-dominates": Case(one_k_pair_dominates, [1, 1, 0.9], [0.3, 0.5, 0.4], [1, 0.5, 0.8]),
+    "matching-circuit": Case(matching_circuit, *around(0.5, 0.2)),
+    "qk-change-patterns": Case(qk_change_patterns, *around(0, 0.5)),
+    "virtual-heads-small": Case(virtual_heads_small, *around(0.2, -0.1)),
+    "virtual-heads-grow": Case(virtual_heads_grow, [0, 0, 0, 0], [0, 0, 1, 0]),
+    "information-persists": Case(information_persists, *around(0.8, 0.1)),
+    "bandwidth-contested": Case(bandwidth_contested, [1.5, 1.5, 1.625], [0.75, 0.5, 0.625], [0.5, 1.5, 1]),
+    "more-heads-diminish": Case(more_heads_diminish, *around(0, 0.05)),
+    "head-tradeoff": Case(head_tradeoff, *around(0, 0.1)),
+    "heads-regularise": Case(heads_regularise, *around(0, -0.1)),
+    "feed-forward-adds": Case(feed_forward_adds, *around(0, -0.1)),
+    "qk-norm-steadies": Case(qk_norm_steadies, *around(0, -0.1)),
+    "heads-specialise": Case(heads_specialise, *around(0, 0.1)),
+    "heads-prunable": Case(heads_prunable, [0.5, 0.4, 0.6], [0, 0.1, 0], [0, 0.4, 0.2]),
+    "heads-redundant": Case(heads_redundant, [1] * 4, [0] * 4, [1] * 3),
+    "weight-norm-predicts": Case(weight_norm_predicts, [0.9, 1, 0.8], [0, 0.1, -0.1], [1, 0, 0.5]),
+    "variance-adds": Case(variance_adds, [0.1, 0.1, 0.05], [-0.5, -0.6, -0.4], [0.1, -0.5, 0]),
+    "heads-are-linguistic": Case(heads_are_linguistic, *around(0.1, 0.05)),
+    "projections-differ": Case(projections_differ, [1, 1.1, 1.2], [0.2, 0.25, 0.3], [0.2, 0.5, 1]),
+    "dynamic-heads": Case(dynamic_heads, *around(0.8, -0.1)),
+    "heads-cost-constant": Case(heads_cost_constant, [1.1, 1.4], [1.1, 1.6]),
+    "cost-exponents": Case(cost_exponents, [0.05, -0.02], [0.05, -0.2]),
+    "sparse-is-linear": Case(sparse_is_linear, *around(0, 0.1)),
+}

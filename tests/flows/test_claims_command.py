@@ -1,0 +1,106 @@
+"""`headstream claims`, and what `headstream plan` says of claims: no study has to run for them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from claimed_studies import CASES
+from test_command_line import call
+
+from tasks import claims, places
+from tasks.store import Request, Store
+from tasks.tables import write_table
+
+
+@pytest.fixture(autouse=True)
+def results(monkeypatch, tmp_path) -> None:
+    """A store with a record of the study `quick`, in which one claim holds."""
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    tables, _ = CASES["paths-sum"].tables("quick", [1e-6, 2e-6])
+
+    def write(folder: Path) -> dict[str, str]:
+        for name, rows in tables.items():
+            write_table(folder, name, rows)
+        return {"study": "quick"}
+
+    Store(places.store_folder()).build(Request("study", "v1", {}, {}, {}), write)
+
+
+def test_claims_in_words(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "claims", "quick")
+    assert code == 0
+    heading, _, first, *others = out.splitlines()
+    assert heading.split() == ["verdict", "claim", "finding"]
+    assert first.split(maxsplit=2) == ["holds", "paths-sum", "2e-6 standard deviations, 2 models"]
+    assert len(others) == len(CASES) - 1
+    assert "not tested   direct-is-bigram" in out
+    assert "lacks models of zero layers" in out
+
+
+def test_claims_as_they_are_stored(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "claims", "quick", "--format", "json")
+    assert code == 0
+    first = json.loads(out)[0]
+    assert (first["claim_id"], first["verdict"], first["estimate"], first["n"]) == ("paths-sum", "holds", 2e-6, 2)
+    assert first["rule"] == "holds if every model < 1e-4"
+
+
+def test_a_new_claim_needs_no_run(monkeypatch, capsys, tmp_path):
+    call(monkeypatch, capsys, "claims", "quick")
+    monkeypatch.setattr(claims, "CLAIMS", tmp_path)
+    header = ("statement: x", "source: 000", "over: models", "needs: true", "lacks: models")
+    lines = [f"-- {line}\n" for line in (*header, "rule: holds if every model < 4")]
+    select = "SELECT 3 AS estimate, NULL AS ci_low, NULL AS ci_high, 1 AS n"
+    (tmp_path / "mine.sql").write_text("".join(lines) + select)
+    assert call(monkeypatch, capsys, "claims", "quick")[1].splitlines()[2:] == ["holds     mine    3, 1 model"]
+    (tmp_path / "mine.sql").write_text("".join(lines))
+    study = tmp_path / "one.toml"
+    study.write_text(f'name = "one"\ncorpus.paths = ["{study}"]\n')
+    for arguments in (("claims", "quick"), ("plan", str(study))):
+        code, out, err = call(monkeypatch, capsys, *arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("headstream: reports/claims/mine.sql: below its header must be one SELECT, got: nothing.")
+        assert err.count("\n") == 1
+
+
+def test_claims_of_a_study_that_has_not_run(monkeypatch, capsys):
+    code, out, err = call(monkeypatch, capsys, "claims", "smoke")
+    assert (code, out) == (2, "")
+    assert "got 'smoke'. Run `headstream run smoke` first." in err
+
+
+def test_claims_has_help_with_an_example(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "claims", "--help")
+    assert code == 0
+    assert "Example: headstream claims" in out
+
+
+def test_plan_says_which_claims_the_study_can_decide(monkeypatch, capsys, tmp_path):
+    study = tmp_path / "two.toml"
+    study.write_text(
+        f"""
+        name = "two"
+        corpus.paths = ["{study}"]
+        grid = {{ n_layers = [1, 2, 6], feed_forward = ["none", "relu"], seed = [0, 1] }}
+        model = {{ d_model = 64, n_heads = 4, n_ctx = 32 }}
+        """
+    )
+    code, out, err = call(monkeypatch, capsys, "plan", str(study))
+    assert code == 0, err
+    decided = out.partition("It can decide ")[2].partition("it lacks")[0].replace("\n", " ")
+    # 2 layers with feed-forward layers have as many matrices as 6 without
+    for claim_id in ("paths-sum", "terms-add", "induction-needs-two-layers", "feed-forward-adds"):
+        assert f" {claim_id}" in decided
+    for claim_id in ("direct-is-bigram", "more-heads-diminish", "dynamic-heads"):
+        assert claim_id not in decided
+    assert "models of zero layers" in out
+    assert f"of {len(CASES)} claims" in out
+
+
+def test_plan_says_that_one_seed_is_too_few(monkeypatch, capsys, tmp_path):
+    study = tmp_path / "one.toml"
+    study.write_text(f'name = "one"\ncorpus.paths = ["{study}"]\ngrid.n_layers = [1, 2]\n')
+    code, out, _ = call(monkeypatch, capsys, "plan", str(study))
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.strip().startswith("2 or more seeds"))
+    assert "induction-needs-two-layers" in line

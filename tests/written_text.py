@@ -1,0 +1,19 @@
+"""Tokens of a few files, made by the real stages."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tasks.corpus import CorpusConfig, write_corpus
+from tasks.tokens import TokenizerConfig, write_tokens
+
+
+def write_text(folder: Path, files: Mapping[str, str], vocabulary: int = 300, validation_fraction: float = 0.4) -> Path:
+    """Writes the files, their corpus and their tokens below `folder`; returns the folder of the tokens."""
+    text, corpus, tokens = folder / "text", folder / "corpus", folder / "tokens"
+    for new in (text, corpus, tokens):
+        new.mkdir()
+    for name, content in files.items():
+        (text / name).write_text(content)
+    write_corpus(CorpusConfig(paths=(str(text),), validation_fraction=validation_fraction), corpus)
+    write_tokens(TokenizerConfig(vocabulary=vocabulary), corpus, tokens)
+    return tokens
