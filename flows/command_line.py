@@ -86,6 +86,17 @@ def report(study: StudyName) -> None:
     print(report_again(_load(study)))
 
 
+@app.command(epilog="Example: headstream diff quick heads")
+def diff(
+    first: Annotated[str, typer.Argument(metavar="STUDY", help="A study that has run.")],
+    second: Annotated[str, typer.Argument(metavar="STUDY", help="Another one.")],
+) -> None:
+    """Show what differs between two studies: settings, metrics beyond their error bars, verdicts on claims."""
+    from flows.comparing import print_changes
+
+    print_changes(first, second)
+
+
 @app.command(epilog="Example: headstream studies")
 def studies() -> None:
     """List the studies there are, and the state of each."""

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tasks.circuit_words import induction_paragraphs, skip_trigram_sentence
+from tasks.comparison import Change, Summary, claim_changes, config_changes, metric_changes, summarise
 from tasks.figures import FIGURES
 from tasks.figures.style import Palette, house_style, save
 from tasks.markdown import Markdown, code_block, escaped, printed, table
@@ -20,7 +21,13 @@ VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")
 MAX_ROWS = 24  # of a table
 
 
-def write_page(results: StudyResults, answer: list[str], folder: Path, report: Callable[[float], None]) -> None:
+def write_page(
+    results: StudyResults,
+    answer: list[str],
+    folder: Path,
+    report: Callable[[float], None],
+    previous: Summary | None,
+) -> None:
     """Write `report.md` and `figures/` into the folder; `report` hears the fraction done after each figure."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -31,7 +38,7 @@ def write_page(results: StudyResults, answer: list[str], folder: Path, report: C
         keep_trailing_newline=True,
     )
     with house_style():
-        page = _Page(results, folder, report)
+        page = _Page(results, folder, report, previous)
         text = environment.get_template("report.md.jinja").render(page=page, answer=answer)
     (folder / "report.md").write_text(text, encoding="utf-8")
 
@@ -39,7 +46,10 @@ def write_page(results: StudyResults, answer: list[str], folder: Path, report: C
 class _Page:
     """What templates can ask for."""
 
-    def __init__(self, results: StudyResults, folder: Path, report: Callable[[float], None]) -> None:
+    def __init__(
+        self, results: StudyResults, folder: Path, report: Callable[[float], None], previous: Summary | None
+    ) -> None:
+        self.previous = previous
         self._results, self._folder, self._report = results, folder, report
         self._palette = Palette({row["label"]: row["n_layers"] for row in results.rows("answer")})
         self._n_drawn = 0
@@ -79,6 +89,13 @@ class _Page:
     def skip_trigrams(self) -> str:
         """What became of the skip-trigrams, in one sentence."""
         return skip_trigram_sentence(self._results)
+
+    def changes(self) -> list[Change]:
+        """What is not as in the study's last run: settings and text, claims, metrics."""
+        if self.previous is None:
+            return []
+        now = summarise(self._results)
+        return [change for of in (config_changes, claim_changes, metric_changes) for change in of(self.previous, now)]
 
     def sql(self, *queries: str) -> Markdown:
         """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""

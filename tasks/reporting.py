@@ -3,35 +3,55 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tasks.code_version import code_version
+from tasks.comparison import Summary, summarise
 from tasks.errors import WorkError
 from tasks.places import ROOT
-from tasks.store import Artifact, Request
+from tasks.store import Artifact, Request, Store
 from tasks.study_answer import answer_lines
 from tasks.study_results import open_results
 
 RESOURCES = ("reports/templates/*", "reports/queries/*", "reports/claims/*", "data/views/*", "data/schema.sql")
 
 
-def report_request(record: Artifact) -> Request:
-    """Decided by the study's record and everything that turns it into a report."""
+def report_request(record: Artifact, previous: Mapping[str, Any] | None = None) -> Request:
+    """Decided by the study's record, what its last run found, and everything that turns it into a report."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in RESOURCES for path in ROOT.glob(pattern)):
         digest.update(path.read_bytes())
     code = [code_version("tasks.reporting"), code_version("tasks.claims")]  # verdicts are the warehouse's
-    return Request("report", " ".join(code), {"resources": digest.hexdigest()}, {"study": record}, {})
+    slice_ = {"resources": digest.hexdigest(), "previous": previous}
+    return Request("report", " ".join(code), slice_, {"study": record}, {})
+
+
+def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None:
+    """What the run before the record's found, as its report kept it; None if there was none."""
+    superseded, key = record.manifest.config.get("supersedes"), record.manifest.key
+    reports = sorted(store.artifacts("report"), key=lambda report: report.manifest.created, reverse=True)
+    for report in reports:
+        if superseded and report.manifest.inputs["study"].key == superseded:
+            summary: Mapping[str, Any] | None = report.manifest.facts.get("summary")
+            return summary
+    # That report may be gone: an earlier report of this very record knew what was in it.
+    known = (report.manifest.config.get("previous") for report in reports if report.manifest.inputs["study"].key == key)
+    return next((summary for summary in known if summary), None)
 
 
 def render_report(
-    warehouse: Path, study: str, folder: Path, report: Callable[[float], None] = lambda fraction: None
+    warehouse: Path,
+    study: str,
+    folder: Path,
+    report: Callable[[float], None] = lambda fraction: None,
+    previous: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write `report.md` and `figures/` into the folder; the same warehouse gives the same bytes.
 
-    `report` hears the fraction done after each figure. Returns facts, among them the lines of the answer.
+    `previous` is what the study's last run found. `report` hears the fraction done after each figure. Returns facts:
+    the lines of the answer, and what this run found.
 
     Raises:
         RequestError: the study isn't in the warehouse.
@@ -40,8 +60,9 @@ def render_report(
 
     with open_results(warehouse, study) as results:
         answer = answer_lines(results)
-        write_page(results, answer, folder, report)
-    return {"study": study, "answer": answer}
+        write_page(results, answer, folder, report, Summary.from_json(previous) if previous else None)
+        summary = vars(summarise(results))
+    return {"study": study, "answer": answer, "summary": summary}
 
 
 def publish_report(artifact: Artifact, folder: Path) -> Path:

@@ -367,8 +367,12 @@ def report_again(study: str) -> Path:
 def answer_of(study: str) -> list[str]:
     """What the study's report says first."""
     record = latest_record(open_store(), study)
-    report = open_store().find(reporting.report_request(record)) if record else None
+    report = open_store().find(_report_request(record)) if record else None
     return report.manifest.facts["answer"] if report else []
+
+
+def _report_request(record: Artifact) -> Request:
+    return reporting.report_request(record, reporting.previous_summary(open_store(), record))
 
 
 def _publish_report(record: Artifact) -> Path:
@@ -376,7 +380,8 @@ def _publish_report(record: Artifact) -> Path:
 
     def write(folder: Path) -> dict[str, Any]:
         warehouse, report = places.warehouse_file(), _fractions("report", name)
-        return run_in_process(reporting.render_report, warehouse, name, folder, on_report=report)
+        return run_in_process(reporting.render_report, warehouse, name, folder, previous=previous, on_report=report)
 
-    report = _build(reporting.report_request(record), name, write)
+    previous = reporting.previous_summary(open_store(), record)
+    report = _build(reporting.report_request(record, previous), name, write)
     return reporting.publish_report(report, places.report_folder(name))

@@ -16,7 +16,7 @@ from flows.study_schema import parse_study
 from tasks import places
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("run", "plan", "sql", "report", "studies", "index", "check", "gc")
+COMMANDS = ("run", "plan", "sql", "claims", "report", "diff", "studies", "index", "check", "gc", "up")
 
 
 def headstream(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
@@ -116,6 +116,15 @@ def test_a_wrong_request_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys,
     assert err.count("\n") == 1
 
 
+def test_diff_of_a_study_with_itself(smoke, monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "diff", "smoke", "smoke")
+    assert code == 0
+    assert out.count("nothing differs.") == 3
+    code, _, err = call(monkeypatch, capsys, "diff", "smoke", "quick")
+    assert code == 2
+    assert "got 'quick'" in err
+
+
 def test_sql_before_any_run(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
     code, _, err = call(monkeypatch, capsys, "sql", "select 1")
@@ -139,7 +148,9 @@ def test_the_readmes_commands_work(smoke, monkeypatch, capsys):
     commands = [shlex.split(line, comments=True) for line in lines if line.startswith("headstream")]
     assert {command[1] for command in commands} == set(COMMANDS) - {"index"}
     for _, *arguments in commands:
-        if "my_study.toml" not in arguments:  # that file is the README's example, below
+        if arguments == ["up"]:
+            arguments = ["up", "--help"]  # it would not end
+        if not any(word.startswith("my_study") for word in arguments):  # the README's example, below
             code, out, err = call(monkeypatch, capsys, *(word.replace("quick", "smoke") for word in arguments))
             assert code == 0, err
             assert out
