@@ -24,14 +24,13 @@ def probes(results: StudyResults, palette: Palette) -> list[Picture]:
         return _sentence(label, found), _map(label, found)
 
     found = results.frame("probes").dropna(subset=["selectivity"])
+    found = found[found.groupby("label")["head"].transform("count") > 0]  # the stream alone is no picture
     return picture_each(results, "probes", found, QUERIES, "no model has heads that were probed", draw)
 
 
 def _sentence(label: str, found: DataFrame) -> str:
     """What the best head tells, and what the stream does of the same."""
     of_heads = found[found["head"].notna()]
-    if of_heads.empty:
-        return f"What heads of {label} tell is missing."
     best = of_heads.loc[of_heads.selectivity.idxmax()]
     in_stream = found[found["head"].isna() & (found.task == best.task)]
     stream = ""

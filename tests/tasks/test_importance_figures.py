@@ -235,7 +235,7 @@ def test_probes_are_a_map_of_tasks_and_places(results):
     assert axes.texts[7].get_text() == ".30"
 
 
-def test_probes_of_the_stream_alone_say_so(results):
+def test_probes_of_the_stream_alone_are_no_picture(results):
     class WithoutHeads:
         def frame(self, query: str):
             frame = results.frame(query)
@@ -244,8 +244,9 @@ def test_probes_of_the_stream_alone_say_so(results):
         def rows(self, query: str) -> list:
             return results.rows(query)
 
-    two, _ = draw("probes", WithoutHeads())
-    assert two.sentence == "What heads of 2L4H tell is missing."
+    (none,) = draw("probes", WithoutHeads())
+    assert none.sentence == "No picture: no model has heads that were probed."
+    assert none.figure is None
 
 
 # Attention

@@ -398,3 +398,16 @@ def test_publishing_needs_a_folder(store, tmp_path):
     (tmp_path / "generated").write_text("")
     with pytest.raises(WorkError, match="must be a folder that can be written"):
         publish_report(make(store, "report", report_md="x"), tmp_path / "generated" / "quick")
+
+
+def test_gates_are_reported_by_kind_of_token(tmp_path):
+    model = Model(n_layers=1, n_heads=2)
+    path = write_warehouse(tmp_path / "w.duckdb", model)
+    with duckdb.connect(str(path)) as connection:
+        for head, word, space in ((0, 0.25, 0.5), (1, 0.75, 0.0)):
+            connection.execute("INSERT INTO gate_activity VALUES (?, 0, ?, 'word', ?)", [model.model_id, head, word])
+            connection.execute("INSERT INTO gate_activity VALUES (?, 0, ?, 'space', ?)", [model.model_id, head, space])
+    with open_results(path, "invented") as results:
+        (row,) = results.rows("gate_activity")
+    assert (row["word"], row["space"], row["number"]) == (0.5, 0.25, None)
+    assert (row["head_that_follows_tokens_most"], row["its_range"]) == ("L0H1", 0.75)
