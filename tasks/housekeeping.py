@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.device import describe_machine
+from tasks.manifest import Artifact
 from tasks.provenance import package_version
-from tasks.store import Artifact, Store
+from tasks.store import Store
 from tasks.study_record import latest_records
 from tasks.warehouse import is_current
 

@@ -14,7 +14,8 @@ from tasks.cell import Cell
 from tasks.claims import read_claims, undecidable
 from tasks.corpus import CorpusConfig
 from tasks.device import training_flops
-from tasks.store import Artifact, Request, Store
+from tasks.manifest import Artifact, Request
+from tasks.store import Store
 from tasks.tables import table_schema
 from tasks.tokens import TokenizerConfig
 from tasks.training import model_columns

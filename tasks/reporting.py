@@ -10,8 +10,9 @@ from typing import Any
 from tasks.code_version import code_version
 from tasks.comparison import Summary, summarise
 from tasks.errors import WorkError
+from tasks.manifest import Artifact, Request
 from tasks.places import ROOT
-from tasks.store import Artifact, Request, Store
+from tasks.store import Store
 from tasks.study_answer import answer_lines
 from tasks.study_results import open_results
 

@@ -43,9 +43,10 @@ from tasks.code_version import code_version
 from tasks.costs_config import CostsConfig
 from tasks.device import Numerics, resolve_numerics, training_flops
 from tasks.errors import RequestError, WorkError
+from tasks.manifest import Artifact, Request
 from tasks.process import ProcessDied, run_in_process, start_server
 from tasks.progress import Event, publish
-from tasks.store import Artifact, Request, Store
+from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.tables import write_table
 from tasks.training_run import Progress

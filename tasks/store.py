@@ -15,102 +15,36 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, StringConstraints
 
 from tasks.errors import RequestError, WorkError
+from tasks.manifest import (
+    FILE_NAME,
+    MANIFEST,
+    Artifact,
+    InputReference,
+    Manifest,
+    Request,
+    StoredFile,
+    json_sha256,
+    read_manifest,
+)
 
-MANIFEST = "manifest.json"
 RESUME = ".resume"
 RESUMABLE_SECONDS = 14 * 24 * 3600
 
 _NAME = re.compile(r"[a-z0-9_-]+")
-_FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
 _DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 log = logging.getLogger(__name__)
-
-
-class StoredFile(BaseModel, frozen=True, extra="forbid"):
-    """What the manifest says of a file; a `timed` one records the clock, so it differs between equal runs."""
-
-    bytes: int
-    sha256: str
-    timed: bool
-
-
-class InputReference(BaseModel, frozen=True, extra="forbid"):
-    """The artifact that another one was made from."""
-
-    stage: str
-    key: str
-    digest: str
-
-
-class Manifest(BaseModel, frozen=True, extra="forbid"):
-    """What an artifact holds, what decided it, when it was made (ISO 8601, UTC) and in how many seconds."""
-
-    stage: str
-    key: str
-    code_version: str
-    config: dict[str, Any]
-    inputs: dict[str, InputReference]
-    numerics: dict[str, Any]
-    files: dict[Annotated[str, StringConstraints(pattern=_FILE_NAME)], StoredFile]
-    facts: dict[str, Any]
-    created: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """A committed folder of files and its manifest."""
-
-    folder: Path
-    manifest: Manifest
-
-    @property
-    def digest(self) -> str:
-        """What the artifact is to those made from it: a hash of its stage, key and files, less the timed."""
-        files = {name: stored.sha256 for name, stored in self.manifest.files.items() if not stored.timed}
-        return _json_sha256({"stage": self.manifest.stage, "key": self.manifest.key, "files": files})
-
-    def file(self, name: str) -> Path:
-        """The path of one of the artifact's files."""
-        if name not in self.manifest.files:
-            held = ", ".join(self.manifest.files) or "no file"
-            raise WorkError(f"{self.folder} must hold {name}, it holds {held}. Ask for one of these.")
-        return self.folder / name
-
-
-@dataclass(frozen=True)
-class Request:
-    """Everything that decides what an artifact holds: equal requests have equal keys, and so one artifact.
-
-    `config` is the slice that the stage reads; `inputs` maps roles to artifacts; `numerics` is what changes
-    numbers besides: device kind, precision, thread count.
-    """
-
-    stage: str
-    code_version: str
-    config: Mapping[str, Any]
-    inputs: Mapping[str, Artifact]
-    numerics: Mapping[str, Any]
-
-    @property
-    def key(self) -> str:
-        """A hash of all of it, 32 hexadecimal digits."""
-        inputs = {role: artifact.digest for role, artifact in self.inputs.items()}
-        return _json_sha256({**vars(self), "inputs": inputs})[:32]
 
 
 class Store:
@@ -186,7 +120,7 @@ class Store:
                 if not resumable:
                     self._discard(staging)
                 raise
-            return _read(target)
+            return read_manifest(target)
 
     def remove(self, artifact: Artifact) -> None:
         """Deletes an artifact; no reader sees half of it, and what a kill leaves is swept."""
@@ -229,7 +163,7 @@ class Store:
             return None
         with _explained(self.root):
             try:
-                return _verified(folder, identity) if verify else _read(folder)
+                return _verified(folder, identity) if verify else read_manifest(folder)
             except (ValueError, OSError) as error:
                 if isinstance(error, OSError) and error.errno not in _DAMAGED:
                     raise
@@ -302,20 +236,9 @@ def _seal(staging: Path, request: Request, facts: Mapping[str, Any], timed: Coll
         _fsync(path)
     fields = manifest.model_dump()
     # Without a checksum of its own, nothing would notice a flipped byte in the manifest's facts.
-    text = json.dumps({**fields, "checksum": _json_sha256(fields)}, indent=2)
+    text = json.dumps({**fields, "checksum": json_sha256(fields)}, indent=2)
     (staging / MANIFEST).write_text(f"{text}\n")
     _fsync(staging / MANIFEST)
-
-
-def _read(folder: Path) -> Artifact:
-    """Raises: ValueError when the manifest can't be trusted."""
-    fields = json.loads((folder / MANIFEST).read_bytes())
-    if not isinstance(fields, dict) or fields.pop("checksum", None) != _json_sha256(fields):
-        raise ValueError(f"{MANIFEST} does not match its own checksum")
-    manifest = Manifest.model_validate(fields)
-    if (manifest.stage, manifest.key) != (folder.parent.name, folder.name):
-        raise ValueError(f"{MANIFEST} is that of {manifest.stage}/{manifest.key}")
-    return Artifact(folder, manifest)
 
 
 @cache
@@ -324,7 +247,7 @@ def _verified(folder: Path, identity: tuple[int, int]) -> Artifact:
 
     Raises: ValueError when a file does not match the manifest.
     """
-    artifact = _read(folder)
+    artifact = read_manifest(folder)
     for name, stored in artifact.manifest.files.items():
         if _file_sha256(folder / name) != stored.sha256:
             raise ValueError(f"{name} does not match its sha256")
@@ -340,7 +263,7 @@ def _contents(staging: Path) -> tuple[dict[str, Path], list[Path]]:
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise WorkError(f"an artifact must hold plain files and folders, got {path}. Write a copy instead.")
-        if not re.fullmatch(_FILE_NAME, name) or name == MANIFEST:
+        if not re.fullmatch(FILE_NAME, name) or name == MANIFEST:
             raise WorkError(
                 "a name in an artifact must be of ASCII letters, digits and _ . = + -, start with one of the "
                 f"first three, and not be {MANIFEST}, got {name!r}. Rename it."
@@ -372,22 +295,6 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_ino, status.st_mtime_ns
-
-
-def _json_sha256(value: Mapping[str, Any]) -> str:
-    """The hash of a value's one canonical JSON text.
-
-    Raises: ValueError when the value isn't JSON.
-    """
-    try:
-        plain = json.loads(json.dumps(value, allow_nan=False))  # keys must be strings before they are sorted
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"config, numerics and facts must be JSON with finite numbers, got: {error}. "
-            "Use str, int, float, bool, list and dict, and None for what is missing."
-        ) from error
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _file_sha256(path: Path) -> str:

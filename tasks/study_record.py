@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.code_version import code_version
+from tasks.manifest import Artifact, Request
 from tasks.provenance import git_commit, package_version
-from tasks.store import Artifact, Request, Store
+from tasks.store import Store
 from tasks.tables import write_table
 
 RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock

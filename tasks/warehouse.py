@@ -20,7 +20,8 @@ from filelock import FileLock
 
 from tasks import claims, tables
 from tasks.errors import WorkError
-from tasks.store import Artifact, Store
+from tasks.manifest import Artifact
+from tasks.store import Store
 from tasks.tables import Table, quoted, schema_script, table_named, table_schema
 
 VIEWS = tables.SCHEMA.parent / "views"

@@ -8,7 +8,8 @@ from claimed_studies import CASES
 from test_command_line import call
 
 from tasks import claims, places
-from tasks.store import Request, Store
+from tasks.manifest import Request
+from tasks.store import Store
 from tasks.tables import write_table
 
 

@@ -7,8 +7,9 @@ import pytest
 from invented_study import Model, write_warehouse
 
 from tasks.comparison import Metric, Summary, claim_changes, config_changes, metric_changes, summarise
+from tasks.manifest import Request
 from tasks.reporting import previous_summary, render_report
-from tasks.store import Request, Store
+from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.study_results import open_results
 

@@ -9,7 +9,8 @@ import pytest
 
 import tasks.store
 from tasks.housekeeping import check_all, unneeded
-from tasks.store import MANIFEST, Artifact, Request, Store
+from tasks.manifest import MANIFEST, Artifact, Request
+from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.warehouse import build_warehouse
 

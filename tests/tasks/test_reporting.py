@@ -12,10 +12,11 @@ from markdown_it import MarkdownIt
 
 from tasks import reporting
 from tasks.errors import RequestError, WorkError
+from tasks.manifest import Artifact, Request
 from tasks.markdown import Markdown, code_block, compact, escaped, printed, readable, table, visible
 from tasks.reporting import publish_report, render_report, report_request
 from tasks.sql import run_sql
-from tasks.store import Artifact, Request, Store
+from tasks.store import Store
 from tasks.study_answer import MAX_LINES, answer_lines
 from tasks.study_results import QUERIES, open_results
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import tasks.store
 from tasks.errors import RequestError, WorkError
-from tasks.store import MANIFEST, RESUMABLE_SECONDS, RESUME, Artifact, Request, Store
+from tasks.manifest import MANIFEST, Artifact, Request, json_sha256
+from tasks.store import RESUMABLE_SECONDS, RESUME, Store
 
 MEGABYTE = 1 << 20
 REPOSITORY = Path(tasks.store.__file__).parent.parent
@@ -284,7 +285,7 @@ class TestCorruption:
         artifact = store.build(request(), writes(x=b"x"))
         fields = artifact.manifest.model_dump()
         fields["files"]["../x.bin"] = fields["files"].pop("x.bin")
-        sealed = {**fields, "checksum": tasks.store._json_sha256(fields)}
+        sealed = {**fields, "checksum": json_sha256(fields)}
         (artifact.folder / MANIFEST).write_text(json.dumps(sealed))
         assert list(store.artifacts()) == []
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.store import Artifact, Request, Store
+from tasks.manifest import Artifact, Request
+from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 
 

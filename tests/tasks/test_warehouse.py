@@ -17,8 +17,9 @@ import pytest
 import tasks.store
 from tasks import warehouse
 from tasks.errors import WorkError
+from tasks.manifest import Artifact, Request
 from tasks.sql import run_sql
-from tasks.store import Artifact, Request, Store
+from tasks.store import Store
 from tasks.tables import Rows, quoted, tables, write_table
 from tasks.warehouse import README, README_MARK, build_warehouse, create_tables_and_views, reference, sources, views
 

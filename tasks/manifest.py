@@ -1,0 +1,118 @@
+"""What an artifact's manifest says, and what of it decides the artifact's key."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, StringConstraints
+
+from tasks.errors import WorkError
+
+MANIFEST = "manifest.json"
+FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
+
+
+class StoredFile(BaseModel, frozen=True, extra="forbid"):
+    """What the manifest says of a file; a `timed` one records the clock, so it differs between equal runs."""
+
+    bytes: int
+    sha256: str
+    timed: bool
+
+
+class InputReference(BaseModel, frozen=True, extra="forbid"):
+    """The artifact that another one was made from."""
+
+    stage: str
+    key: str
+    digest: str
+
+
+class Manifest(BaseModel, frozen=True, extra="forbid"):
+    """What an artifact holds, what decided it, when it was made (ISO 8601, UTC) and in how many seconds."""
+
+    stage: str
+    key: str
+    code_version: str
+    config: dict[str, Any]
+    inputs: dict[str, InputReference]
+    numerics: dict[str, Any]
+    files: dict[Annotated[str, StringConstraints(pattern=FILE_NAME)], StoredFile]
+    facts: dict[str, Any]
+    created: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A committed folder of files and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def digest(self) -> str:
+        """What the artifact is to those made from it: a hash of its stage, key and files, less the timed."""
+        files = {name: stored.sha256 for name, stored in self.manifest.files.items() if not stored.timed}
+        return json_sha256({"stage": self.manifest.stage, "key": self.manifest.key, "files": files})
+
+    def file(self, name: str) -> Path:
+        """The path of one of the artifact's files."""
+        if name not in self.manifest.files:
+            held = ", ".join(self.manifest.files) or "no file"
+            raise WorkError(f"{self.folder} must hold {name}, it holds {held}. Ask for one of these.")
+        return self.folder / name
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides what an artifact holds: equal requests have equal keys, and so one artifact.
+
+    `config` is the slice that the stage reads; `inputs` maps roles to artifacts; `numerics` is what changes
+    numbers besides: device kind, precision, thread count.
+    """
+
+    stage: str
+    code_version: str
+    config: Mapping[str, Any]
+    inputs: Mapping[str, Artifact]
+    numerics: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """A hash of all of it, 32 hexadecimal digits."""
+        inputs = {role: artifact.digest for role, artifact in self.inputs.items()}
+        return json_sha256({**vars(self), "inputs": inputs})[:32]
+
+
+def read_manifest(folder: Path) -> Artifact:
+    """An artifact as its manifest says; its files are not verified.
+
+    Raises: ValueError when the manifest can't be trusted.
+    """
+    fields = json.loads((folder / MANIFEST).read_bytes())
+    if not isinstance(fields, dict) or fields.pop("checksum", None) != json_sha256(fields):
+        raise ValueError(f"{MANIFEST} does not match its own checksum")
+    manifest = Manifest.model_validate(fields)
+    if (manifest.stage, manifest.key) != (folder.parent.name, folder.name):
+        raise ValueError(f"{MANIFEST} is that of {manifest.stage}/{manifest.key}")
+    return Artifact(folder, manifest)
+
+
+def json_sha256(value: Mapping[str, Any]) -> str:
+    """The hash of a value's one canonical JSON text.
+
+    Raises: ValueError when the value isn't JSON.
+    """
+    try:
+        plain = json.loads(json.dumps(value, allow_nan=False))  # keys must be strings before they are sorted
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"config, numerics and facts must be JSON with finite numbers, got: {error}. "
+            "Use str, int, float, bool, list and dict, and None for what is missing."
+        ) from error
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
