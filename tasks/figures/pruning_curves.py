@@ -44,7 +44,8 @@ def _bands(curves: DataFrame) -> str:
     """What the bands around lines are."""
     random = "The grey band holds all random orders. " if "random" in set(curves.procedure) else ""
     n_seeds = curves.n_models.max()
-    return f"{random}{'Other bands are 95 % intervals over seeds' if n_seeds > 1 else 'One seed has no error bars'}."
+    coloured = "The coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
+    return random + (coloured if n_seeds > 1 else "One seed has no error bars.")
 
 
 def _panels(label: str, curves: DataFrame) -> Figure:
@@ -78,7 +79,9 @@ def _by_procedure(axes: Axes, curves: DataFrame) -> None:
         curve = curves[curves.procedure == procedure]
         if not curve.empty:
             method = curve.order_method.iloc[0]
-            _line(axes, curve, color, name if name.startswith(method) else f"{name}, {method}")
+            _line(axes, curve, color, f"{name}, {method}" if method != "gate" else name)
+            if procedure == "iterative":
+                _seeds(axes, curve, color)
 
 
 def _by_score(axes: Axes, curves: DataFrame) -> None:
@@ -91,12 +94,18 @@ def _by_score(axes: Axes, curves: DataFrame) -> None:
     for method, color in METHODS.items():
         if method in by_method:
             _line(axes, by_method[method], color, method)
+            if method == "ablation_mean":
+                _seeds(axes, by_method[method], color)
 
 
 def _line(axes: Axes, curve: DataFrame, color: str, name: str) -> None:
+    axes.plot(curve.n_pruned, curve.relative_increase_mean, color=color, marker="o", label=name)
+
+
+def _seeds(axes: Axes, curve: DataFrame, color: str) -> None:
+    """The interval over seeds, of one line alone: several would hide each other."""
     mean, error_bar = curve.relative_increase_mean, curve.relative_increase_ci95
-    axes.fill_between(curve.n_pruned, mean - error_bar, mean + error_bar, color=color, alpha=0.1, linewidth=0)
-    axes.plot(curve.n_pruned, mean, color=color, marker="o", label=name)
+    axes.fill_between(curve.n_pruned, mean - error_bar, mean + error_bar, color=color, alpha=0.2, linewidth=0)
 
 
 def _scale(axes: Axes, lowest: float, highest: float) -> None:

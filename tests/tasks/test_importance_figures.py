@@ -171,7 +171,7 @@ def test_curves_of_procedures_stand_beside_random_orders(results):
 def test_seeds_have_bands(seeds):
     (picture,) = draw("pruning_curves", seeds)
     assert picture.sentence.startswith("Of 4 heads of 1L4H, 2.0 ± 0.0 can go")
-    assert "Other bands are 95 % intervals over seeds. 1 more kinds" in picture.sentence
+    assert "of iterative pruning and of one shot by ablation_mean. 1 more kinds" in picture.sentence
 
 
 def test_loss_and_heads_that_can_go_over_the_number_of_heads(seeds, results):
