@@ -41,6 +41,11 @@ CREATE TABLE studies (
     n_failed            INTEGER               -- models that failed
 );
 
+-- Whether a study measures its models by a stage like `pruning`; so it is taken if the study does not say.
+CREATE MACRO measures(name, stage) AS coalesce(
+    (SELECT list_contains((config -> '$.analysis.stages')::VARCHAR[], stage) FROM studies WHERE study = name), true
+);
+
 -- One row a model of a study, failed ones included; equal models of several studies are trained once and shared.
 CREATE TABLE study_models (
     study     VARCHAR,  -- studies.study

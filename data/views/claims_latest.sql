@@ -1,5 +1,5 @@
--- What is known of each claim? One row a claim: the newest of its most decisive verdicts over all studies. Holds and
--- fails are more decisive than undecided, and undecided is more than not tested.
+-- What is known of each claim? One row a claim: its most decisive verdict over all studies; of several the one over most
+-- values, then the newest. Holds and fails are more decisive than undecided, and undecided is more than not tested.
 --
 -- claim_id: name of the claim's file in reports/claims
 -- statement: what is claimed
@@ -40,6 +40,7 @@ QUALIFY row_number() OVER (
     PARTITION BY claim_id
     ORDER BY
         CASE WHEN verdict IN ('holds', 'fails') THEN 0 WHEN verdict = 'undecided' THEN 1 ELSE 2 END,
+        n DESC NULLS LAST,
         finished_at DESC NULLS LAST,
         study
 ) = 1

@@ -2,8 +2,8 @@
 --   labels
 -- source: 003
 -- over: models
--- needs: total_heads > 0
--- lacks: models with heads
+-- needs: total_heads > 0 AND measures($study, 'probes')
+-- lacks: models with heads, or the stage probes
 -- rule: holds if estimate > 0.1
 -- unit: selectivity, the lower of the two
 -- evidence: Probes

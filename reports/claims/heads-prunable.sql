@@ -1,8 +1,8 @@
 -- statement: many heads can go without harm: pruned one by one by their ablation, at under 1 % more loss
 -- source: 003
 -- over: models
--- needs: total_heads > 0
--- lacks: models with heads
+-- needs: total_heads > 0 AND measures($study, 'pruning')
+-- lacks: models with heads, or the stage pruning
 -- rule: holds if estimate > 0.2
 -- unit: share of heads
 -- evidence: Pruning

@@ -1,8 +1,8 @@
 -- statement: some heads repeat others: most models have a redundant pair
 -- source: 003
 -- over: models
--- needs: total_heads > 1
--- lacks: models of two heads or more
+-- needs: total_heads > 1 AND measures($study, 'redundancy')
+-- lacks: models of two heads or more, or the stage redundancy
 -- rule: holds if estimate > 0.5
 -- unit: share of models
 -- evidence: Redundant pairs

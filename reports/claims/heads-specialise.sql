@@ -1,8 +1,8 @@
 -- statement: heads take on different roles: their patterns grow apart in training (Jensen-Shannon distance)
 -- source: 001, 003
 -- over: models
--- needs: total_heads > 1
--- lacks: models of two heads or more
+-- needs: total_heads > 1 AND measures($study, 'redundancy')
+-- lacks: models of two heads or more, or the stage redundancy
 -- rule: holds if estimate > 0
 -- unit: distance, trained minus initial
 -- evidence: Similar heads

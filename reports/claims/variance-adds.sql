@@ -1,8 +1,8 @@
 -- statement: attention variance improves on weight magnitude alone: the sum of both ranks agrees more with ablation
 -- source: 003
 -- over: models
--- needs: total_heads > 2
--- lacks: models of three heads or more
+-- needs: total_heads > 2 AND measures($study, 'importance')
+-- lacks: models of three heads or more, or the stage importance
 -- rule: holds if estimate > 0
 -- unit: difference of rank correlations
 -- evidence: Importance

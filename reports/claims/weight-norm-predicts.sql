@@ -1,8 +1,8 @@
 -- statement: weight magnitude is a usable importance: its ranks agree with those of ablation (Spearman)
 -- source: 003
 -- over: models
--- needs: total_heads > 2
--- lacks: models of three heads or more
+-- needs: total_heads > 2 AND measures($study, 'importance')
+-- lacks: models of three heads or more, or the stage importance
 -- rule: holds if estimate > 0.5
 -- unit: rank correlation
 -- evidence: Importance
