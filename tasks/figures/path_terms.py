@@ -1,10 +1,11 @@
 """What paths do to the loss: all that pass through no head, through one, through two, and the strongest of them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pandas import DataFrame
+from pandas import DataFrame, isna
 
 from tasks.figures.by_model import picture_each
 from tasks.figures.sentences import counted, listed
@@ -43,8 +44,8 @@ def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
     )
 
 
-def _order(n_heads: float) -> str:
-    if n_heads != n_heads:  # all paths that start there
+def _order(n_heads: Any) -> str:
+    if isna(n_heads):  # all paths that start there
         return "feed-forward layers"
     return f"through {counted(int(n_heads), 'head')}" if n_heads else "the direct path"
 
@@ -66,7 +67,7 @@ def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
 
 def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digits: int) -> None:
     """A bar for each term, the first on top."""
-    colors = [MUTED if n != n else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
+    colors = [MUTED if isna(n) else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
     bars = axes.barh(range(len(terms)), terms.loss_effect_nats, height=0.7, color=colors, alpha=0.75)
     axes.bar_label(bars, fmt=f"%.{digits}f", padding=7, fontsize=9)
     axes.set_yticks(range(len(terms)), names)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from matplotlib.colors import to_hex
-from pandas import DataFrame
+from pandas import NA, DataFrame
 
-from tasks.figures import FIGURES
+from tasks.figures import FIGURES, path_terms
 from tasks.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
 from tasks.figures.eigenvalues import MAX_HEADS, eigenvalue_score
 from tasks.figures.path_terms import MAX_PATHS
@@ -124,6 +124,12 @@ def test_of_many_heads_those_with_a_role_are_drawn(study):
 
 
 # Paths and scores
+
+
+def test_paths_from_feed_forward_layers_have_no_order():
+    assert [path_terms._order(n) for n in (NA, 0, 1, 2)] == [
+        "feed-forward layers", "the direct path", "through 1 head", "through 2 heads",
+    ]  # fmt: skip
 
 
 def test_paths_have_bars_as_long_as_their_effects(results):
