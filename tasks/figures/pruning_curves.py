@@ -44,9 +44,7 @@ def _bands(curves: DataFrame) -> str:
     """What the bands around lines are."""
     random = "The grey band holds all random orders. " if "random" in set(curves.procedure) else ""
     n_seeds = curves.n_models.max()
-    coloured = (
-        "The coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
-    )
+    coloured = "Coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
     return random + (coloured if n_seeds > 1 else "One seed has no error bars.")
 
 

@@ -6,10 +6,10 @@ from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from matplotlib.colors import to_hex
 from pandas import NA, DataFrame
 
-from tasks.figures import FIGURES, path_terms
+from tasks.figures import FIGURES
 from tasks.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
 from tasks.figures.eigenvalues import MAX_HEADS, eigenvalue_score
-from tasks.figures.path_terms import MAX_PATHS
+from tasks.figures.path_terms import MAX_PATHS, _order
 from tasks.figures.score_terms import PARTS, strongest_source
 from tasks.figures.sentences import counted, rise
 from tasks.figures.style import KINDS, Palette, house_style
@@ -127,7 +127,7 @@ def test_of_many_heads_those_with_a_role_are_drawn(study):
 
 
 def test_paths_from_feed_forward_layers_have_no_order():
-    assert [path_terms._order(n) for n in (NA, 0, 1, 2)] == [
+    assert [_order(n) for n in (NA, 0, 1, 2)] == [
         "feed-forward layers", "the direct path", "through 1 head", "through 2 heads",
     ]  # fmt: skip
 
