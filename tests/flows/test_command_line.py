@@ -164,4 +164,4 @@ def test_the_readmes_make_targets_exist():
 
 def test_the_readmes_study_is_valid():
     (block,) = readme_blocks("toml")
-    assert len(parse_study("README.md", tomllib.loads(block)).cells) == 9
+    assert len(parse_study("README.md", tomllib.loads(block)).cells) == 18
