@@ -7,7 +7,9 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-SILENT_SECONDS = 90  # three heartbeats
+from flows.up import HEARTBEAT_SECONDS
+
+SILENT_SECONDS = 3 * HEARTBEAT_SECONDS
 MAX_RUNS = 3  # of one flow run, the first included
 
 _RUNS = {"prefect.resource.id": "prefect.flow-run.*"}

@@ -4,8 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks import places
-from tasks.errors import WorkError
-from tasks.housekeeping import check_all, stored_bytes, unneeded
+from tasks.housekeeping import check_all, require_sound, stored_bytes, unneeded
 from tasks.store import Store
 
 
@@ -16,13 +15,11 @@ def print_check() -> None:
         WorkError: something does not hold.
     """
     table = Table("checked", "", "seen", box=None, header_style="bold")
-    failed = []
-    for finding in check_all(Store(places.store_folder()), places.warehouse_file()):
+    findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
+    for finding in findings:
         table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
-        failed += [] if finding.holds else [finding.what]
     Console().print(table)
-    if failed:
-        raise WorkError(f"all must be well, but these are not: {', '.join(failed)}. What to do is said above.")
+    require_sound(findings)
 
 
 def remove_unneeded(days: float, dry_run: bool) -> None:

@@ -18,10 +18,11 @@ from tasks.services import Service, call, require_free, running
 POOL = "headstream"
 PREFECT = str(Path(sys.executable).parent / "prefect")
 START_SECONDS = 120.0
+HEARTBEAT_SECONDS = 30
 SETTINGS = {  # old events and runs go, and heartbeats tell of runs that died
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
-    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS),
     "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",
 }
 

@@ -8,8 +8,7 @@ from prefect.client.orchestration import get_client
 
 from flows.notices import tell_of_failure
 from tasks import places, steps
-from tasks.errors import WorkError
-from tasks.housekeeping import check_all
+from tasks.housekeeping import check_all, require_sound
 from tasks.store import Store
 
 
@@ -39,5 +38,4 @@ def check_everything() -> None:
     """
     findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
     create_table_artifact([vars(finding) for finding in findings], key="check")
-    if failed := [finding.what for finding in findings if not finding.holds]:
-        raise WorkError(f"all must be well, but these are not: {', '.join(failed)}. Run `headstream check`.")
+    require_sound(findings)

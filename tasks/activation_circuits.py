@@ -25,9 +25,10 @@ from models.circuits.virtual_heads import (
 )
 from tasks.analysis_config import BehaviourConfig, CircuitsConfig
 from tasks.behaviour import build_stimuli
-from tasks.checkpoints import checkpoint_steps, load_model
+from tasks.checkpoints import checkpoint_steps
+from tasks.last_checkpoint import open_last_checkpoint
 from tasks.tables import write_table
-from tasks.tokens import Tokens, TokenStream, require_context
+from tasks.tokens import TokenStream
 from tasks.weight_circuits import finite_weights
 
 Rows = list[dict[str, Any]]
@@ -51,11 +52,8 @@ def measure_activation_circuits(
         RequestError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens, step = Tokens.open(tokens_folder), checkpoint_steps(training_folder)[-1]
-    model = load_model(training_folder, step).to(device)
-    architecture = model.architecture
-    require_context(tokens, architecture.n_ctx)
+    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
+    step, architecture = checkpoint_steps(training_folder)[-1], model.architecture
     windows = BehaviourConfig(loss_windows=config.bigram_windows, pattern_windows=config.path_windows)
     stimuli = build_stimuli(windows, tokens, architecture.n_ctx)
     text, bos = stimuli.text, stimuli.bos

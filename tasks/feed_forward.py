@@ -16,10 +16,9 @@ from models.heads.feed_forward_ablation import (
 )
 from models.heads.losses import sequence_losses
 from tasks.analysis_config import FeedForwardConfig
-from tasks.checkpoints import checkpoint_steps, load_model
+from tasks.last_checkpoint import open_last_checkpoint
 from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
-from tasks.tokens import Tokens, require_context
 
 
 @torch.inference_mode()
@@ -37,11 +36,8 @@ def measure_feed_forward(
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens = Tokens.open(tokens_folder)
-    model = load_model(training_folder, checkpoint_steps(training_folder)[-1]).to(device)
+    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
     n_ctx = model.architecture.n_ctx
-    require_context(tokens, n_ctx)
     if not model.architecture.mlp_width or not len(model.layers):
         report(1.0)
         return {"feed_forward_effect_nats": None}

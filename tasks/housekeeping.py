@@ -1,18 +1,18 @@
 """Keeping house: whether everything stored is as it was written, and removing what no study needs."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.device import describe_machine
+from tasks.errors import WorkError
 from tasks.manifest import Artifact
 from tasks.provenance import package_version
 from tasks.store import Store
 from tasks.study_record import latest_records
 from tasks.warehouse import is_current
 
-KEEP_DAYS = 7.0
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
 
@@ -54,7 +54,15 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Finding]:
     yield Finding("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
 
 
-def unneeded(store: Store, keep_days: float = KEEP_DAYS) -> list[Artifact]:
+def require_sound(findings: Iterable[Finding]) -> None:
+    """Raises WorkError, naming them, when some findings don't hold."""
+    if failed := [finding.what for finding in findings if not finding.holds]:
+        raise WorkError(
+            f"all must be well, but these are not: {', '.join(failed)}. `headstream check` says what to do about each."
+        )
+
+
+def unneeded(store: Store, keep_days: float) -> list[Artifact]:
     """Artifacts that no study's latest record leads to, and that no run has used for some days.
 
     The days are for what a study that is running has made or found, and will only name when it ends.

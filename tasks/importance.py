@@ -13,10 +13,9 @@ from models.heads.evidence import Evidence, HeadScores
 from models.heads.importance import METHODS, head_scores, normalise
 from models.heads.references import mean_z
 from tasks.analysis_config import ImportanceConfig
-from tasks.checkpoints import checkpoint_steps, load_model
+from tasks.last_checkpoint import open_last_checkpoint
 from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
-from tasks.tokens import Tokens, require_context
 
 Rows = list[dict[str, Any]]
 ABLATIONS = (
@@ -45,11 +44,8 @@ def measure_importance(
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens = Tokens.open(tokens_folder)
-    model = load_model(training_folder, checkpoint_steps(training_folder)[-1]).to(device)
+    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
     n_ctx, n_heads = model.architecture.n_ctx, sum(model.architecture.heads_per_layer)
-    require_context(tokens, n_ctx)
     if not n_heads:
         report(1.0)
         return {"heads": 0, "largest_effect_nats": None}

@@ -11,10 +11,9 @@ from torch import Tensor
 from models.heads.probes import control_labels, fit_probes, site_activations, standardise
 from models.transformer import Transformer
 from tasks.analysis_config import ProbesConfig
-from tasks.checkpoints import checkpoint_steps, load_model
+from tasks.last_checkpoint import open_last_checkpoint
 from tasks.probe_labels import ProbeTask, ProbeText, probe_tasks, probe_texts
 from tasks.tables import write_table
-from tasks.tokens import Tokens, require_context
 
 
 class Sites(NamedTuple):
@@ -39,11 +38,8 @@ def measure_probes(
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens, step = Tokens.open(tokens_folder), checkpoint_steps(training_folder)[-1]
-    model = load_model(training_folder, step).to(device)
+    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
     n_ctx = model.architecture.n_ctx
-    require_context(tokens, n_ctx)
     texts = probe_texts(tokens, n_ctx - 1, config.train_tokens, config.test_tokens)
     tasks = probe_tasks(tokens, *texts)
     report(0.2)

@@ -20,8 +20,8 @@ from models.heads.removal import remove_heads
 from models.transformer import Layer, Transformer
 from tasks.analysis_config import PruningConfig
 from tasks.batches import Batches
-from tasks.checkpoints import checkpoint_steps, load_model
 from tasks.importance import importance_rows
+from tasks.last_checkpoint import open_last_checkpoint
 from tasks.pruned_models import SmallerModel, choose, keep_models, most_within_limits
 from tasks.pruning_curves import (
     GATES,
@@ -37,7 +37,7 @@ from tasks.pruning_curves import (
 )
 from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
-from tasks.tokens import Tokens, require_context
+from tasks.tokens import Tokens
 
 Rows = list[dict[str, Any]]
 BEST = CurveKey("iterative", "ablation_mean")
@@ -84,11 +84,8 @@ def measure_pruning(
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens = Tokens.open(tokens_folder)
-    model = load_model(training_folder, checkpoint_steps(training_folder)[-1]).to(device)
+    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
     n_ctx = model.architecture.n_ctx
-    require_context(tokens, n_ctx)
     if not heads_of(model):
         report(1.0)
         return _facts({}, [])

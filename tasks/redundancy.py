@@ -15,15 +15,17 @@ from models.heads.attention_flow import attention_aggregates
 from models.heads.cka import output_cka
 from models.heads.clusters import cluster_heads
 from models.heads.pattern_distance import pattern_distances
+from models.heads.pruned_losses import heads_of
 from models.heads.redundancy import Pair, PairEffects, ablation_losses, pair_effects
 from models.heads.references import mean_z
 from models.transformer import Transformer
 from tasks.analysis_config import BehaviourConfig, RedundancyConfig
 from tasks.behaviour import choose_passage
 from tasks.checkpoints import checkpoint_steps, load_model
+from tasks.last_checkpoint import open_last_checkpoint
 from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
-from tasks.tokens import Tokens, require_context
+from tasks.tokens import Tokens
 from tasks.weight_circuits import finite_weights
 
 Columns = dict[str, Any]
@@ -44,12 +46,10 @@ def measure_redundancy(
         RequestError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens, steps = Tokens.open(tokens_folder), checkpoint_steps(training_folder)
-    model = load_model(training_folder, steps[-1]).to(device)
-    architecture, n_ctx = model.architecture, model.architecture.n_ctx
-    require_context(tokens, n_ctx)
-    places = [(layer, head) for layer, n in enumerate(architecture.heads_per_layer) for head in range(n)]
+    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
+    steps, architecture = checkpoint_steps(training_folder), model.architecture
+    n_ctx = architecture.n_ctx
+    places = heads_of(model)
     if not places:
         return {"heads": 0, "clusters": 0, "pairs_tried": 0, "redundant_pairs": None}
     weights = None if why_no_circuits(architecture) else finite_weights(model, steps[-1])

@@ -61,12 +61,12 @@ def test_what_no_latest_record_leads_to_may_go(store):
 
 def test_what_a_run_used_lately_stays(store):
     artifact = make(store, "training", "found again")
-    assert unneeded(store) == []
+    assert unneeded(store, keep_days=7) == []
     long_ago = time.time() - 30 * 86400
     os.utime(artifact.folder / MANIFEST, (long_ago, long_ago))
-    assert names(unneeded(store)) == {("training", "found again")}
+    assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
     assert store.find(Request("training", "v1", {"of": "found again"}, {}, {}))
-    assert unneeded(store) == []
+    assert unneeded(store, keep_days=7) == []
 
 
 def test_a_sound_store_has_nothing_wrong(store, tmp_path):
