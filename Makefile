@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test lint bench peers
+.PHONY: demo test lint bench peers faults
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -19,6 +19,10 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+# Kills, fills and corrupts running studies, half an hour long; writes what held to faults/README.md.
+faults: $(INSTALLED)
+	$(BIN)/python -m pytest -q faults --matrix faults/README.md
 
 # TransformerLens wants an environment of its own.
 peers:

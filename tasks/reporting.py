@@ -17,6 +17,7 @@ from tasks.study_answer import answer_lines
 from tasks.study_results import open_results
 
 RESOURCES = ("reports/templates/*", "reports/queries/*", "reports/claims/*", "data/views/*", "data/schema.sql")
+TIMED_FILES = ("report.md",)  # it says when the study ran, and for how long
 
 
 def report_request(record: Artifact, previous: Mapping[str, Any] | None = None) -> Request:

@@ -384,5 +384,5 @@ def _publish_report(record: Artifact) -> Path:
         return run_in_process(reporting.render_report, warehouse, name, folder, previous=previous, on_report=report)
 
     previous = reporting.previous_summary(open_store(), record)
-    report = _build(reporting.report_request(record, previous), name, write)
+    report = _build(reporting.report_request(record, previous), name, write, timed=reporting.TIMED_FILES)
     return reporting.publish_report(report, places.report_folder(name))

@@ -27,9 +27,14 @@ class ModelOutcome:
 
 
 def latest_records(store: Store) -> dict[str, Artifact]:
-    """The record of each study's last run."""
+    """The record of each study's last run: the one that no other supersedes, whatever the clock said."""
     records = sorted(store.artifacts("study"), key=lambda record: record.manifest.created)
-    return {record.manifest.facts["study"]: record for record in records}
+    superseded = {record.manifest.config.get("supersedes") for record in records}
+    return {
+        record.manifest.facts["study"]: record  # of two that ran at once, the later
+        for record in records
+        if record.manifest.key not in superseded
+    }
 
 
 def latest_record(store: Store, study: str) -> Artifact | None:

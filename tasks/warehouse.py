@@ -22,13 +22,13 @@ from tasks import claims, tables
 from tasks.errors import WorkError
 from tasks.manifest import Artifact
 from tasks.store import Store
+from tasks.study_record import latest_records
 from tasks.tables import Table, quoted, schema_script, table_named, table_schema
 
 VIEWS = tables.SCHEMA.parent / "views"
 README = tables.SCHEMA.parent / "README.md"
 README_MARK = "<!-- What follows is written by `python -m tasks.warehouse`. -->\n"
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
-STUDY = "study"
 FILLED_HERE = {"artifacts", "claims", "warehouse"}  # tables that no stage delivers
 
 log = logging.getLogger(__name__)
@@ -99,11 +99,11 @@ def is_current(store: Store, path: Path) -> bool:
 
 
 def sources(store: Store) -> list[Source]:
-    """The newest record of each study, and of all artifacts they name the newest of each stage and subject.
+    """The latest record of each study, and of all artifacts they name the newest of each stage and subject.
 
     So what older code found about the same model doesn't count a second time.
     """
-    studies = _newest(Source(_subject_of(record), record) for record in store.artifacts(STUDY))
+    studies = [Source(study, record) for study, record in sorted(latest_records(store).items())]
     named = {
         (reference.stage, reference.key) for study in studies for reference in study.artifact.manifest.inputs.values()
     }

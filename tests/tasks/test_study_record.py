@@ -1,3 +1,4 @@
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,8 +20,6 @@ def artifact(store: Store, name: str) -> Artifact:
 
 
 def record(store: Store, config: dict, outcomes) -> Artifact:
-    from datetime import UTC, datetime
-
     request = record_request(config, outcomes, [], latest_record(store, "s"))
     write = lambda folder: write_record(folder, "s", "why?", config, outcomes, datetime.now(UTC))  # noqa: E731
     return store.build(request, write, timed=RECORD_TABLES)
@@ -39,6 +38,15 @@ def test_going_back_makes_a_new_record_that_counts(store):
     assert len({first.folder, second.folder, third.folder}) == 3
     assert third.manifest.config["supersedes"] == second.manifest.key
     assert second.manifest.config["supersedes"] == first.manifest.key
+
+
+def test_a_clock_set_back_does_not_make_an_earlier_record_the_latest(store, monkeypatch):
+    outcomes = [ModelOutcome("seed=0", "a", [artifact(store, "a")])]
+    record(store, {"x": 1}, outcomes)
+    monkeypatch.setattr("tasks.store.datetime", type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)}))
+    second = record(store, {"x": 2}, outcomes)
+    assert second.manifest.created.startswith("2001")
+    assert latest_record(store, "s") == second
 
 
 def test_failures_are_rows_with_their_reason(store):

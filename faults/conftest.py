@@ -1,0 +1,110 @@
+"""The matrix of faults: each test is a row, with what went wrong and what must hold all the same."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tiny import tiny_text
+
+from faults.home import Home, environment_for
+
+ROOT = Path(__file__).parents[1]
+PREFECT = str(Path(sys.executable).parent / "prefect")
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory) -> Path:
+    """The file of a small study with every stage: two models, a few seconds of training each."""
+    file = tmp_path_factory.mktemp("study") / "faulty.toml"
+    file.write_text((ROOT / "faults" / "study.toml").read_text().replace("TEXT", str(tiny_text())))
+    return file
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory) -> Iterator[str]:
+    """The address of a Prefect server."""
+    folder = tmp_path_factory.mktemp("prefect")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [PREFECT, "server", "start", "--port", str(port)],
+            env=environment_for(folder, url),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        for _ in range(600):
+            try:
+                if httpx.get(f"{url}/health", timeout=5).is_success:
+                    break
+            except httpx.HTTPError:
+                time.sleep(0.2)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture
+def home(tmp_path, api) -> Home:
+    """A home in which nothing has run."""
+    return Home(tmp_path / "home", environment_for(tmp_path, api))
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory, api, study) -> Home:
+    """A home in which the study ran undisturbed."""
+    folder = tmp_path_factory.mktemp("reference")
+    home = Home(folder / "home", environment_for(folder, api))
+    home.run_well("run", str(study))
+    return home
+
+
+@pytest.fixture
+def finished(tmp_path, reference) -> Home:
+    """A copy of that home, to be spoilt."""
+    return reference.copy(tmp_path / "home")
+
+
+def pytest_addoption(parser) -> None:
+    parser.addoption("--matrix", type=Path, help="Write the matrix to this file, too.")
+
+
+def pytest_configure(config) -> None:
+    config.addinivalue_line("markers", "fault(what, holds): a row of the matrix: the fault, and what must hold")
+    config.stash[ROWS] = []
+
+
+ROWS = pytest.StashKey[list[tuple[str, ...]]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    mark = item.get_closest_marker("fault")
+    if mark and (report.when == "call" or report.outcome != "passed"):
+        what, holds = (text.format(**getattr(item, "callspec", _Plain).params) for text in mark.args)
+        seen = ", ".join(str(value) for _, value in report.user_properties)
+        item.config.stash[ROWS].append((what, holds, report.outcome, f"{report.duration:.0f}", seen))
+    return report
+
+
+class _Plain:
+    params: dict[str, object] = {}
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    head = ["| fault | must hold | | seconds | seen |", "| --- | --- | --- | ---: | --- |"]
+    lines = head + [f"| {' | '.join(row)} |" for row in config.stash[ROWS]]
+    terminalreporter.write_line("\n" + "\n".join(lines))
+    if file := config.getoption("--matrix"):
+        file.write_text(f"# Faults, and what held\n\n`make faults` wrote this.\n\n{chr(10).join(lines)}\n")

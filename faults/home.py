@@ -1,0 +1,112 @@
+"""A home of Headstream that faults are let loose on: the real command in real processes, and what is there after it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+import duckdb
+
+from tasks.manifest import Artifact
+from tasks.store import Store
+
+HEADSTREAM = str(Path(sys.executable).parent / "headstream")
+SECONDS = 300  # for a run of a small study on a busy machine
+
+
+@dataclass(frozen=True)
+class Home:
+    """One HEADSTREAM_HOME; `environment` is what its processes get."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    @property
+    def store(self) -> Store:
+        """Read anew each time, as another process would."""
+        return Store(self.folder / "data" / "store")
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "data" / "warehouse.duckdb"
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
+        """`headstream` with some arguments, in the background."""
+        return subprocess.Popen(
+            [HEADSTREAM, *arguments],
+            env={**self.environment, "HEADSTREAM_HOME": str(self.folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,  # type: ignore[call-overload]
+        )
+
+    def run(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+        """`headstream` with some arguments, to its end."""
+        process = self.start(*arguments, **options)
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def run_well(self, *arguments: str) -> str:
+        """What a command prints that must succeed."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def artifacts(self, stage: str | None = None) -> list[Artifact]:
+        return list(self.store.artifacts(stage))
+
+    def results(self) -> dict[str, str]:
+        """What every artifact is: a hash of its files, weights included, less those that record the clock."""
+        return {f"{a.manifest.stage}/{a.manifest.key}": a.digest for a in self.artifacts()}
+
+    def row_counts(self) -> dict[str, int]:
+        """Rows of each table of the warehouse."""
+        with duckdb.connect(str(self.warehouse), read_only=True) as connection:
+            names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+            return {name: connection.sql(f'FROM "{name}"').count("*").fetchall()[0][0] for name in names}
+
+    def staging(self, artifact: Artifact) -> Path:
+        """Where a run of this home builds an artifact."""
+        name = uuid5(NAMESPACE_URL, f"headstream:{artifact.manifest.stage}/{artifact.manifest.key}")
+        return self.folder / "data" / "store" / ".staging" / str(name)
+
+    def copy(self, folder: Path) -> "Home":
+        """The same in another folder."""
+        shutil.copytree(self.folder, folder)
+        return Home(folder, self.environment)
+
+    def forget(self, *stages: str) -> None:
+        """Remove all artifacts of some stages, and what every study ends with: its record, report and warehouse."""
+        for stage in (*stages, "study", "report"):
+            shutil.rmtree(self.folder / "data" / "store" / stage, ignore_errors=True)
+        self.warehouse.unlink(missing_ok=True)
+
+
+def require_same(home: Home, reference: Home) -> None:
+    """Fails unless a home has the results, the weights and the rows of another, and nothing half-written."""
+    differing = sorted(set(home.results().items()) ^ set(reference.results().items()))
+    assert not differing
+    assert home.row_counts() == reference.row_counts()
+    assert not [path for path in (home.folder / "data" / "store" / ".staging").iterdir() if path.is_dir()]
+    assert home.run("check").returncode == 0
+
+
+def environment_for(folder: Path, api_url: str) -> dict[str, str]:
+    """Processes talk to one Prefect server, and keep nothing in the user's own folders."""
+    return {
+        **os.environ,
+        "PREFECT_HOME": str(folder / "prefect"),
+        "PREFECT_API_URL": api_url,
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    }
