@@ -22,15 +22,19 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A study that sh
 def run(
     study: StudyName,
     jobs: Annotated[Optional[int], typer.Option(min=1, help="Models at once; default: one a core.")] = None,  # noqa: UP045
+    runner: Annotated[
+        Optional[Literal["threads", "ray"]],  # noqa: UP045
+        typer.Option(help="Where models are made: threads here, or a Ray cluster; default: the study says."),
+    ] = None,
 ) -> None:
     """Run what a study still lacks, then say where its report is."""
-    loaded = _load(study)
+    loaded = _load(study).placed(runner, jobs)
     from flows.prefect_server import starting_server
 
     with starting_server() as server:
         from flows.running import run_and_show  # imports torch, while the server starts
 
-        run_and_show(loaded, jobs, server)
+        run_and_show(loaded, server)
 
 
 @app.command(epilog="Example: headstream plan quick")

@@ -1,17 +1,14 @@
 """A study from corpus to report: the table of contents of Headstream."""
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from prefect import flow, runtime
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.notices import tell_of_failure
 from flows.study_schema import ShippedStudy, Study, complete_study
 from tasks import steps
-from tasks.cell import Cell
+from tasks.runners import opened_runner
 
 
 def _run_name() -> str:
@@ -22,7 +19,6 @@ def _run_name() -> str:
 @flow(
     name="study",
     flow_run_name=_run_name,
-    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # type: ignore[arg-type]
     on_failure=[tell_of_failure],
     on_crashed=[tell_of_failure],
 )
@@ -43,14 +39,18 @@ def run_study(study: ShippedStudy | Study) -> Path:
     tokens = steps.tokenise(study.tokenizer, text)
 
     cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
-    models: dict[Cell, Any] = {cell: steps.train.submit(cell, tokens) for cell in cells}
-    analyses = {
-        cell: [steps.analyse.submit(stage, study.analysis, models[cell], tokens) for stage in study.analysis.stages]
-        for cell in cells
-    }
+    with opened_runner(study.runner, study.resources) as submit:
+        models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
+        analyses = {
+            cell: [
+                submit(steps.analyse, stage=stage, config=study.analysis, model=models[cell], encoded=tokens)
+                for stage in study.analysis.stages
+            ]
+            for cell in cells
+        }
+        outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
 
-    outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
-    config = study.model_dump(mode="json", exclude_none=True)
+    config = study.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
     record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens, *costs], started_at)
     steps.index_results()
     report = steps.write_report(record)

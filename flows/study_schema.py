@@ -23,6 +23,7 @@ from tasks.cell import Cell
 from tasks.corpus import CorpusConfig
 from tasks.costs_config import CostsConfig
 from tasks.errors import RequestError
+from tasks.resources_config import ResourcesConfig, Runner
 from tasks.study_source import read_study_file, require_allowed
 from tasks.tokens import TokenizerConfig
 from tasks.training_config import TrainingConfig
@@ -68,6 +69,8 @@ class Study(BaseModel):
     training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
     analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
     costs: CostsConfig = Field(CostsConfig(), description="At which sizes time and work are measured, if at all.")
+    runner: Runner = Field("threads", description="Where models are made: threads of one machine, or a Ray cluster.")
+    resources: ResourcesConfig = Field(ResourcesConfig(), description="What a model takes of a machine.")
     max_models: int = Field(200, ge=1, description="A larger grid is refused.")
 
     @field_validator("grid")
@@ -107,6 +110,11 @@ class Study(BaseModel):
                 raise ValueError(f"{both[0]} must be either an axis or of a variant, got it in [grid] and in {name!r}.")
         _ = self.cells
         return self
+
+    def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
+        """The same study, made elsewhere or with so many models at once; None keeps what it says."""
+        resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
+        return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

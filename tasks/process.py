@@ -5,7 +5,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
@@ -46,16 +46,19 @@ def run_in_process(
     *args: Any,
     on_report: Callable[[Any], None] = lambda report: None,
     timeout_seconds: float | None = None,
+    environment: Mapping[str, str] | None = None,
     **kwargs: Any,
 ) -> Any:
     """Call `work(*args, report=..., **kwargs)` in a child; what it reports comes to `on_report`, here.
+
+    `environment` is added to the child's, before it touches any device.
 
     Raises:
         RequestError, WorkError: as the work raised them.
         ProcessDied: the child ended without an answer, or ran out of its time.
     """
     receiver, sender = _context.Pipe(duplex=False)
-    child = _context.Process(target=_serve, args=(sender, work, args, kwargs), daemon=True)
+    child = _context.Process(target=_serve, args=(sender, work, args, kwargs, dict(environment or {})), daemon=True)
     child.start()
     sender.close()
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
@@ -88,7 +91,8 @@ def _cause_of_death(name: str, exit_code: int | None) -> str:
     return f"{name}: its process {how}{memory} before it was done."
 
 
-def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: dict) -> None:
+def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: dict, environment: dict) -> None:
+    os.environ.update(environment)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
         result = work(*args, report=lambda value: sender.send(("report", value)), **kwargs)

@@ -28,10 +28,15 @@ def publish(event: Event) -> None:
             listener(event)
 
 
+def listen(listener: Listener) -> None:
+    """Hear every event from now on."""
+    _listeners.append(listener)
+
+
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
     """Hear every event inside the block."""
-    _listeners.append(listener)
+    listen(listener)
     try:
         yield
     finally:

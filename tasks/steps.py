@@ -8,6 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -43,9 +44,11 @@ from tasks.code_version import code_version
 from tasks.costs_config import CostsConfig
 from tasks.device import Numerics, resolve_numerics, training_flops
 from tasks.errors import RequestError, WorkError
+from tasks.gpu_slots import gpu_slot
 from tasks.manifest import Artifact, Request
 from tasks.process import ProcessDied, run_in_process, start_server
 from tasks.progress import Event, publish
+from tasks.runners import Submit
 from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.tables import write_table
@@ -92,9 +95,9 @@ def tokens_request(config: tokens.TokenizerConfig, text: Artifact) -> Request:
     return Request("tokens", code_version("tasks.tokens"), config.model_dump(mode="json"), {"corpus": text}, {})
 
 
-def training_request(cell: Cell, encoded: Artifact) -> Request:
+def training_request(cell: Cell, encoded: Artifact, numerics: Numerics | None = None) -> Request:
     """Decided by architecture, training, tokens, and by what the device changes in the numbers."""
-    numerics, _ = _numerics(cell, encoded)
+    numerics = numerics or _numerics(cell, encoded)[0]
     slice_ = {
         "architecture": cell.architecture.model_dump(mode="json"),
         "training": cell.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
@@ -213,11 +216,18 @@ def measure_costs(config: CostsConfig, study: str) -> Artifact:
     return _build(costs_request(config, study), study, write, timed=costs.TIMED_FILES)
 
 
-@step("train {cell.label}")
-def train(cell: Cell, encoded: Artifact) -> Artifact:
-    """Checkpoints of one model, trained in a process of its own."""
-    request = training_request(cell, encoded)
+def start_training(submit: Submit, cell: Cell, encoded: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
+    """Submit the training of a model; its numerics are decided here, so that it is the same wherever it trains."""
     numerics, why = _numerics(cell, encoded)
+    log.info("%s on %s in %s, %s", cell.label, numerics.device, numerics.precision, why)
+    gpus = gpu_share if numerics.device == "cuda" else 0.0
+    return submit(train, gpus, cell=cell, encoded=encoded, numerics=numerics, gpu_share=gpus)
+
+
+@step("train {cell.label}")
+def train(cell: Cell, encoded: Artifact, numerics: Numerics, gpu_share: float = 0.0) -> Artifact:
+    """Checkpoints of one model, trained in a process of its own, which sees one GPU at most."""
+    request = training_request(cell, encoded, numerics)
     name = model_id(cell, request)
     show = _in_prefect(name)
 
@@ -228,18 +238,19 @@ def train(cell: Cell, encoded: Artifact) -> Artifact:
         show(fraction)
 
     def write(folder: Path) -> dict[str, Any]:
-        log.info("%s (%s) on %s in %s, %s", name, cell.label, numerics.device, numerics.precision, why)
-        return run_in_process(
-            training.train_model,
-            cell.architecture,
-            cell.training,
-            numerics,
-            encoded.folder,
-            folder,
-            model_id=name,
-            corpus_id=encoded.manifest.facts["corpus_id"],
-            on_report=report,
-        )
+        with gpu_slot(gpu_share) if gpu_share else nullcontext() as environment:
+            return run_in_process(
+                training.train_model,
+                cell.architecture,
+                cell.training,
+                numerics,
+                encoded.folder,
+                folder,
+                model_id=name,
+                corpus_id=encoded.manifest.facts["corpus_id"],
+                on_report=report,
+                environment=environment,
+            )
 
     return _build(request, name, write, timed=training.TIMED_FILES, resumable=True)
 
@@ -300,6 +311,7 @@ def outcome(
     name = model_id(cell, training_request(cell, encoded))
     artifacts: list[Artifact] = []
     for future in (model, *analyses):
+        future.wait()  # what a Ray task raises then becomes a state, too
         result = future.result(raise_on_failure=False)
         if isinstance(result, BaseException):
             log.error("%s (%s): %s", name, cell.label, result)

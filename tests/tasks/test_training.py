@@ -215,8 +215,7 @@ def test_repeats_have_random_periods_and_no_bos():
 
 def test_numerics(monkeypatch):
     assert training_flops(Architecture(n_layers=0, d_model=8), 11, 5) == 6 * 8 * 11 * 5
-    with pytest.raises(RequestError, match="device must be one this machine has"):
-        resolve_numerics(SMALL, TrainingConfig(device="cuda"), 300)
+    assert resolve_numerics(SMALL, TrainingConfig(device="cuda"), 300)[0].device == "cuda"  # another machine may have it
     small, why = resolve_numerics(SMALL, SHORT, 300)
     assert not small.compiled
     assert "too few" in why

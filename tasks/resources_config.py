@@ -1,0 +1,17 @@
+"""The fields `runner` and [resources] of a study: where its models are made, and what each takes of a machine."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Runner = Literal["threads", "ray"]
+
+
+class ResourcesConfig(BaseModel):
+    """How much of a machine a model takes: decides where and when it is made, never what comes out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    jobs: int | None = Field(None, ge=1, le=1024, description="Models at once in threads; default: one a core.")
+    cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for a model.")
+    gpus: float = Field(1.0, gt=0, le=1, description="Share of a GPU for a model that trains on one.")
