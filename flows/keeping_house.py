@@ -1,10 +1,12 @@
 """Showing what is wrong and what is unneeded in the store."""
 
+from contextlib import nullcontext
+
 from rich.console import Console
 from rich.table import Table
 
 from tasks import places
-from tasks.housekeeping import check_all, require_sound, stored_bytes, unneeded
+from tasks.housekeeping import check_all, require_sound, unneeded
 from tasks.store import Store
 
 
@@ -23,15 +25,17 @@ def print_check() -> None:
 
 
 def remove_unneeded(days: float, dry_run: bool) -> None:
-    """Remove what no study needs, and say what went."""
+    """Remove what no study needs, and say what went.
+
+    Raises:
+        WorkError: a run is going on, and might need any of it.
+    """
     store = Store(places.store_folder())
-    removed = []
-    for artifact in unneeded(store, days):
-        if not dry_run and store.days_unused(artifact) >= days:  # a run may have begun to use it meanwhile
-            store.remove(artifact)
-        removed.append(artifact)
-    for artifact in removed:
-        manifest = artifact.manifest
-        print(f"{manifest.stage}/{manifest.key} of {manifest.created[:16]}, {stored_bytes(artifact) / 1e6:,.1f} MB")
-    size = sum(map(stored_bytes, removed)) / 1e6
-    print(f"{len(removed)} artifacts, {size:,.0f} MB, {'would be' if dry_run else 'were'} removed.")
+    with nullcontext() if dry_run else store.at_rest():
+        found = unneeded(store, days)
+        for each in found:
+            print(f"{each.what}, {each.bytes / 1e6:,.1f} MB")
+            if not dry_run:
+                store.remove(each.folder)
+    size = sum(each.bytes for each in found) / 1e6
+    print(f"{len(found)} artifacts, {size:,.0f} MB, {'would be' if dry_run else 'were'} removed.")

@@ -15,6 +15,8 @@ os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
+from tasks.errors import RequestError
+
 
 @contextmanager
 def starting_server() -> Iterator[Future[None]]:
@@ -27,5 +29,9 @@ def starting_server() -> Iterator[Future[None]]:
 
 
 def _reach_server() -> None:
-    with get_client(sync_client=True):
-        pass
+    with get_client(sync_client=True) as client:
+        if error := client.api_healthcheck():
+            raise RequestError(
+                f"Prefect's server must answer at {client.api_url}, got {type(error).__name__}: {error}. Start it with"
+                " `headstream up`, or unset PREFECT_API_URL to do without."
+            )

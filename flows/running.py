@@ -11,6 +11,7 @@ from flows.study_schema import Study
 from tasks import steps
 
 
+@steps.store_in_use()
 def run_and_show(study: Study, server: Future[None]) -> None:
     """Run a study with live progress, then print its answer and where its report is."""
     with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:

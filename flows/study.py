@@ -1,6 +1,6 @@
 """A study from corpus to report: the table of contents of Headstream."""
 
-from datetime import UTC, datetime
+import time
 from pathlib import Path
 
 from prefect import flow, runtime
@@ -32,7 +32,12 @@ def run_study(study: ShippedStudy | Study) -> Path:
         WorkError: a model failed; the others, and the report, are there all the same.
     """
     study = complete_study(study, from_api=runtime.deployment.id is not None)
-    started_at = datetime.now(UTC)
+    with steps.store_in_use():
+        return _make(study)
+
+
+def _make(study: Study) -> Path:
+    started = time.monotonic()
     steps.prepare()
     costs = [steps.measure_costs(study.costs, study.name)] if study.costs.sizes else []
     text = steps.read_corpus(study.corpus)
@@ -51,7 +56,7 @@ def run_study(study: ShippedStudy | Study) -> Path:
         outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
 
     config = study.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
-    record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens, *costs], started_at)
+    record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens, *costs], started)
     steps.index_results()
     report = steps.write_report(record)
     steps.require_success(outcomes, report)

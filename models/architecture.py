@@ -5,8 +5,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys where n_ctx is short
+MOST_HEADS, WIDEST, LONGEST = 1024, 1 << 16, 1 << 17  # in a layer; dimensions; positions
 
-HeadCounts = Annotated[int, Field(ge=0)] | tuple[Annotated[int, Field(ge=0)], ...]
+HeadCount = Annotated[int, Field(ge=0, le=MOST_HEADS)]
+HeadCounts = HeadCount | tuple[HeadCount, ...]
 
 
 class Architecture(BaseModel):
@@ -16,10 +18,12 @@ class Architecture(BaseModel):
 
     n_layers: int = Field(2, ge=0, le=64, description="Layers; 0 leaves embedding and unembedding alone.")
     n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count a layer.")
-    d_model: int = Field(128, ge=1, description="Width of the residual stream.")
-    d_head: int | None = Field(None, ge=1, description="Width of queries and keys; default d_model / n_heads.")
-    d_value: int | None = Field(None, ge=1, description="Width of values; default d_head.")
-    n_ctx: int = Field(128, ge=2, description="Positions a sequence may have, BOS included.")
+    d_model: int = Field(128, ge=1, le=WIDEST, description="Width of the residual stream.")
+    d_head: int | None = Field(
+        None, ge=1, le=WIDEST, description="Width of queries and keys; default d_model / n_heads."
+    )
+    d_value: int | None = Field(None, ge=1, le=WIDEST, description="Width of values; default d_head.")
+    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Positions a sequence may have, BOS included.")
     positions: Literal["relative", "shortformer", "rotary", "learned", "sinusoidal", "none"] = Field(
         "relative",
         description="relative: a learned bias per head and distance; shortformer: sinusoids added to what"
@@ -28,7 +32,7 @@ class Architecture(BaseModel):
     normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Of the stream.")
     normalization_place: Literal["pre", "post"] = Field("pre", description="Before or after each sublayer.")
     feed_forward: Literal["none", "relu", "gelu"] = Field("none", description="Feed-forward activation.")
-    d_mlp: int | None = Field(None, ge=1, description="Feed-forward width; default 4 d_model.")
+    d_mlp: int | None = Field(None, ge=1, le=4 * WIDEST, description="Feed-forward width; default 4 d_model.")
     biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
     output_biases: bool = Field(
         False, description="Biases on the outputs of attention alone, where pruned heads leave their mean."
@@ -41,10 +45,17 @@ class Architecture(BaseModel):
         " every stride-th; top_k: the highest scores. BOS is a key like any other.",
     )
     attention_window: int | None = Field(
-        None, ge=1, description="Keys that local and strided attention see, the query's own included; default 32."
+        None,
+        ge=1,
+        le=LONGEST,
+        description="Keys that local and strided attention see, the query's own included; default 32.",
     )
-    stride: int | None = Field(None, ge=1, description="Distance between the keys of strided attention; default 4.")
-    top_k: int | None = Field(None, ge=1, description="Keys that top_k attention keeps of each query; default 32.")
+    stride: int | None = Field(
+        None, ge=1, le=LONGEST, description="Distance between the keys of strided attention; default 4."
+    )
+    top_k: int | None = Field(
+        None, ge=1, le=LONGEST, description="Keys that top_k attention keeps of each query; default 32."
+    )
     gates: Literal["none", "hard_concrete", "dynamic"] = Field(
         "none",
         description="On what each head mixed. hard_concrete: a number a head, 0..1, learned under a penalty on open"

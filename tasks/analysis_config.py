@@ -14,106 +14,128 @@ Stage = Literal[
     "probes",
     "feed-forward",
 ]
+MOST = 100_000  # of anything: more would fill the memory, and tell no more
 
 
 class BehaviourConfig(BaseModel):
     """The [analysis.behaviour] section of a study: on how much text and on how many repeats models are measured."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    loss_windows: int = Field(256, ge=1, description="Validation sequences that losses are averaged over.")
+    loss_windows: int = Field(256, ge=1, le=MOST, description="Validation sequences that losses are averaged over.")
     pattern_windows: int = Field(
-        64, ge=1, description="How many of these sequences attention patterns are measured on."
+        64, ge=1, le=MOST, description="How many of these sequences attention patterns are measured on."
     )
-    fixed_period_sequences: int = Field(10, ge=1, description="Sequences for prefix matching.")
+    fixed_period_sequences: int = Field(10, ge=1, le=MOST, description="Sequences for prefix matching.")
     random_period_sequences: int = Field(
-        64, ge=1, description="Sequences of random period, for induction and the gain from repeats."
+        64, ge=1, le=MOST, description="Sequences of random period, for induction and the gain from repeats."
     )
     passage_tokens: int = Field(
-        48, ge=2, description="Tokens, BOS included, of the passage whose attention is kept whole."
+        48, ge=2, le=512, description="Tokens, BOS included, of the passage whose attention is kept whole."
     )
-    seed: int = Field(0, ge=0, description="Of the random tokens that are repeated.")
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the random tokens that are repeated.")
 
 
 class CircuitsConfig(BaseModel):
     """How circuits are found, on how much text, and what counts as significant."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     level: float = Field(0.01, gt=0, lt=1, description="Chance that an uncomposed model has a significant pair.")
-    rotations: int = Field(50, ge=2, description="Random rotations of each writer's output for the empirical null.")
-    top_skip_trigrams: int = Field(20, ge=1, description="Skip-trigrams kept of each head.")
+    rotations: int = Field(
+        50, ge=2, le=MOST, description="Random rotations of each writer's output for the empirical null."
+    )
+    top_skip_trigrams: int = Field(20, ge=1, le=MOST, description="Skip-trigrams kept of each head.")
     min_count: int = Field(
-        50, ge=1, description="How often a skip-trigram's tokens, and its source before its destination, must come."
+        50,
+        ge=1,
+        le=MOST,
+        description="How often a skip-trigram's tokens, and its source before its destination, must come.",
     )
     statistics_tokens: int = Field(
-        1_000_000, ge=1, description="Training tokens in which the corpus' own skip-trigrams are counted."
+        1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus' own skip-trigrams are counted."
     )
-    copying_tokens: int = Field(4096, ge=1, description="Most frequent tokens of which copying is asked.")
-    evaluator_sequences: int = Field(10, ge=1, description="Random sequences for the copying evaluator.")
-    persistence_windows: int = Field(16, ge=1, description="Validation sequences that persistence is measured on.")
-    seed: int = Field(0, ge=0, description="Of the rotations and the random tokens.")
+    copying_tokens: int = Field(4096, ge=1, le=MOST, description="Most frequent tokens of which copying is asked.")
+    evaluator_sequences: int = Field(10, ge=1, le=MOST, description="Random sequences for the copying evaluator.")
+    persistence_windows: int = Field(
+        16, ge=1, le=MOST, description="Validation sequences that persistence is measured on."
+    )
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the rotations and the random tokens.")
     path_windows: int = Field(
-        32, ge=1, description="Validation sequences for path terms, score terms and causal checks."
+        32, ge=1, le=MOST, description="Validation sequences for path terms, score terms and causal checks."
     )
     bigram_windows: int = Field(
         256,
         ge=1,
+        le=MOST,
         description="Validation sequences for what the heads add on average after a token, the above included.",
     )
     bigram_tokens: int = Field(
-        50_000_000, ge=2, description="Training tokens whose bigrams are counted, from the start."
+        50_000_000, ge=2, le=10**12, description="Training tokens whose bigrams are counted, from the start."
     )
     bigram_sources: int = Field(
-        4096, ge=1, description="Most frequent tokens whose bigrams the direct path is held against."
+        4096, ge=1, le=MOST, description="Most frequent tokens whose bigrams the direct path is held against."
     )
-    bigram_samples: int = Field(300, ge=0, description="Most frequent bigrams kept for plots.")
+    bigram_samples: int = Field(300, ge=0, le=MOST, description="Most frequent bigrams kept for plots.")
     max_pairs: int = Field(
-        128, ge=0, description="Head pairs with a causal check, and virtual heads with a loss effect of their own."
+        128,
+        ge=0,
+        le=MOST,
+        description="Head pairs with a causal check, and virtual heads with a loss effect of their own.",
     )
 
 
 class ImportanceConfig(BaseModel):
     """The [analysis.importance] section of a study: on how much text heads are ablated and scored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(64, ge=2, description="Validation sequences that effects are measured on.")
-    reference_windows: int = Field(64, ge=2, description="Other validation sequences, of which means are taken.")
-    resamples: int = Field(5, ge=5, description="How many other sequences' outputs replace a head's, one at a time.")
-    bootstraps: int = Field(2000, ge=100, description="Resampled sets of sequences for confidence intervals.")
-    seed: int = Field(0, ge=0, description="Of the resampling.")
+    windows: int = Field(64, ge=2, le=MOST, description="Validation sequences that effects are measured on.")
+    reference_windows: int = Field(
+        64, ge=2, le=MOST, description="Other validation sequences, of which means are taken."
+    )
+    resamples: int = Field(
+        5, ge=5, le=MOST, description="How many other sequences' outputs replace a head's, one at a time."
+    )
+    bootstraps: int = Field(2000, ge=100, le=MOST, description="Resampled sets of sequences for confidence intervals.")
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the resampling.")
 
 
 class PruningConfig(BaseModel):
     """The [analysis.pruning] section of a study: how heads are removed, and how gates learn which."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(32, ge=2, description="Validation sequences that losses are measured on.")
-    reference_windows: int = Field(32, ge=2, description="Other validation sequences, of which orders and means come.")
-    bootstraps: int = Field(2000, ge=100, description="Resampled sets of sequences for confidence intervals.")
-    random_orders: int = Field(10, ge=5, description="Random orders, the control.")
-    batch_size: int = Field(4, ge=1, description="Training sequences a step, of gates and of retraining.")
-    retrain_steps: int = Field(20, ge=1, description="Training steps after each head that is removed.")
+    windows: int = Field(32, ge=2, le=MOST, description="Validation sequences that losses are measured on.")
+    reference_windows: int = Field(
+        32, ge=2, le=MOST, description="Other validation sequences, of which orders and means come."
+    )
+    bootstraps: int = Field(2000, ge=100, le=MOST, description="Resampled sets of sequences for confidence intervals.")
+    random_orders: int = Field(10, ge=5, le=MOST, description="Random orders, the control.")
+    batch_size: int = Field(4, ge=1, le=MOST, description="Training sequences a step, of gates and of retraining.")
+    retrain_steps: int = Field(20, ge=1, le=MOST, description="Training steps after each head that is removed.")
     retrain_rate: float = Field(1e-3, gt=0, description="Their AdamW rate.")
     gate_lambdas: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        (0.01, 0.03, 0.1, 0.2, 0.4), min_length=1, description="Penalties on open gates, nats a head."
+        (0.01, 0.03, 0.1, 0.2, 0.4), min_length=1, max_length=100, description="Penalties on open gates, nats a head."
     )
-    gate_steps: int = Field(100, ge=1, description="Training steps of the gates for each penalty.")
+    gate_steps: int = Field(100, ge=1, le=MOST, description="Training steps of the gates for each penalty.")
     gate_rate: float = Field(0.2, gt=0, description="Their Adam rate.")
-    repeats: int = Field(5, ge=1, description="How often passes of 32 sequences are timed; of one, ten times that.")
-    seed: int = Field(0, ge=0, description="Of random orders and of the gates' noise.")
+    repeats: int = Field(
+        5, ge=1, le=MOST, description="How often passes of 32 sequences are timed; of one, ten times that."
+    )
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of random orders and of the gates' noise.")
 
 
 class RedundancyConfig(BaseModel):
     """The [analysis.redundancy] section of a study: on how much text heads are compared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(64, ge=2, description="Validation sequences that heads are compared on.")
-    reference_windows: int = Field(64, ge=2, description="Other validation sequences, of which means are taken.")
-    max_pairs: int = Field(512, ge=0, description="Most similar pairs that are ablated together.")
+    windows: int = Field(64, ge=2, le=MOST, description="Validation sequences that heads are compared on.")
+    reference_windows: int = Field(
+        64, ge=2, le=MOST, description="Other validation sequences, of which means are taken."
+    )
+    max_pairs: int = Field(512, ge=0, le=MOST, description="Most similar pairs that are ablated together.")
     cluster_distance: float = Field(
         0.5,
         gt=0,
@@ -125,34 +147,39 @@ class RedundancyConfig(BaseModel):
 class ProbesConfig(BaseModel):
     """The [analysis.probes] section of a study: what probes read from heads, and from how many tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    train_tokens: int = Field(16384, ge=1, description="Tokens that probes are trained on.")
-    test_tokens: int = Field(8192, ge=1, description="Tokens of other documents that probes are tested on.")
+    train_tokens: int = Field(16384, ge=1, le=MOST, description="Tokens that probes are trained on.")
+    test_tokens: int = Field(8192, ge=1, le=MOST, description="Tokens of other documents that probes are tested on.")
     penalty: float = Field(1e-3, gt=0, description="Of the sum of a probe's squared weights, nats.")
-    max_steps: int = Field(200, ge=1, description="Steps of the solver at most.")
-    seed: int = Field(0, ge=0, description="Of the control labels.")
+    max_steps: int = Field(200, ge=1, le=MOST, description="Steps of the solver at most.")
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the control labels.")
 
 
 class FeedForwardConfig(BaseModel):
     """The [analysis.feed_forward] section of a study: on how much text feed-forward neurons are ablated."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(64, ge=1, description="Validation sequences that effects are measured on.")
-    reference_windows: int = Field(64, ge=1, description="Other validation sequences, of which means are taken.")
-    n_groups: int = Field(8, ge=1, description="Groups that each layer's neurons are cut into.")
-    bootstraps: int = Field(2000, ge=100, description="Resampled sets of sequences for confidence intervals.")
-    seed: int = Field(0, ge=0, description="Of the resampling.")
+    windows: int = Field(64, ge=1, le=MOST, description="Validation sequences that effects are measured on.")
+    reference_windows: int = Field(
+        64, ge=1, le=MOST, description="Other validation sequences, of which means are taken."
+    )
+    n_groups: int = Field(8, ge=1, le=MOST, description="Groups that each layer's neurons are cut into.")
+    bootstraps: int = Field(2000, ge=100, le=MOST, description="Resampled sets of sequences for confidence intervals.")
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the resampling.")
 
 
 class AnalysisConfig(BaseModel):
     """What is measured on every model; a part is what one stage reads, so a change runs that stage alone."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     stages: tuple[Stage, ...] = Field(
-        get_args(Stage), min_length=1, description="Which stages run; what others measure is missing from the report."
+        get_args(Stage),
+        min_length=1,
+        max_length=len(get_args(Stage)),
+        description="Which stages run; what others measure is missing from the report.",
     )
     behaviour: BehaviourConfig = Field(BehaviourConfig(), description="Losses and attention patterns.")
     circuits: CircuitsConfig = Field(CircuitsConfig(), description="Paths, QK and OV circuits, composition.")

@@ -49,7 +49,7 @@ NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages
 class CorpusConfig(BaseModel):
     """Which text a study reads, and how it is cut, repaired and split."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     source: Literal["python-stdlib"] | None = Field(
         "python-stdlib",
@@ -60,7 +60,9 @@ class CorpusConfig(BaseModel):
         description="files, directories and globs, read by suffix: .jsonl, .ndjson, .parquet, .conllu, else as text; "
         "all but Parquet also .gz, .zst, .bz2, .xz. Of a directory only known suffixes are read, and nothing hidden",
     )
-    text_field: str = Field("text", description="JSON-lines field or Parquet column that holds the text")
+    text_field: str = Field(
+        "text", max_length=200, description="JSON-lines field or Parquet column that holds the text"
+    )
     on_bad_text: Literal["refuse", "replace", "skip"] = Field(
         "refuse",
         description="invalid UTF-8 and NUL bytes: refuse the corpus, replace them by U+FFFD, or skip their part or "
@@ -70,10 +72,15 @@ class CorpusConfig(BaseModel):
         0.1, gt=0, lt=1, description="share of documents held out, chosen by hash of their text (0 to 1)"
     )
     document_bytes: int = Field(
-        1_048_576, ge=256, description="longest document; a longer one is cut at a line end into parts (bytes)"
+        1_048_576,
+        ge=256,
+        le=1 << 30,
+        description="longest document; a longer one is cut at a line end into parts (bytes)",
     )
-    max_expansion: float = Field(200, ge=1, description="most a file may grow by decompression (times its size)")
-    max_bytes: int = Field(64 << 30, ge=1, description="most a corpus may hold once decompressed (bytes)")
+    max_expansion: float = Field(
+        200, ge=1, le=1e6, description="most a file may grow by decompression (times its size)"
+    )
+    max_bytes: int = Field(64 << 30, ge=1, le=1 << 50, description="most a corpus may hold once decompressed (bytes)")
 
     @model_validator(mode="before")
     @classmethod

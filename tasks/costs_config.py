@@ -2,29 +2,40 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from models.architecture import LONGEST, MOST_HEADS, WIDEST
 
 AXES = ("n_ctx", "d_model", "n_heads")
+MOST_SIZES = 32  # of an axis
+
+Length = Annotated[int, Field(ge=2, le=LONGEST)]
+Width = Annotated[int, Field(ge=1, le=WIDEST)]
+HeadCount = Annotated[int, Field(ge=1, le=MOST_HEADS)]
 
 
 class CostsConfig(BaseModel):
     """The [costs] section of a study: the sizes at which models of one layer are timed; none are without sizes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    n_ctx: tuple[Annotated[int, Field(ge=2)], ...] = Field(
-        (), description="Positions, ascending: one head, narrow_d_model wide, with full and with local attention."
+    n_ctx: tuple[Length, ...] = Field(
+        (),
+        max_length=MOST_SIZES,
+        description="Positions, ascending: one head, narrow_d_model wide, with full and with local attention.",
     )
-    d_model: tuple[PositiveInt, ...] = Field((), description="Widths, ascending: one head, base_n_ctx positions.")
-    n_heads: tuple[PositiveInt, ...] = Field(
-        (), description="Head counts, ascending: base_d_model wide, base_n_ctx positions."
+    d_model: tuple[Width, ...] = Field(
+        (), max_length=MOST_SIZES, description="Widths, ascending: one head, base_n_ctx positions."
     )
-    max_full_n_ctx: int = Field(4096, ge=2, description="Positions up to which full attention is timed.")
-    attention_window: int = Field(128, ge=1, description="Keys that local attention sees.")
-    narrow_d_model: int = Field(16, ge=1, description="Width while n_ctx varies: narrow, so that attention is most.")
-    base_n_ctx: int = Field(128, ge=2, description="Positions while d_model or n_heads varies.")
-    base_d_model: int = Field(256, ge=1, description="Width while n_heads varies.")
-    repeats: int = Field(15, ge=1, description="How often each pass is timed.")
+    n_heads: tuple[HeadCount, ...] = Field(
+        (), max_length=MOST_SIZES, description="Head counts, ascending: base_d_model wide, base_n_ctx positions."
+    )
+    max_full_n_ctx: Length = Field(4096, description="Positions up to which full attention is timed.")
+    attention_window: Length = Field(128, description="Keys that local attention sees.")
+    narrow_d_model: Width = Field(16, description="Width while n_ctx varies: narrow, so that attention is most.")
+    base_n_ctx: Length = Field(128, description="Positions while d_model or n_heads varies.")
+    base_d_model: Width = Field(256, description="Width while n_heads varies.")
+    repeats: int = Field(15, ge=1, le=10_000, description="How often each pass is timed.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

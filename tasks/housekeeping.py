@@ -26,6 +26,15 @@ class Finding:
     seen: str
 
 
+@dataclass(frozen=True)
+class Unneeded:
+    """Something in the store that may go."""
+
+    what: str
+    folder: Path
+    bytes: int
+
+
 def check_all(store: Store, warehouse: Path) -> Iterator[Finding]:
     """Verify every artifact, that studies have all they name, the warehouse and the environment.
 
@@ -62,24 +71,25 @@ def require_sound(findings: Iterable[Finding]) -> None:
         )
 
 
-def unneeded(store: Store, keep_days: float) -> list[Artifact]:
-    """Artifacts that no study's latest record leads to, and that no run has used for some days.
+def unneeded(store: Store, keep_days: float) -> list[Unneeded]:
+    """Artifacts that no study's latest record leads to, and interrupted work; both untouched by any run for some days.
 
-    The days are for what a study that is running has made or found, and will only name when it ends.
+    The days are for what a study that is running, or will go on, has made or found, and will only name when it ends.
     """
     needed = _needed(store)
-    return [
-        artifact
-        for artifact in store.artifacts()
-        if (artifact.manifest.stage, artifact.manifest.key) not in needed and store.days_unused(artifact) >= keep_days
-    ]
+    artifacts = [a for a in store.artifacts() if _name(a) not in needed and store.days_unused(a) >= keep_days]
+    found = [Unneeded("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, stored_bytes(a)) for a in artifacts]
+    for folder in store.interrupted(keep_days):
+        size = sum(path.lstat().st_size for path in folder.rglob("*"))
+        found.append(Unneeded(f"interrupted work {folder.name}", folder, size))
+    return found
 
 
 def _needed(store: Store) -> set[tuple[str, str]]:
     """Stage and key of each study's latest record, of what it is made from, and of the reports made from it."""
-    by_name = {(a.manifest.stage, a.manifest.key): a for a in store.artifacts()}
+    by_name = {_name(a): a for a in store.artifacts()}
     reached: set[tuple[str, str]] = set()
-    to_visit = [(record.manifest.stage, record.manifest.key) for record in latest_records(store).values()]
+    to_visit = [_name(record) for record in latest_records(store).values()]
     to_visit += [name for name, a in by_name.items() if a.manifest.stage == "report" and _inputs(a) & {*to_visit}]
     while to_visit:
         name = to_visit.pop()
@@ -87,6 +97,10 @@ def _needed(store: Store) -> set[tuple[str, str]]:
             reached.add(name)
             to_visit += _inputs(by_name[name])
     return reached
+
+
+def _name(artifact: Artifact) -> tuple[str, str]:
+    return artifact.manifest.stage, artifact.manifest.key
 
 
 def _inputs(artifact: Artifact) -> set[tuple[str, str]]:

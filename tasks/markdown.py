@@ -9,7 +9,6 @@ from typing import Any
 MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
 _NOT_QUANTITIES = {"seed", "step", "that_offset"}
-_UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # controls, and what reorders other text
 _SYNTAX = re.compile(
     r"[`*|~\[<$]|&(?=[#A-Za-z])"  # wherever it is
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # around a word
@@ -42,8 +41,8 @@ def escaped(text: str) -> Markdown:
 
 
 def visible(text: str) -> str:
-    r"""Text with what has no shape of its own, or changes that of other text, spelled out, like `\x00`."""
-    return re.sub(_UNPRINTABLE, lambda found: ascii(found[0])[1:-1], text)
+    r"""Text with what has no shape of its own, steers terminals or reorders other text spelled out, like `\x00`."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def readable(value: Any, column: str = "") -> str:
@@ -82,10 +81,10 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Markdown:
 
 
 def code_block(text: str, language: str = "") -> Markdown:
-    """Text as it is, in a fence longer than any in it."""
+    """Text as it is, line by line, in a fence longer than any in it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return Markdown(f"{fence}{language}\n{text.strip()}\n{fence}")
+    return Markdown("\n".join([fence + language, *map(visible, text.strip().split("\n")), fence]))
 
 
 def _heading(column: str) -> str:

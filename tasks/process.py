@@ -1,5 +1,6 @@
 """Work in a process of its own: a crash, a kill or a leak ends that work alone, and no child outlives its parent."""
 
+import errno
 import multiprocessing
 import os
 import threading
@@ -11,6 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tasks.errors import RequestError, WorkError
+from tasks.shortages import disk_is_full, memory_is_short
 
 # A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
@@ -54,7 +56,7 @@ def run_in_process(
     `environment` is added to the child's, before it touches any device.
 
     Raises:
-        RequestError, WorkError: as the work raised them.
+        RequestError, WorkError, OSError: as the work raised them; a WorkError for anything else that it raised.
         ProcessDied: the child ended without an answer, or ran out of its time.
     """
     receiver, sender = _context.Pipe(duplex=False)
@@ -74,7 +76,7 @@ def run_in_process(
                 child.join(CLEAN_EXIT_SECONDS)
                 return value
             else:
-                raise {"request": RequestError, "work": WorkError}[kind](value)
+                raise value
     except EOFError:
         child.join()
         raise ProcessDied(_cause_of_death(work.__name__, child.exitcode)) from None
@@ -97,15 +99,26 @@ def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: di
     try:
         result = work(*args, report=lambda value: sender.send(("report", value)), **kwargs)
         sender.send(("result", result))
-    except RequestError as error:
-        sender.send(("request", str(error)))
-    except WorkError as error:
-        sender.send(("work", str(error)))
-    except MemoryError:
-        sender.send(("work", f"{work.__name__} ran out of memory. Use a smaller model or batch, or fewer jobs."))
     except Exception as error:
-        traceback.print_exc()
-        sender.send(("work", f"{work.__name__} failed: {type(error).__name__}: {error}"))
+        sender.send(("error", _told(work.__name__, error)))
+
+
+def _told(name: str, error: Exception) -> Exception:
+    """What the parent raises: the errors of this project and of the system as such, of the rest their words."""
+    for kind in (RequestError, WorkError):
+        if isinstance(error, kind):
+            return kind(str(error))
+    if disk_is_full(error):
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # whichever library said so
+    if memory_is_short(error):
+        reason = " ".join(str(error).split())[:200].rstrip(".") or "too little"
+        return WorkError(
+            f"{name} must get the memory that it asks for, got: {reason}. Use a smaller model or batch, or fewer jobs."
+        )
+    if isinstance(error, OSError):
+        return OSError(error.errno, f"{name} failed: {error.strerror or error}", error.filename)
+    traceback.print_exc()
+    return WorkError(f"{name} failed: {type(error).__name__}: {error}")
 
 
 def _die_with_parent() -> None:

@@ -10,7 +10,7 @@ Runner = Literal["threads", "ray"]
 class ResourcesConfig(BaseModel):
     """How much of a machine a model takes: decides where and when it is made, never what comes out."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     jobs: int | None = Field(None, ge=1, le=1024, description="Models at once in threads; default: one a core.")
     cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for a model.")

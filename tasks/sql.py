@@ -4,6 +4,7 @@ import csv
 import html
 import json
 import math
+import os
 import re
 import resource
 import sys
@@ -22,13 +23,19 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.errors import RequestError, WorkError
+from tasks.markdown import visible
 from tasks.tables import quoted
 
 FORMATS = ("table", "csv", "json", "markdown")
 MEMORY_GIB = 4  # that a query may use
-RESULT_GIB = 1  # that its result may take
+RESULT_MIB = 256  # that its result may take, which Python spells out in several times that
+QUERY_LENGTH = 100_000  # characters
+LONGEST_SECONDS = 86_400  # that a timeout may be
+STUBBORN_SECONDS = 10.0  # that a query may go on after its time
 THREADS = 4
 MISSING = "–"
+SHOWN_ROWS = 1000  # of a table for a terminal
+SHOWN_CHARACTERS = 10_000  # of a cell that is for reading
 UNBOUNDED = 1_000_000  # columns of a terminal that isn't one
 
 _ADDRESS_SPACE = resource.getrlimit(resource.RLIMIT_AS)
@@ -46,10 +53,14 @@ def run_sql(path: Path, query: str, limit: int | None = None, timeout_seconds: f
 
     Raises: RequestError when there is no warehouse, or the query is refused, wrong, too slow or too large.
     """
+    if not 0 < timeout_seconds <= LONGEST_SECONDS:
+        raise RequestError(
+            f"the timeout must be over 0 and at most {LONGEST_SECONDS:,} s, got {timeout_seconds}. Choose another."
+        )
     with _sandbox(path) as connection, _time_limit(connection, timeout_seconds) as expired, _memory_limit():
         try:
             return _fetch(connection, _select(connection, query), limit)
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as error:
+        except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ValueError) as error:
             if expired.is_set():
                 raise RequestError(
                     f"a query must end within {timeout_seconds:g} s, this one did not. Ask for less at once."
@@ -58,7 +69,7 @@ def run_sql(path: Path, query: str, limit: int | None = None, timeout_seconds: f
                 raise RequestError(
                     f"a query must do with {MEMORY_GIB} GiB of memory, this one did not. Ask for less at once."
                 ) from error
-            reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
+            reason = " ".join(str(error).partition("\n\nLINE ")[0].split())[:500]
             raise RequestError(
                 f"a query must be SQL that the warehouse can answer (`headstream sql` lists its tables), got: {reason}"
             ) from error
@@ -76,19 +87,31 @@ def list_tables(path: Path) -> pa.Table:
 def format_table(table: pa.Table, output: str = "table", width: int | None = None) -> str:
     """A result as text without a last line end: a table for a terminal of that width, csv, json records or markdown.
 
-    Table and markdown are for reading: 4 significant digits, long text cut off to fit the width. A table with too
-    many columns for the width is turned on its side. csv and json are exact.
+    Table and markdown are for reading: 4 significant digits, long text cut off to fit the width, no character that
+    would steer a terminal. A table shows its first rows; one with too many columns for the width is turned on its
+    side. csv and json are exact.
+
+    Raises: RequestError for another format, or a date that Python has no word for.
     """
-    match output:
-        case "table":
-            return _terminal(table, width)
-        case "csv":
-            return _csv(table)
-        case "json":
-            return _json(table)
-        case "markdown":
-            return _markdown(table)
-    raise RequestError(f"the format must be one of {', '.join(FORMATS)}, got {output!r}. Choose one of those.")
+    try:
+        match output:
+            case "table":
+                return _terminal(table, width)
+            case "csv":
+                return _csv(table)
+            case "json":
+                return _json(table)
+            case "markdown":
+                return _markdown(table)
+            case _:
+                raise RequestError(
+                    f"the format must be one of {', '.join(FORMATS)}, got {output!r}. Choose one of those."
+                )
+    except (OverflowError, ValueError) as error:
+        raise RequestError(
+            f"dates and times must lie in the years 1 to 9999 to be printed, got one beyond ({error})."
+            " Cast it: my_date::VARCHAR."
+        ) from error
 
 
 @contextmanager
@@ -124,6 +147,9 @@ def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
+    if len(query) > QUERY_LENGTH:
+        raise RequestError(f"a query must have at most {QUERY_LENGTH:,} characters, got {len(query):,}. Shorten it.")
+    query.encode()  # an argument may hold bytes that are no text
     statements = connection.extract_statements(query)
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         came = ", ".join(statement.type.name for statement in statements) or "nothing"
@@ -138,8 +164,8 @@ def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, l
         batches.append(batch)
         n_rows += batch.num_rows
         n_bytes += batch.nbytes
-        if n_bytes > RESULT_GIB * 2**30:
-            raise RequestError(f"a result must take at most {RESULT_GIB} GiB, this one takes more. Add a LIMIT.")
+        if n_bytes > RESULT_MIB * 2**20:
+            raise RequestError(f"a result must take at most {RESULT_MIB} MiB, this one takes more. Add a LIMIT.")
         if limit is not None and n_rows >= limit:
             break
     return pa.Table.from_batches(batches, reader.schema).slice(0, limit)
@@ -147,15 +173,23 @@ def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, l
 
 @contextmanager
 def _time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Event]:
-    """Interrupts the connection once the time is over; yields the event that says so."""
+    """Interrupts the connection once the time is over, and ends the process if that doesn't help.
+
+    Yields the event that says so.
+    """
     ended, expired = Event(), Event()
 
     def watch() -> None:
-        pause = seconds
-        while not ended.wait(pause):
-            expired.set()
+        if ended.wait(seconds):
+            return
+        expired.set()
+        for _ in range(round(STUBBORN_SECONDS / 0.1)):  # an interrupt between two steps of a query is lost
             connection.interrupt()
-            pause = 0.1  # an interrupt between two steps of a query is lost
+            if ended.wait(0.1):
+                return
+        # A function of one value, like `lpad`, is a single step: it heeds no interrupt, and no Ctrl-C either.
+        print(f"headstream: a query must end within {seconds:g} s, this one can't be stopped.", file=sys.stderr)
+        os._exit(2)
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
@@ -189,7 +223,8 @@ def _terminal(table: pa.Table, width: int | None) -> str:
     def fits(grid: Table) -> bool:
         return console.measure(grid, options=unbounded).minimum <= console.width
 
-    names, rows = table.column_names, [[_cell(value) for value in row] for row in _rows(table)]
+    shown = table.slice(0, SHOWN_ROWS)
+    names, rows = table.column_names, [[_cell(value) for value in row] for row in _rows(shown)]
     grids = [_grid(table.schema, rows)]
     if not fits(grids[0]):
         few = len(rows) < console.width // 4  # no more would fit side by side
@@ -199,7 +234,10 @@ def _terminal(table: pa.Table, width: int | None) -> str:
         for grid in grids:
             console.print(grid)
             console.print()
-    return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
+    lines = [line.rstrip() for line in captured.get().rstrip().splitlines()]
+    if more := table.num_rows - shown.num_rows:
+        lines += ["", f"{more:,} more rows are not shown: --format csv prints them all."]
+    return "\n".join(lines)
 
 
 def _grid(schema: pa.Schema, rows: list[list[Text]]) -> Table:
@@ -235,7 +273,8 @@ def _readable(value: Any) -> str:
         return _significant(value)
     if isinstance(value, list):
         return f"[{', '.join(map(_readable, value))}]"
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda control: repr(control[0])[1:-1], str(value))
+    text = str(value)
+    return visible(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…")
 
 
 def _significant(value: float) -> str:
@@ -247,11 +286,12 @@ def _is_number(dtype: pa.DataType) -> bool:
     return pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
 
 
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*map(_values, table.columns), strict=True))
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in table.to_batches(max_chunksize=10_000):  # not all of them as Python objects at once
+        yield from zip(*map(_values, batch.columns), strict=True)
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.Array) -> list[Any]:
     """A column's values; decimals, as which sums of integers come, as int or float."""
     if not pa.types.is_decimal(column.type):
         return column.to_pylist()
@@ -275,7 +315,8 @@ def _json(table: pa.Table) -> str:
     ]
     records = [dict(zip(names, map(_json_value, row), strict=True)) for row in _rows(table)]
     lines = [json.dumps(record, ensure_ascii=False, default=str) for record in records]
-    return "[\n" + ",\n".join(lines) + "\n]" if lines else "[]"
+    text = "[\n" + ",\n".join(lines) + "\n]" if lines else "[]"
+    return re.sub(r"[\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04x}", text)  # some terminals obey these
 
 
 def _json_value(value: Any) -> Any:
@@ -287,7 +328,7 @@ def _json_value(value: Any) -> Any:
 
 def _markdown(table: pa.Table) -> str:
     rule = [("---:" if _is_number(field.type) else "---") for field in table.schema]
-    names = [_markdown_text(name) for name in table.column_names]
+    names = [_markdown_text(_readable(name)) for name in table.column_names]
     rows = [[_markdown_text(_readable(value)) for value in row] for row in _rows(table)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [names, rule, *rows])
 

@@ -7,10 +7,9 @@ the same step builds it. What a stage computes is in its own module, which knows
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -78,6 +77,11 @@ ANALYSES: dict[Stage, Analysis] = {
     "feed-forward": Analysis(feed_forward.measure_feed_forward, "feed_forward"),
 }
 
+
+class TextChanged(WorkError):
+    """Files of the corpus changed while they were read."""
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -137,9 +141,9 @@ def _numerics(cell: Cell, encoded: Artifact) -> tuple[Numerics, str]:
 
 
 def _is_transient(task: Any, run: Any, state: State) -> bool:
-    """A child that died may live next time, and so may a busy disk; a diverged loss or a wrong request won't."""
+    """A child that died may live next time, and text or a disk come to rest; a diverged loss or a wrong request won't."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, (ProcessDied, OSError))
+    return isinstance(error, (ProcessDied, TextChanged, OSError))
 
 
 def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
@@ -171,6 +175,13 @@ def _build(
     return artifact
 
 
+@contextmanager
+def store_in_use() -> Iterator[None]:
+    """`gc` removes nothing while the block, or the function that this decorates, runs."""
+    with open_store().in_use():
+        yield
+
+
 def prepare() -> None:
     """Start what later steps would wait for, and clear what killed runs left."""
     start_server()
@@ -180,8 +191,18 @@ def prepare() -> None:
 @step("read the corpus")
 def read_corpus(config: corpus.CorpusConfig) -> Artifact:
     """Documents of the corpus, cleaned and split."""
-    report = _fractions("corpus", "documents")
-    return _build(corpus_request(config), "documents", lambda folder: corpus.write_corpus(config, folder, report))
+    request = corpus_request(config)
+
+    def write(folder: Path) -> dict[str, Any]:
+        facts = corpus.write_corpus(config, folder, _fractions("corpus", "documents"))
+        if corpus_request(config).key != request.key:
+            raise TextChanged(
+                "the files of a corpus must not change while they are read, but some did."
+                " Run again when they are at rest, or read a copy."
+            )
+        return facts
+
+    return _build(request, "documents", write)
 
 
 @step("tokenise")
@@ -336,15 +357,18 @@ def record_study(
     config: Mapping[str, Any],
     outcomes: Sequence[ModelOutcome],
     shared: Sequence[Artifact],
-    started_at: datetime,
+    started: float,
 ) -> Artifact:
-    """The study's own artifact: its config, its models and everything they are made of."""
+    """The study's own artifact: its config, its models and everything they are made of.
+
+    `started` is when its run began, by time.monotonic().
+    """
     latest = latest_record(open_store(), name)
     request = record_request(config, outcomes, shared, latest)
     return _build(
         request,
         name,
-        lambda folder: write_record(folder, name, question, config, outcomes, started_at),
+        lambda folder: write_record(folder, name, question, config, outcomes, started),
         timed=RECORD_TABLES,
     )
 

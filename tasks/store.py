@@ -3,9 +3,11 @@
 - root/<stage>/<key>/: the stage's files and manifest.json
 - root/.staging/<uuid>/: an artifact being written; its writer holds the lock <uuid>.lock beside it
 - root/.quarantine/: artifacts that no longer match their manifest, moved here by whoever found out
+- root/.in-use.lock: locked by each run that is going on, shared with the others
 """
 
 import errno
+import fcntl
 import hashlib
 import json
 import logging
@@ -18,7 +20,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from filelock import FileLock, Timeout
@@ -35,13 +37,12 @@ from tasks.manifest import (
     json_sha256,
     read_manifest,
 )
+from tasks.shortages import disk_is_full
 
 RESUME = ".resume"
-RESUMABLE_SECONDS = 14 * 24 * 3600
 
 _NAME = re.compile(r"[a-z0-9_-]+")
 _DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,27 @@ class Store:
         with suppress(FileNotFoundError):
             return (time.time() - (artifact.folder / MANIFEST).stat().st_mtime) / 86400
         return 0.0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Nothing is removed while the block runs; waits for a removal that is going on."""
+        with self._lock_use(fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """No run goes on while the block does; those that start meanwhile wait.
+
+        Raises: WorkError when one goes on now.
+        """
+        try:
+            lock = self._lock_use(fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkError(
+                f"no run must be going on while results are removed from {self.root}, got one that is. Wait for its end."
+            ) from None
+        with lock:
+            yield
 
     def quarantined(self) -> list[Path]:
         """Corrupt artifacts that were moved away."""
@@ -108,34 +130,43 @@ class Store:
             if found := self.find(request):
                 return found
             try:
-                if not (resumable and (staging / RESUME).is_dir()):
+                if resumable and (staging / RESUME).is_dir():
+                    _remove_unfinished(staging)
+                else:
                     self._discard(staging)
                     (staging / RESUME if resumable else staging).mkdir(parents=True)
-                (staging / MANIFEST).unlink(missing_ok=True)
                 started = time.monotonic()
                 facts = write(staging)
                 _seal(staging, request, facts or {}, timed, time.monotonic() - started)
                 self._publish(staging, target)
-            except BaseException:
+            except BaseException as error:
+                removed_by_others = not staging.exists()
                 if not resumable:
                     self._discard(staging)
+                if removed_by_others and isinstance(error, Exception):
+                    raise FileNotFoundError(errno.ENOENT, "it was removed while it was written", str(staging)) from error
                 raise
             return read_manifest(target)
 
-    def remove(self, artifact: Artifact) -> None:
-        """Deletes an artifact; no reader sees half of it, and what a kill leaves is swept."""
+    def interrupted(self, days: float) -> list[Path]:
+        """Work that killed runs left and another could go on with, but none has for some days."""
+        folders = [folder.parent for folder in sorted(self._staging.glob(f"*/{RESUME}"))]
+        return [folder for folder in folders if (time.time() - _last_change(folder)) / 86400 >= days]
+
+    def remove(self, folder: Path) -> None:
+        """Deletes an artifact or interrupted work; no reader sees half of it, and what a kill leaves is swept."""
         with _explained(self.root):
             self._staging.mkdir(exist_ok=True)
-            self._discard(artifact.folder)
+            self._discard(folder)
 
     def sweep(self) -> list[Path]:
-        """Removes what killed runs left in staging, and returns it; resumable work is kept for 14 days."""
+        """Removes what killed runs left in staging, and returns it; what another run can go on with stays."""
         removed = []
         with _explained(self.root):
             for name in sorted({path.stem for path in self._staging.glob("*")}):
                 folder, lock = self._staging / name, self._staging / f"{name}.lock"
                 with suppress(Timeout), FileLock(lock, timeout=0):
-                    if folder.exists() and not _is_resumable(folder):
+                    if folder.exists() and not (folder / RESUME).is_dir():
                         shutil.rmtree(folder, ignore_errors=True)
                         removed.append(folder)
                     # A run waiting for this lock sees that its file is unlinked, and makes a new one.
@@ -172,6 +203,18 @@ class Store:
                 with suppress(FileNotFoundError):
                     self.quarantine(stage, key, str(error).splitlines()[0])
                 return None
+
+    def _lock_use(self, how: int) -> IO[str]:
+        """Holds the lock on the use of this store until the file is closed."""
+        with _explained(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            file = (self.root / ".in-use.lock").open("a")
+        try:
+            fcntl.flock(file, how)
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     @contextmanager
     def _locked(self, staging: Path, target: Path) -> Iterator[None]:
@@ -281,11 +324,16 @@ def _named_folders(folder: Path) -> list[Path]:
     return []
 
 
-def _is_resumable(staging: Path) -> bool:
-    if not (staging / RESUME).is_dir():
-        return False
-    latest = max(path.lstat().st_mtime for path in (staging, *staging.rglob("*")))
-    return time.time() - latest < RESUMABLE_SECONDS
+def _remove_unfinished(staging: Path) -> None:
+    """Removes what a killed writer had not finished: a manifest, and the hidden files that libraries write first."""
+    for path in [staging / MANIFEST, *staging.rglob(".*")]:
+        if path.is_file():
+            path.unlink()
+
+
+def _last_change(folder: Path) -> float:
+    """When anything in a folder last changed, in seconds of the clock."""
+    return max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -318,14 +366,13 @@ def _explained(root: Path) -> Iterator[None]:
     except (RequestError, WorkError):
         raise
     except Exception as error:
-        code = error.errno if isinstance(error, OSError) else None
         reason = " ".join(str(error).split())
-        if code in _FULL or any(os.strerror(full) in reason for full in _FULL):
+        if disk_is_full(error):
             raise WorkError(
                 f"{root} must have room for another artifact, got: {reason}. "
                 "Free disk space (`headstream gc` removes what no study needs) and run again."
             ) from error
-        if isinstance(error, OSError) and code in _UNWRITABLE and str(root) in str(error.filename):
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE and str(root) in str(error.filename):
             raise WorkError(
                 f"{root} must be a folder that can be read and written, got: {reason}. "
                 "Correct its permissions, or mount it writable, and run again."

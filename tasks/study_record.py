@@ -1,9 +1,10 @@
 """The record of a study: which models it has, how each came out, and every artifact that belongs to it."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +71,18 @@ def write_record(
     question: str,
     config: Mapping[str, Any],
     outcomes: Sequence[ModelOutcome],
-    started_at: datetime,
+    started: float,
 ) -> dict[str, Any]:
-    """Write the tables `studies` and `study_models`."""
+    """Write the tables `studies` and `study_models`; the run began at `started`, by time.monotonic()."""
+    finished_at = datetime.now(UTC)
     study = {
         "study": name,
         "question": question,
         "config": json.dumps(config, indent=1),
         "git_commit": git_commit(),
         "headstream_version": package_version("headstream"),
-        "started_at": started_at,
-        "finished_at": datetime.now(UTC),
+        "started_at": finished_at - timedelta(seconds=time.monotonic() - started),  # the clock may have been set
+        "finished_at": finished_at,
         "n_models": len(outcomes),
         "n_failed": sum(outcome.failure is not None for outcome in outcomes),
     }

@@ -36,8 +36,10 @@ class TokenizerConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    vocabulary: int = Field(512, ge=257, le=1 << 24, description="tokens in all: BOS, 256 bytes and merges")
-    sample_bytes: int = Field(16 << 20, ge=1, description="training text that the tokenizer is trained on (bytes)")
+    vocabulary: int = Field(512, ge=257, le=1 << 20, description="tokens in all: BOS, 256 bytes and merges")
+    sample_bytes: int = Field(
+        16 << 20, ge=1, le=1 << 40, description="training text that the tokenizer is trained on (bytes)"
+    )
 
 
 def write_tokens(

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 class TrainingConfig(BaseModel):
     """How a model is trained; the defaults form an induction head from natural text within 5 M tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    seed: int = Field(0, ge=0, description="Of the weights' initialisation and of the order of batches.")
-    tokens: int = Field(5_000_000, ge=1, description="Tokens to train on.")
-    batch_size: int = Field(16, ge=1, description="Sequences in a batch.")
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the weights' initialisation and of the order of batches.")
+    tokens: int = Field(5_000_000, ge=1, le=10**12, description="Tokens to train on.")
+    batch_size: int = Field(16, ge=1, le=1 << 16, description="Sequences in a batch.")
     optimizer: Literal["muon", "adamw"] = Field(
         "muon",
         description="muon: Muon on the matrices of layers, AdamW on the rest; adamw: AdamW on everything.",
@@ -22,7 +22,7 @@ class TrainingConfig(BaseModel):
     position_rate: float = Field(10.0, gt=0, description="How many times faster the relative position bias learns.")
     weight_decay: float = Field(0.01, ge=0, description="Decoupled decay of AdamW's matrices, times its rate.")
     muon_weight_decay: float = Field(0.2, ge=0, description="Decoupled decay of Muon's matrices, times its rate.")
-    warmup_steps: int = Field(100, ge=0, description="Steps over which the rates rise to their highest.")
+    warmup_steps: int = Field(100, ge=0, lt=1 << 31, description="Steps over which the rates rise to their highest.")
     final_rate_fraction: float = Field(0.1, ge=0, le=1, description="Where the cosine ends.")
     gradient_clip: float = Field(1.0, gt=0, description="Largest norm of the whole gradient.")
     repeats_fraction: float = Field(
@@ -54,4 +54,6 @@ class TrainingConfig(BaseModel):
     compile: Literal["auto", "always", "never"] = Field(
         "auto", description="torch.compile; auto: when training is long enough to pay for compiling."
     )
-    threads: int = Field(1, ge=1, description="CPU threads of each model's process (models train side by side).")
+    threads: int = Field(
+        1, ge=1, le=1024, description="CPU threads of each model's process (models train side by side)."
+    )

@@ -1,5 +1,6 @@
 """A small study from end to end, and what running it again does."""
 
+import cloudpickle
 import duckdb
 import pytest
 from tiny import tiny_text
@@ -49,6 +50,12 @@ def made() -> dict[str, str]:
 def rows(query: str) -> list[tuple]:
     with duckdb.connect(str(places.warehouse_file()), read_only=True) as connection:
         return connection.execute(query).fetchall()
+
+
+def test_a_study_and_its_flow_can_be_sent_to_another_machine():
+    sent, flow = cloudpickle.loads(cloudpickle.dumps((study(), run_study)))
+    assert sent == study()
+    assert flow.name == run_study.name
 
 
 def test_a_study_makes_models_tables_and_a_report():

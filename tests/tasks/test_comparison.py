@@ -1,7 +1,7 @@
 """What changed between two runs."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+import time
 
 import pytest
 from invented_study import Model, write_warehouse
@@ -90,7 +90,7 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
         model = store.build(Request("training", "v", {"n": n}, {}, {}), lambda folder: None)
         outcomes = [ModelOutcome("cell", "m", [model])]
         request = record_request({"n": n}, outcomes, [], latest_record(store, "s"))
-        write = lambda folder: write_record(folder, "s", "", {}, outcomes, datetime.now(UTC))  # noqa: E731
+        write = lambda folder: write_record(folder, "s", "", {}, outcomes, time.monotonic())  # noqa: E731
         return store.build(request, write, timed=RECORD_TABLES)
 
     def report(of, found, previous=None):
@@ -103,5 +103,5 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
     second = record(2)
     assert previous_summary(store, second) == {"x": 1}
     report(second, {"x": 2}, previous={"x": 1})
-    store.remove(earlier)
+    store.remove(earlier.folder)
     assert previous_summary(store, second) == {"x": 1}

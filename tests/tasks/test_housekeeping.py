@@ -2,14 +2,13 @@
 
 import os
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import tasks.store
-from tasks.housekeeping import check_all, unneeded
-from tasks.manifest import MANIFEST, Artifact, Request
+from tasks.housekeeping import Unneeded, check_all, unneeded
+from tasks.manifest import MANIFEST, Artifact, Request, read_manifest
 from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.warehouse import build_warehouse
@@ -24,7 +23,7 @@ def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
 def record(store: Store, study: str, *artifacts: Artifact) -> Artifact:
     outcomes = [ModelOutcome("cell", "model", artifacts)]
     request = record_request({"name": study}, outcomes, [], latest_record(store, study))
-    write = lambda folder: write_record(folder, study, "", {}, outcomes, datetime.now(UTC))  # noqa: E731
+    write = lambda folder: write_record(folder, study, "", {}, outcomes, time.monotonic())  # noqa: E731
     return store.build(request, write, timed=RECORD_TABLES)
 
 
@@ -33,7 +32,8 @@ def store(tmp_path) -> Store:
     return Store(tmp_path / "store")
 
 
-def names(artifacts: list[Artifact]) -> set[tuple[str, str]]:
+def names(found: list[Unneeded]) -> set[tuple[str, str]]:
+    artifacts = [read_manifest(each.folder) for each in found]
     return {(a.manifest.stage, a.manifest.config.get("of", "")) for a in artifacts}
 
 

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -30,6 +31,18 @@ def crashing(report):
     raise ZeroDivisionError("by zero")
 
 
+def out_of_memory(report):
+    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes.")
+
+
+def out_of_disk(report):
+    raise Exception("Error while serializing: I/O error: No space left on device (os error 28)")
+
+
+def unreadable(report):
+    open("/nowhere/at/all")
+
+
 def killed(report):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -53,6 +66,21 @@ def test_errors_keep_their_kind():
         run_in_process(failing)
     with pytest.raises(WorkError, match="crashing failed: ZeroDivisionError: by zero"):
         run_in_process(crashing)
+
+
+def test_memory_that_a_library_could_not_get_is_said_in_one_line(capfd):
+    with pytest.raises(WorkError, match=r"out_of_memory must get the memory .* 400 bytes\. Use a smaller model"):
+        run_in_process(out_of_memory)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_errors_of_the_system_keep_their_number():
+    with pytest.raises(OSError, match="No space left on device") as full:
+        run_in_process(out_of_disk)
+    assert full.value.errno == errno.ENOSPC
+    with pytest.raises(FileNotFoundError, match="unreadable failed: No such file or directory") as missing:
+        run_in_process(unreadable)
+    assert missing.value.filename == "/nowhere/at/all"
 
 
 def test_a_killed_child_is_named_with_its_signal():

@@ -2,14 +2,20 @@ import csv
 import io
 import json
 import math
+import re
 import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks import sql
 from tasks.errors import RequestError, WorkError
+from tasks.places import ROOT
 from tasks.sql import format_table, list_tables, run_sql
 from tasks.store import Store
 from tasks.warehouse import build_warehouse
@@ -61,57 +67,161 @@ def test_a_limit_stops_an_endless_query(path):
 
 # Attacks
 
+SECRET, TOKEN = "swordfish", "tok-0badcafe"
+REFUSED = {
+    # files
+    "read_text": "FROM read_text('{secret}.csv')",
+    "read_blob": "FROM read_blob('{secret}.csv')",
+    "read_csv": "FROM read_csv('{secret}.csv')",
+    "read_json": "FROM read_json('{secret}.json')",
+    "read_parquet": "FROM read_parquet('{secret}.parquet')",
+    "parquet_schema": "FROM parquet_schema('{secret}.parquet')",
+    "parquet_kv_metadata": "FROM parquet_kv_metadata('{secret}.parquet')",
+    "sniff_csv": "FROM sniff_csv('{secret}.csv')",
+    "glob": "FROM glob('{folder}/*')",
+    "glob of the root": "FROM glob('/*')",
+    "environment of the process": "FROM read_text('/proc/self/environ')",
+    "standard input": "FROM read_csv('/dev/stdin')",
+    "another database": "FROM read_duckdb('{secret}.duckdb')",
+    "a file beside the warehouse": "FROM read_text('{warehouse}.lock')",
+    "name of a file": "FROM '{secret}.csv'",
+    "name of a file right here": "FROM 'secret.csv'",
+    "quoted name of a file": 'FROM "{secret}.csv"',
+    "name of the warehouse": "FROM '{warehouse}'",
+    "query_table": "FROM query_table('{secret}.csv')",
+    "query": "FROM query('FROM read_text(''{secret}.csv'')')",
+    "query that writes": "FROM query('COPY models TO ''{folder}/stolen.csv''')",
+    "serialised query": "FROM json_execute_serialized_sql(json_serialize_sql('FROM read_text(''{secret}.csv'')'))",
+    "copy to": "COPY models TO '{folder}/stolen.csv'",
+    "copy a query to": "COPY (SELECT 1) TO '{folder}/stolen.csv'",
+    "copy from": "COPY models FROM '{secret}.csv'",
+    "copy a database": "COPY FROM DATABASE results TO memory",
+    "export": "EXPORT DATABASE '{folder}/stolen'",
+    "import": "IMPORT DATABASE '{folder}'",
+    # network
+    "https": "FROM read_text('https://example.com')",
+    "name at http": "FROM 'http://127.0.0.1:9/x.parquet'",
+    "name at s3": "FROM 's3://bucket/x.parquet'",
+    # databases, extensions
+    "attach": "ATTACH '{folder}/stolen.duckdb'",
+    "attach memory": "ATTACH ':memory:' AS other",
+    "attach sqlite": "ATTACH '{folder}/stolen.db' (TYPE sqlite)",
+    "attach postgres": "ATTACH 'dbname=postgres' AS other (TYPE postgres)",
+    "detach": "DETACH results",
+    "use": "USE memory",
+    "install": "INSTALL httpfs",
+    "install from": "FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'",
+    "load": "LOAD httpfs",
+    "load a file": "LOAD '{secret}.csv'",
+    "update extensions": "UPDATE EXTENSIONS",
+    "list extensions": "FROM duckdb_extensions()",
+    # settings, secrets
+    "set": "SET enable_external_access = true",
+    "set session": "SET SESSION temp_directory = '{folder}'",
+    "set global": "SET GLOBAL allowed_directories = ['/']",
+    "set memory": "SET memory_limit = '1TB'",
+    "set variable": "SET VARIABLE x = 1",
+    "reset": "RESET lock_configuration",
+    "pragma": "PRAGMA enable_external_access = true",
+    "pragma that lists": "PRAGMA database_list",
+    "profiling": "FROM enable_profiling()",
+    "logging": "FROM enable_logging()",
+    "secret": "CREATE SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+    "persistent secret": "CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+    "getenv": "SELECT getenv('HEADSTREAM_TEST_TOKEN')",
+    "variable of Python": "FROM local_rows",
+    # changes
+    "drop": "DROP TABLE models",
+    "delete": "DELETE FROM models",
+    "truncate": "TRUNCATE models",
+    "update": "UPDATE models SET n_layers = 7",
+    "insert": "INSERT INTO models (model_id) VALUES ('x')",
+    "merge": "MERGE INTO models USING (SELECT 1) s ON false WHEN NOT MATCHED THEN INSERT (model_id) VALUES ('x')",
+    "insert within a query": "WITH new AS (INSERT INTO models (model_id) VALUES ('x') RETURNING *) FROM new",
+    "alter": "ALTER TABLE models ADD COLUMN x INT",
+    "comment": "COMMENT ON TABLE models IS 'x'",
+    "create a table": "CREATE TABLE memory.mine (x INT)",
+    "create a temporary table": "CREATE TEMP TABLE mine AS FROM read_text('{secret}.csv')",
+    "create a view": "CREATE VIEW memory.mine AS SELECT 1",
+    "create a macro": "CREATE MACRO memory.mine() AS 1",
+    "create a type": "CREATE TYPE memory.mine AS ENUM ('a')",
+    "transaction": "BEGIN",
+    "checkpoint": "CHECKPOINT",
+    "vacuum": "VACUUM",
+    # several, none, prepared
+    "two statements": "SELECT 1; SELECT 2",
+    "a second statement": "SELECT 1; DROP TABLE models",
+    "a statement behind NUL": "SELECT 1\0; DROP TABLE models",
+    "prepare": "PREPARE p AS SELECT 1",
+    "execute": "EXECUTE p",
+    "call": "CALL pragma_version()",
+    "explain": "EXPLAIN ANALYZE DELETE FROM models",
+    "placeholder": "SELECT ?",
+    "nothing": "",
+    "comment alone": "-- nothing",
+    "half": "SELECT",
+    # what is no text, too deep or too long
+    "bytes": "SELECT '\udcff'",
+    "deep": f"SELECT {'(' * 40_000}1{')' * 40_000}",
+    "deep lists": f"SELECT {'[' * 40_000}{']' * 40_000}",
+    "long": f"SELECT '{'x' * sql.QUERY_LENGTH}'",
+    "long and wrong": f"SELECT 1 /*{'x' * 90_000}",
+}
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "SELECT * FROM read_text('{secret}')",
-        "SELECT * FROM read_blob('{secret}')",
-        "SELECT * FROM read_csv('{secret}')",
-        "SELECT * FROM read_json('{secret}')",
-        "SELECT * FROM read_parquet('{secret}')",
-        "SELECT * FROM sniff_csv('{secret}')",
-        "SELECT * FROM glob('{folder}/*')",
-        "SELECT * FROM '{secret}'",
-        "SELECT * FROM read_text('https://example.com')",
-        "SELECT * FROM query('SELECT * FROM read_text(''{secret}'')')",
-        "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM read_text(''{secret}'')'))",
-        "SELECT getenv('HOME')",
-        "SELECT * FROM enable_logging()",
-        "SELECT * FROM local_rows",
-        "COPY models TO '{folder}/stolen.csv'",
-        "COPY (SELECT 1) TO '{folder}/stolen.csv'",
-        "EXPORT DATABASE '{folder}/stolen'",
-        "ATTACH '{folder}/other.duckdb'",
-        "INSTALL httpfs",
-        "LOAD httpfs",
-        "SET enable_external_access = true",
-        "RESET lock_configuration",
-        "PRAGMA enable_external_access = true",
-        "PRAGMA database_list",
-        "CALL pragma_version()",
-        "USE memory",
-        "DROP TABLE models",
-        "DELETE FROM models",
-        "INSERT INTO models (model_id) VALUES ('x')",
-        "CREATE TABLE memory.mine (x INT)",
-        "EXPLAIN ANALYZE DELETE FROM models",
-        "SELECT 1; DROP TABLE models",
-        "SELECT 1; SELECT 2",
-        "",
-        "-- nothing",
-        "SELECT",
-    ],
-)
-def test_attacks_are_refused_in_one_line(path, tmp_path, attack):
+
+@pytest.fixture
+def secret(tmp_path, monkeypatch) -> Path:
+    """Files and a variable that nobody may see: the files' path without suffix."""
+    monkeypatch.setenv("HEADSTREAM_TEST_TOKEN", TOKEN)
+    secret = tmp_path / "secret"
+    secret.with_suffix(".csv").write_text(f"user,password\nroot,{SECRET}\n")
+    secret.with_suffix(".json").write_text(f'{{"password": "{SECRET}"}}')
+    pq.write_table(pa.table({"password": [SECRET]}), secret.with_suffix(".parquet"))
+    with duckdb.connect(secret.with_suffix(".duckdb")) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT '{SECRET}' AS password")
+    return secret
+
+
+@pytest.mark.parametrize("attack", REFUSED.values(), ids=REFUSED)
+def test_attacks_are_refused_in_one_line(path, secret, monkeypatch, attack):
     local_rows = pa.table({"x": [1]})  # DuckDB would find it by its name
-    (tmp_path / "secret.csv").write_text("user,password\nroot,1234\n")
+    monkeypatch.chdir(secret.parent)
+    there, before = sorted(secret.parent.iterdir()), path.read_bytes()
+    for name, value in {"secret": secret, "folder": secret.parent, "warehouse": path}.items():
+        attack = attack.replace(f"{{{name}}}", str(value))
     with pytest.raises(RequestError) as refusal:
-        run_sql(path, attack.format(secret=tmp_path / "secret.csv", folder=tmp_path))
-    assert "\n" not in str(refusal.value)
-    assert "1234" not in str(refusal.value)
-    assert [file.name for file in tmp_path.iterdir()] == ["secret.csv"]
-    assert run_sql(path, "SELECT count(*) AS n FROM models")["n"].to_pylist() == [local_rows.num_rows + 2]
+        run_sql(path, attack)
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert len(message) < 700
+    assert SECRET not in message
+    assert TOKEN not in message
+    assert sorted(secret.parent.iterdir()) == there
+    assert path.read_bytes() == before
+    assert local_rows.num_rows == 1
+
+
+def leaks(connection: duckdb.DuckDBPyConnection, secret: Path) -> set[str]:
+    """Functions of DuckDB that give away a secret when they are called with its name."""
+    known = "SELECT DISTINCT function_name, contains(function_type, 'table') FROM duckdb_functions() WHERE internal"
+    names = [*(f"{secret}.{suffix}" for suffix in ("csv", "json", "parquet")), "HEADSTREAM_TEST_TOKEN"]
+    found = set()
+    for function, is_table in connection.execute(known).fetchall():
+        for name in names if function.isidentifier() else ():
+            try:
+                rows = connection.execute(f"SELECT {'* FROM ' * is_table}{function}('{name}')").fetchmany(100)
+            except duckdb.Error as error:
+                rows = [str(error)]
+            if SECRET in str(rows) or TOKEN in str(rows):
+                found.add(function)
+    return found
+
+
+def test_no_function_reads_a_file_or_the_environment(path, secret):
+    with duckdb.connect() as connection:
+        assert leaks(connection, secret) >= {"read_text", "read_csv", "read_json", "read_parquet"}
+    with sql._sandbox(path) as connection:
+        assert not leaks(connection, secret)
 
 
 def test_no_secret_is_there_to_be_read(path):
@@ -131,6 +241,8 @@ def test_settings_are_locked_after_they_are_made(path):
         "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) FROM r",
         "SELECT count(*) FROM range(10_000_000) a, range(10_000_000) b WHERE a.range * b.range = 7",
         "SELECT max(a.range) FROM range(10_000_000) a, range(10_000_000) b",
+        "SELECT sleep_ms(100_000)",
+        "SELECT levenshtein(repeat('a', 1_000_000), repeat('b', 1_000_000))",
     ],
 )
 def test_a_query_that_does_not_end_is_stopped(path, bomb):
@@ -138,8 +250,26 @@ def test_a_query_that_does_not_end_is_stopped(path, bomb):
         run_sql(path, bomb, timeout_seconds=0.2)
 
 
+def test_a_query_that_heeds_no_interrupt_ends_its_process(path):
+    code = f"""
+from pathlib import Path
+from tasks import sql
+sql.STUBBORN_SECONDS = 0.2
+sql.run_sql(Path({str(path)!r}), "SELECT repeat('9', 10_000_000)::BIGNUM", timeout_seconds=0.2)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "headstream: a query must end within 0.2 s, this one can't be stopped.\n"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])
+def test_there_is_always_a_time_limit(path, seconds):
+    with pytest.raises(RequestError, match="the timeout must be over 0 and at most"):
+        run_sql(path, "SELECT 1", timeout_seconds=seconds)
+
+
 def test_a_result_may_not_fill_the_memory(path, monkeypatch):
-    monkeypatch.setattr(sql, "RESULT_GIB", 1 / 1024)
+    monkeypatch.setattr(sql, "RESULT_MIB", 1)
     with pytest.raises(RequestError, match="a result must take at most"):
         run_sql(path, "FROM range(1_000_000_000_000)")
 
@@ -261,8 +391,47 @@ def test_numbers_are_on_the_right_and_nothing_is_a_dash():
     assert lines[3] == "–       –      nan   –      –"
 
 
+HOSTILE = "[bold]\x1b[31m\n\x07\x9b\u202e\x00"  # what colours, breaks, rings, moves, reorders
+
+
 def test_control_characters_and_markup_are_shown_as_they_are():
-    assert "[bold]\\x1b[31m\\n" in format_table(pa.table({"text": ["[bold]\x1b[31m\n"]}))
+    assert "[bold]\\x1b[31m\\n" in format_table(pa.table({"text": [HOSTILE]}))
+
+
+@pytest.mark.parametrize("output", ["table", "json", "markdown"])
+@pytest.mark.parametrize("value", [HOSTILE, [HOSTILE], {HOSTILE: HOSTILE}, [{HOSTILE: [HOSTILE]}]])
+def test_no_value_or_name_steers_a_terminal(value, output):
+    for rows in (pa.table({HOSTILE: [value]}), pa.table({f"{HOSTILE}{i}": [value] * 2 for i in range(40)})):
+        text = format_table(rows, output, 60)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+        if output == "json":
+            assert next(iter(json.loads(text)[0].values())) == value
+        else:
+            assert "\u202e" not in text
+
+
+def test_a_table_shows_its_first_rows_and_a_cell_its_first_characters():
+    n = sql.SHOWN_ROWS
+    many = pa.table({"x": range(n + 2_000)})
+    lines = format_table(many).splitlines()
+    assert [line.strip() for line in lines[n:]] == [
+        "998",
+        "999",
+        "",
+        "2,000 more rows are not shown: --format csv prints them all.",
+    ]
+    assert len(format_table(many.slice(0, n)).splitlines()) == n + 2
+    assert len(format_table(many, "csv").splitlines()) == n + 2_001
+    assert format_table(pa.table({"x": ["x" * 1_000_000]})).endswith(f"\n{'x' * sql.SHOWN_CHARACTERS}…")
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "json", "markdown"])
+@pytest.mark.parametrize(
+    "query", ["SELECT 'infinity'::DATE", "SELECT ['4000-01-01 (BC)'::DATE]", "FROM test_all_types()"]
+)
+def test_dates_that_python_lacks_are_refused(path, query, output):
+    with pytest.raises(RequestError, match="must lie in the years 1 to 9999"):
+        format_table(run_sql(path, query), output)
 
 
 def test_long_text_is_cut_off_at_the_terminals_width():

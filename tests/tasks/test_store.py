@@ -3,6 +3,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 import tasks.store
 from tasks.errors import RequestError, WorkError
 from tasks.manifest import MANIFEST, Artifact, Request, json_sha256
-from tasks.store import RESUMABLE_SECONDS, RESUME, Store
+from tasks.store import RESUME, Store
 
 MEGABYTE = 1 << 20
 REPOSITORY = Path(tasks.store.__file__).parent.parent
@@ -200,7 +201,7 @@ class TestBuildAndFind:
 
     def test_removed_artifact_is_gone(self, store):
         artifact = store.build(request(), writes(x=b"x"))
-        store.remove(artifact)
+        store.remove(artifact.folder)
         assert store.find(request()) is None
         assert store.sweep() == []
 
@@ -347,6 +348,31 @@ class TestInterruptedWriters:
         artifact = store.build(request(), write, resumable=True)
         assert names_in(artifact.folder) == [MANIFEST, "x.bin"]
 
+    def test_hidden_files_of_a_killed_library_are_not_in_the_way(self, store):
+        def write(folder: Path) -> None:
+            (folder / "x.bin").write_bytes(b"x")
+            if not (folder / ".tmp7Xq").exists():
+                (folder / ".tmp7Xq").write_bytes(b"half")
+                raise RuntimeError("stopped")
+
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                store.build(request(), write, resumable=True)
+        artifact = store.build(request(), writes(x=b"x"), resumable=True)
+        assert names_in(artifact.folder) == [MANIFEST, "x.bin"]
+
+    @pytest.mark.parametrize("resumable", [True, False])
+    def test_work_that_others_remove_is_an_error_of_the_system(self, store, resumable):
+        """Such errors are tried again."""
+
+        def write(folder: Path) -> None:
+            shutil.rmtree(store.root / ".staging")
+            raise RuntimeError("I/O error")
+
+        with pytest.raises(FileNotFoundError, match="removed while it was written"):
+            store.build(request(), write, resumable=resumable)
+        assert store.build(request(), writes(x=b"x"), resumable=resumable) == store.find(request())
+
     def test_killed_resumable_writer_goes_on(self, store, start):
         process = start(checkpoint_and_hang, str(store.root))
         assert process.stdout.readline() == "saved a checkpoint\n"
@@ -410,18 +436,29 @@ class TestInterruptedWriters:
 
 class TestSweep:
     def test_removes_what_nobody_writes(self, store):
-        abandoned, old, young = (store.root / ".staging" / name for name in ("abandoned", "old", "young"))
+        abandoned, resumable = (store.root / ".staging" / name for name in ("abandoned", "resumable"))
         abandoned.mkdir(parents=True)
         (abandoned / "x.bin").write_bytes(b"x")
-        for folder in (old, young):
-            (folder / RESUME).mkdir(parents=True)
-        long_ago = time.time() - RESUMABLE_SECONDS - 60
-        for path in (old, old / RESUME):
-            os.utime(path, (long_ago, long_ago))
+        (resumable / RESUME).mkdir(parents=True)
         (store.root / ".staging" / "stale.lock").touch()
 
-        assert store.sweep() == [abandoned, old]
-        assert names_in(store.root / ".staging") == ["young"]
+        assert store.sweep() == [abandoned]
+        assert names_in(store.root / ".staging") == ["resumable"]
+
+    def test_interrupted_work_is_as_old_as_its_last_change(self, store):
+        folder = store.root / ".staging" / "resumable"
+        (folder / RESUME).mkdir(parents=True)
+        (folder / RESUME / "state").touch()
+        (folder.parent / "not_resumable").mkdir()
+        ten_days_ago = time.time() - 10 * 86400
+        for path in (folder, folder / RESUME):
+            os.utime(path, (ten_days_ago, ten_days_ago))
+        assert store.interrupted(days=9) == []
+        os.utime(folder / RESUME / "state", (ten_days_ago, ten_days_ago))
+        assert store.interrupted(days=9) == [folder]
+        assert store.interrupted(days=11) == []
+        store.remove(folder)
+        assert names_in(folder.parent) == ["not_resumable"]
 
     def test_leaves_running_builds_alone(self, store):
         def write(folder: Path) -> None:
@@ -433,6 +470,23 @@ class TestSweep:
 
     def test_empty_store(self, store):
         assert store.sweep() == []
+
+
+class TestUse:
+    def test_nothing_is_removed_while_any_run_goes_on(self, store):
+        with store.in_use(), store.in_use():
+            with pytest.raises(WorkError, match="no run must be going on"), store.at_rest():
+                pytest.fail("a run goes on")
+        with store.at_rest():
+            pass
+
+    def test_a_run_waits_for_a_removal(self, store, start):
+        with store.at_rest():
+            run = start(use, str(store.root))
+            assert run.stdout.readline() == "starts\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                run.wait(0.5)
+        assert run.wait(30) == 0
 
 
 class TestDisk:
@@ -458,7 +512,7 @@ class TestDisk:
         for change in ("mkdir", "rename", "unlink"):
             monkeypatch.setattr(os, change, fail)
         assert store.find(request()) == artifact
-        for attempt in (lambda: store.build(request("training"), refuse), lambda: store.remove(artifact)):
+        for attempt in (lambda: store.build(request("training"), refuse), lambda: store.remove(artifact.folder)):
             with pytest.raises(WorkError, match=r"can be read and written, got: .*Read-only file system"):
                 attempt()
 
@@ -480,6 +534,12 @@ def checkpoint_and_hang(root: str) -> None:
         signal.pause()
 
     Store(Path(root)).build(request(), write, resumable=True)
+
+
+def use(root: str) -> None:
+    print("starts", flush=True)
+    with Store(Path(root)).in_use():
+        pass
 
 
 def race(root: str, log: str) -> None:
@@ -529,7 +589,7 @@ def kill_writers(root: str, rounds: int) -> None:
         interrupted += len(store.sweep())
         check_whole(store, build_part(store, n, len(visible)))
         for artifact in store.artifacts():
-            store.remove(artifact)
+            store.remove(artifact.folder)
         committed += len(visible)
     print(committed, interrupted)
 

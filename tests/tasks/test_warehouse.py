@@ -134,7 +134,7 @@ def test_the_newest_artifact_of_a_stage_and_model_counts(archive):
 def test_what_a_study_names_and_the_store_lacks_is_left_out(archive, caplog):
     kept, gone = (archive.add("training", model, training={"step": [1]}) for model in "ab")
     archive.record("quick", kept, gone)
-    archive.store.remove(gone)
+    archive.store.remove(gone.folder)
     archive.build()
     assert archive.query("SELECT model_id FROM training") == [("a",)]
     assert "1 artifacts that studies name are not in the store" in caplog.text

@@ -1,0 +1,18 @@
+"""Telling a full disk and too little memory from other errors, whichever library met them."""
+
+import errno
+import os
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_MEMORY = (os.strerror(errno.ENOMEM), "can't allocate memory", "out of memory", "std::bad_alloc")
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether no more could be written: for want of room, or because of a quota or a limit."""
+    code = error.errno if isinstance(error, OSError) else None
+    return code in _FULL or any(os.strerror(full) in str(error) for full in _FULL)
+
+
+def memory_is_short(error: BaseException) -> bool:
+    """Whether memory was asked for that the machine, its GPU or a limit does not give."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
