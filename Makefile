@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
+WITH_RAY := .venv/installed-ray
 
 .PHONY: demo test lint bench peers faults
 .DEFAULT_GOAL := demo
@@ -20,8 +21,8 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
-# Kills, fills and corrupts running studies, half an hour long; writes what held to faults/README.md.
-faults: $(INSTALLED)
+# Kills, starves and corrupts running studies; half an hour. Writes what held to faults/README.md.
+faults: $(WITH_RAY)
 	$(BIN)/python -m pytest -q faults --matrix faults/README.md
 
 # TransformerLens wants an environment of its own.
@@ -34,4 +35,8 @@ peers:
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(WITH_RAY): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]'
 	touch $@

@@ -15,7 +15,7 @@ from tasks.manifest import Artifact
 from tasks.store import Store
 
 HEADSTREAM = str(Path(sys.executable).parent / "headstream")
-SECONDS = 300  # for a run of a small study on a busy machine
+SECONDS = 900  # for a run of a small study on a busy machine
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,9 @@ def main() -> None:
     try:
         app()
     except (RequestError, WorkError) as error:
-        print(f"headstream: {' '.join(str(error).split())}", file=sys.stderr)
+        from tasks.markdown import visible
+
+        print(f"headstream: {visible(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, RequestError) else 1)
     except BrokenPipeError:
         sys.exit(0)

@@ -9,11 +9,17 @@ from flows.display import shown_progress
 from flows.study import run_study
 from flows.study_schema import Study
 from tasks import steps
+from tasks.planning import plan_steps, require_space
 
 
 @steps.store_in_use()
 def run_and_show(study: Study, server: Future[None]) -> None:
-    """Run a study with live progress, then print its answer and where its report is."""
+    """Run a study with live progress, then print its answer and where its report is.
+
+    Raises:
+        RequestError, WorkError: as the study's flow raises them.
+    """
+    require_space(plan_steps(study.corpus, study.tokenizer, study.cells, study.analysis))
     with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:
         # The server takes seconds to start; the flow then finds the text there, or waits until it is.
         meanwhile.submit(steps.make_text, study.corpus, study.tokenizer)

@@ -8,12 +8,14 @@ from prefect import flow, runtime
 from flows.notices import tell_of_failure
 from flows.study_schema import ShippedStudy, Study, complete_study
 from tasks import steps
+from tasks.planning import plan_steps, require_space
 from tasks.runners import opened_runner
 
 
 def _run_name() -> str:
     study = runtime.flow_run.parameters["study"]
-    return study if isinstance(study, str) else getattr(study, "name", "study")
+    name = study.get("name") if isinstance(study, dict) else getattr(study, "name", study)
+    return f"{name:.64}" if isinstance(name, str) else "study"
 
 
 @flow(
@@ -21,6 +23,7 @@ def _run_name() -> str:
     flow_run_name=_run_name,
     on_failure=[tell_of_failure],
     on_crashed=[tell_of_failure],
+    validate_parameters=False,  # `complete_study` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | Study) -> Path:
     """Make whatever the study still lacks, and return where its report is.
@@ -29,9 +32,11 @@ def run_study(study: ShippedStudy | Study) -> Path:
 
     Raises:
         RequestError: no study of that name ships, or a deployed study asks for files outside of the allowed folders.
-        WorkError: a model failed; the others, and the report, are there all the same.
+        WorkError: the disk has no room for the study; or a model failed; the others, and the report, are there all the
+            same.
     """
     study = complete_study(study, from_api=runtime.deployment.id is not None)
+    require_space(plan_steps(study.corpus, study.tokenizer, study.cells, study.analysis))
     with steps.store_in_use():
         return _make(study)
 

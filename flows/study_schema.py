@@ -2,8 +2,11 @@
 
 import difflib
 import itertools
+import json
 import math
 import re
+import reprlib
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Self
 
@@ -23,10 +26,15 @@ from tasks.cell import Cell
 from tasks.corpus import CorpusConfig
 from tasks.costs_config import CostsConfig
 from tasks.errors import RequestError
+from tasks.markdown import visible
 from tasks.resources_config import ResourcesConfig, Runner
-from tasks.study_source import read_study_file, require_allowed
+from tasks.study_source import MAX_BYTES, read_study_file, require_allowed
 from tasks.tokens import TokenizerConfig
 from tasks.training_config import TrainingConfig
+
+MOST_MODELS = 10_000
+MOST_PARAMETERS = 4 * 10**9  # of a model
+MESSAGE_LENGTH = 600
 
 _CLOSED = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,7 +79,7 @@ class Study(BaseModel):
     costs: CostsConfig = Field(CostsConfig(), description="At which sizes time and work are measured, if at all.")
     runner: Runner = Field("threads", description="Where models are made: threads of one machine, or a Ray cluster.")
     resources: ResourcesConfig = Field(ResourcesConfig(), description="What a model takes of a machine.")
-    max_models: int = Field(200, ge=1, description="A larger grid is refused.")
+    max_models: int = Field(200, ge=1, le=MOST_MODELS, description="A larger grid is refused.")
 
     @field_validator("grid")
     @classmethod
@@ -80,8 +88,6 @@ class Study(BaseModel):
             _require_field("an axis", axis)
             if not values:
                 raise ValueError(f"axis {axis!r} must have at least one value, got none. List its values, or drop it.")
-            if len({repr(v) for v in values}) < len(values):
-                raise ValueError(f"axis {axis!r} must list each value once, got {values}. Drop the repeated one.")
         return grid
 
     @field_validator("variants")
@@ -108,8 +114,21 @@ class Study(BaseModel):
         for name, fields in self.variants.items():
             if both := sorted(set(fields) & set(self.grid)):
                 raise ValueError(f"{both[0]} must be either an axis or of a variant, got it in [grid] and in {name!r}.")
-        _ = self.cells
+        self._check_cells()
         return self
+
+    def _check_cells(self) -> None:
+        known: dict[tuple[Architecture, TrainingConfig], str] = {}
+        for cell in self.cells:
+            model = cell.architecture, cell.training
+            if model in known:
+                raise ValueError(f"each model must come once, got cells {known[model]} and {cell.label}. Drop one.")
+            known[model] = cell.label
+            if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
+                raise ValueError(
+                    f"a model must have at most {MOST_PARAMETERS:,} parameters, got {parameters:,} in cell"
+                    f" {cell.label}. Lower d_model, n_layers, d_mlp or vocabulary."
+                )
 
     def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
         """The same study, made elsewhere or with so many models at once; None keeps what it says."""
@@ -129,8 +148,6 @@ class Study(BaseModel):
         )
 
     def _cell(self, place: dict[str, Any], fields: dict[str, Any]) -> Cell:
-        label = " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
-
         def complete(config: type[BaseModel], section: BaseModel) -> Any:
             given = _given(section) | {k: v for k, v in fields.items() if k in config.model_fields}
             try:
@@ -138,9 +155,17 @@ class Study(BaseModel):
             except ValidationError as error:
                 first = error.errors()[0]
                 where = f"{first['loc'][0]}: " if first["loc"] else ""
-                raise ValueError(f"cell {label}: {where}{_message(first)}") from None
+                cell = _label({axis: _word(value) for axis, value in place.items()})
+                raise ValueError(f"cell {cell}: {where}{_message(first)}") from None
 
-        return Cell(label, complete(Architecture, self.model), complete(TrainingConfig, self.training))
+        architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
+        validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}
+        return Cell(_label({**place, **{axis: validated[axis] for axis in fields}}), architecture, training)
+
+
+def _label(place: dict[str, Any]) -> str:
+    """Where a cell is on the axes: `n_layers=2 seed=0`."""
+    return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
 
 ShippedStudy = Annotated[
@@ -148,20 +173,28 @@ ShippedStudy = Annotated[
 ]
 
 
-def complete_study(study: str | Study, *, from_api: bool) -> Study:
-    """A study by its name, or as it is; one that came through Prefect's API may only read allowed files.
+def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) -> Study:
+    """A study by its name, by its content, or as it is; one through Prefect's API may only read allowed files.
 
     Raises:
-        RequestError: no study of that name ships, or a path lies outside of the allowed folders.
+        RequestError: no study of that name ships, it isn't valid, or a path lies outside of the allowed folders.
     """
     if isinstance(study, str):
         return parse_study(*read_study_file(study, shipped_only=True))
+    if not isinstance(study, Study):
+        study = _parse_given(study)
     if from_api:
-        require_allowed(study.corpus.paths)
+        require_allowed(study.corpus)
     return study
 
 
-def parse_study(source: str, content: dict[str, Any]) -> Study:
+def _parse_given(content: Mapping[str, Any]) -> Study:
+    if (size := len(json.dumps(content))) > MAX_BYTES:
+        raise RequestError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
+    return parse_study("the study", content)
+
+
+def parse_study(source: str, content: Mapping[str, Any]) -> Study:
     """Validate the content of a study file.
 
     Raises:
@@ -172,7 +205,10 @@ def parse_study(source: str, content: dict[str, Any]) -> Study:
     except ValidationError as error:
         errors = error.errors()
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise RequestError(f"{source}: {_describe(errors[0])}{more}") from None
+        described = visible(_describe(errors[0]))
+        if len(described) > MESSAGE_LENGTH:
+            described = f"{described[:MESSAGE_LENGTH]}…"
+        raise RequestError(f"{source}: {described}{more}") from None
 
 
 def _describe(error: Any) -> str:
@@ -198,7 +234,22 @@ def _message(error: Any) -> str:
         return re.sub(r"^Value error, ", "", error["msg"])
     wanted = re.sub(r"^Input should", "must", error["msg"])
     wanted = re.sub(r"^(String|List|Value) should", r"must", wanted)
-    return f"{wanted}, got {error['input']!r}."
+    return f"{wanted}, got {_SHORT.repr(error['input'])}."
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else _SHORT.repr(value)
+
+
+class _Short(reprlib.Repr):
+    """Any value in a few words."""
+
+    def repr_int(self, number: int, level: int) -> str:
+        return repr(number) if number.bit_length() < 256 else f"an integer of {number.bit_length():,} bits"
+
+
+_SHORT = _Short()
+_SHORT.maxstring = _SHORT.maxother = 100
 
 
 def _require_field(what: str, field: str) -> None:

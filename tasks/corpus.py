@@ -9,7 +9,7 @@ import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,7 +55,7 @@ class CorpusConfig(BaseModel):
         "python-stdlib",
         description="built-in corpus: the running interpreter's standard library; none when paths is given",
     )
-    paths: tuple[str, ...] = Field(
+    paths: tuple[Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")], ...] = Field(
         (),
         description="files, directories and globs, read by suffix: .jsonl, .ndjson, .parquet, .conllu, else as text; "
         "all but Parquet also .gz, .zst, .bz2, .xz. Of a directory only known suffixes are read, and nothing hidden",

@@ -31,7 +31,7 @@ class CostsConfig(BaseModel):
         (), max_length=MOST_SIZES, description="Head counts, ascending: base_d_model wide, base_n_ctx positions."
     )
     max_full_n_ctx: Length = Field(4096, description="Positions up to which full attention is timed.")
-    attention_window: Length = Field(128, description="Keys that local attention sees.")
+    attention_window: int = Field(128, ge=1, le=LONGEST, description="Keys that local attention sees.")
     narrow_d_model: Width = Field(16, description="Width while n_ctx varies: narrow, so that attention is most.")
     base_n_ctx: Length = Field(128, description="Positions while d_model or n_heads varies.")
     base_d_model: Width = Field(256, description="Width while n_heads varies.")

@@ -35,4 +35,4 @@ def log_folder() -> Path:
 def corpus_roots() -> list[Path]:
     """Folders that a study which comes through Prefect's API may read: HEADSTREAM_CORPUS_ROOTS, else corpora/."""
     named = os.environ.get("HEADSTREAM_CORPUS_ROOTS")
-    return [Path(root).expanduser() for root in named.split(os.pathsep)] if named else [home() / "corpora"]
+    return [Path(root).expanduser() for root in named.split(os.pathsep) if root] if named else [home() / "corpora"]

@@ -1,19 +1,22 @@
 """What a run of a study would do: each step's state, why, and how long and how large what is missing will be."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from tasks import steps
+from tasks import places, steps
 from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.claims import read_claims, undecidable
 from tasks.corpus import CorpusConfig
 from tasks.device import training_flops
+from tasks.errors import WorkError
+from tasks.housekeeping import stored_bytes
 from tasks.manifest import Artifact, Request
 from tasks.store import Store
 from tasks.tables import table_schema
@@ -27,6 +30,10 @@ FLOPS_PER_SECOND = 80e9
 CORPUS_BYTES_PER_SECOND = 10e6
 SECONDS_PER_CHECKPOINT = 1.5
 BYTES_PER_PARAMETER = 4
+RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
+BYTES_PER_RESULT = 100_000
+PRUNED_MODELS = 7  # in checkpoints
+BYTES_INDEXED_PER_MODEL = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,21 +52,39 @@ def plan_steps(
     text: CorpusConfig, tokenizer: TokenizerConfig, cells: Sequence[Cell], analysis: AnalysisConfig
 ) -> Iterator[PlannedStep]:
     """Every step that a study's artifacts need, in order."""
-    store = steps.open_store()
+    shelf = _Shelf(steps.open_store())
     request = steps.corpus_request(text)
     corpus_bytes = request.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
-    documents, planned = _look(store, request, "documents", seconds / 2, corpus_bytes // 3)
+    documents, planned = shelf.look(request, "documents", seconds / 2, corpus_bytes // 3)
     yield planned
     encoded = None
     if documents is None:
         yield PlannedStep("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
     else:
         request = steps.tokens_request(tokenizer, documents)
-        encoded, planned = _look(store, request, "tokens", seconds, corpus_bytes)
+        encoded, planned = shelf.look(request, "tokens", seconds, corpus_bytes)
         yield planned
     for cell in cells:
-        yield from _plan_model(store, cell, encoded, tokenizer.vocabulary, analysis)
+        yield from _plan_model(shelf, cell, encoded, tokenizer.vocabulary, analysis)
+
+
+def require_space(planned: Iterable[PlannedStep]) -> None:
+    """Raises WorkError when the disk has no room for what is to run, and for the warehouse that comes of it."""
+    to_run = [step for step in planned if not step.done]
+    if not to_run:
+        return
+    folder, warehouse = places.home(), places.warehouse_file()
+    indexed = BYTES_INDEXED_PER_MODEL * len({step.subject for step in to_run})
+    copy = warehouse.stat().st_size if warehouse.exists() else 0
+    needed = sum(step.bytes for step in to_run) + 2 * indexed + copy  # it is built beside the one that is read
+    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+    if needed > free:
+        raise WorkError(
+            f"{folder} must have room for what the study will write, about {needed / 1e6:,.0f} MB, got"
+            f" {free / 1e6:,.0f} MB free. Free disk space (`headstream gc` removes what no study needs), or shorten the"
+            " grid or `checkpoints`."
+        )
 
 
 def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: Sequence[Cell]) -> dict[str, str | None]:
@@ -73,7 +98,7 @@ def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: S
         "study_models": [{"study": study, "model_id": cell.label, "cell": cell.label} for cell in cells],
         "models": [
             model_columns(cell.architecture, cell.training)
-            | {"model_id": cell.label, "parameters": _parameters(cell, vocabulary)}
+            | {"model_id": cell.label, "parameters": cell.parameters(vocabulary)}
             for cell in cells
         ],
     }
@@ -85,59 +110,69 @@ def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: S
         return undecidable(connection, read_claims(), study)
 
 
+class _Shelf:
+    """The store, and what earlier runs left in it: the measure of what is still to come."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._earlier: dict[str, list[Artifact]] = {}
+
+    def earlier(self, stage: str) -> list[Artifact]:
+        """Everything that a stage has made, of whatever study."""
+        if stage not in self._earlier:
+            self._earlier[stage] = list(self.store.artifacts(stage))
+        return self._earlier[stage]
+
+    def look(self, request: Request, subject: str, seconds: float, size: int) -> tuple[Artifact | None, PlannedStep]:
+        """What answers a request, if it is there, and the step that this is."""
+        if artifact := self.store.find(request):
+            return artifact, PlannedStep(request.stage, subject, True, f"made {artifact.manifest.created[:16]}")
+        return None, PlannedStep(request.stage, subject, False, self._why_missing(request), seconds, size)
+
+    def training_speed(self) -> float:
+        """FLOPs a second of the trainings so far."""
+        done = [artifact.manifest.facts for artifact in self.earlier("training")]
+        seconds = sum(facts["seconds"] for facts in done)
+        return sum(facts["flops"] for facts in done) / seconds if seconds else FLOPS_PER_SECOND
+
+    def result_bytes(self, stage: str, checkpoint_bytes: int) -> int:
+        """Size of what a stage of the analysis says of one model."""
+        if done := self.earlier(stage):
+            return sum(map(stored_bytes, done)) // len(done)
+        return BYTES_PER_RESULT + (PRUNED_MODELS * checkpoint_bytes if stage == "pruning" else 0)
+
+    def _why_missing(self, request: Request) -> str:
+        """What keeps the nearest earlier artifact from being the one asked for."""
+        reasons = set()
+        for earlier in (artifact.manifest for artifact in self.earlier(request.stage)):
+            if earlier.config == request.config:
+                same_inputs = {r: i.digest for r, i in earlier.inputs.items()} == {
+                    r: a.digest for r, a in request.inputs.items()
+                }
+                if earlier.code_version == request.code_version:
+                    reasons.add("the device or threads changed" if same_inputs else "its input changed")
+                elif same_inputs:
+                    reasons.add("the code changed")
+        return ", or ".join(sorted(reasons)) or "not made yet"
+
+
 def _plan_model(
-    store: Store, cell: Cell, encoded: Artifact | None, vocabulary: int, analysis: AnalysisConfig
+    shelf: _Shelf, cell: Cell, encoded: Artifact | None, vocabulary: int, analysis: AnalysisConfig
 ) -> Iterator[PlannedStep]:
-    flops = training_flops(cell.architecture, vocabulary, cell.training.tokens)
-    seconds = flops / _training_speed(store)
+    seconds = training_flops(cell.architecture, vocabulary, cell.training.tokens) / shelf.training_speed()
     n_checkpoints = len(kept_steps(step_count(cell.architecture, cell.training), cell.training.checkpoints))
-    size = BYTES_PER_PARAMETER * n_checkpoints * _parameters(cell, vocabulary)
+    checkpoint_bytes = BYTES_PER_PARAMETER * cell.parameters(vocabulary)
+    size = (n_checkpoints + RESUME_CHECKPOINTS) * checkpoint_bytes
     if encoded is None:
         yield PlannedStep("training", cell.label, False, "its tokens will be made first", seconds, size)
         model = None
     else:
-        model, planned = _look(store, steps.training_request(cell, encoded), cell.label, seconds, size)
+        model, planned = shelf.look(steps.training_request(cell, encoded), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
     for stage in analysis.stages:
+        size = shelf.result_bytes(stage, checkpoint_bytes)
         if model is None or encoded is None:
-            yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds)
+            yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds, size)
         else:
-            yield _look(store, steps.analysis_request(stage, analysis, model, encoded), cell.label, seconds, 0)[1]
-
-
-def _look(
-    store: Store, request: Request, subject: str, seconds: float, size: int
-) -> tuple[Artifact | None, PlannedStep]:
-    if artifact := store.find(request):
-        return artifact, PlannedStep(request.stage, subject, True, f"made {artifact.manifest.created[:16]}")
-    return None, PlannedStep(request.stage, subject, False, _why_missing(store, request), seconds, size)
-
-
-def _why_missing(store: Store, request: Request) -> str:
-    """What keeps the nearest earlier artifact from being the one asked for."""
-    reasons = set()
-    for artifact in store.artifacts(request.stage):
-        earlier = artifact.manifest
-        if earlier.config == request.config:
-            same_inputs = {r: i.digest for r, i in earlier.inputs.items()} == {
-                r: a.digest for r, a in request.inputs.items()
-            }
-            if earlier.code_version == request.code_version:
-                reasons.add("the device or threads changed" if same_inputs else "its input changed")
-            elif same_inputs:
-                reasons.add("the code changed")
-    return ", or ".join(sorted(reasons)) or "not made yet"
-
-
-def _training_speed(store: Store) -> float:
-    """FLOPs a second of the trainings in the store."""
-    done = [a.manifest.facts for a in store.artifacts("training")]
-    seconds = sum(facts["seconds"] for facts in done)
-    return sum(facts["flops"] for facts in done) / seconds if seconds else FLOPS_PER_SECOND
-
-
-def _parameters(cell: Cell, vocabulary: int) -> int:
-    a = cell.architecture
-    heads = sum(a.heads_per_layer) * 2 * a.d_model * (a.head_width + a.value_width)
-    return heads + a.n_layers * 2 * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary
+            yield shelf.look(steps.analysis_request(stage, analysis, model, encoded), cell.label, seconds, size)[1]
