@@ -1,10 +1,13 @@
 """The matrix of faults: each test is a row, with what went wrong and what must hold all the same."""
 
+import itertools
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import httpx
@@ -12,6 +15,7 @@ import pytest
 from tiny import tiny_text
 
 from faults.home import Home, environment_for
+from tasks.device import describe_machine
 
 ROOT = Path(__file__).parents[1]
 PREFECT = str(Path(sys.executable).parent / "prefect")
@@ -75,6 +79,28 @@ def finished(tmp_path, reference) -> Home:
     return reference.copy(tmp_path / "home")
 
 
+OPENING = """# Faults, and what held
+
+`make faults` wrote this on {date}, on {machine}: {n} rows in {minutes:.0f} minutes. In each row something goes wrong
+while the real command runs in real processes, on the study [study.toml](study.toml), and afterwards what must hold is
+compared with a run that nothing disturbed: the same artifacts byte for byte, weights included (less what records the
+clock), as many rows in every table, nothing half-written, and nothing that `headstream check` finds fault with.
+"""
+HEAD = "| fault | must hold | | seconds | seen |\n| --- | --- | --- | ---: | --- |"
+OUTCOMES = {"passed": "holds", "failed": "**fails**", "skipped": "skipped"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One test: its group, the cells of its row, and whether it came out."""
+
+    group: str
+    cells: tuple[str, ...]
+
+
+ROWS = pytest.StashKey[list[Row]]()
+
+
 def pytest_addoption(parser) -> None:
     parser.addoption("--matrix", type=Path, help="Write the matrix to this file, too.")
 
@@ -84,27 +110,28 @@ def pytest_configure(config) -> None:
     config.stash[ROWS] = []
 
 
-ROWS = pytest.StashKey[list[tuple[str, ...]]]()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
     mark = item.get_closest_marker("fault")
     if mark and (report.when == "call" or report.outcome != "passed"):
-        what, holds = (text.format(**getattr(item, "callspec", _Plain).params) for text in mark.args)
-        seen = ", ".join(str(value) for _, value in report.user_properties)
-        item.config.stash[ROWS].append((what, holds, report.outcome, f"{report.duration:.0f}", seen))
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        what, holds = (text.format(**parameters) for text in mark.args)
+        seen = [str(value) for _, value in report.user_properties]
+        if report.skipped:
+            seen.append(report.longrepr[2].removeprefix("Skipped: "))
+        cells = (what, holds, OUTCOMES[report.outcome], f"{report.duration:.0f}", ", ".join(seen))
+        item.config.stash[ROWS].append(Row(item.module.__doc__.splitlines()[0], cells))
     return report
 
 
-class _Plain:
-    params: dict[str, object] = {}
-
-
 def pytest_terminal_summary(terminalreporter, config) -> None:
-    head = ["| fault | must hold | | seconds | seen |", "| --- | --- | --- | ---: | --- |"]
-    lines = head + [f"| {' | '.join(row)} |" for row in config.stash[ROWS]]
-    terminalreporter.write_line("\n" + "\n".join(lines))
+    rows = config.stash[ROWS]
+    lines: list[str] = []
+    for group, found in itertools.groupby(rows, key=lambda row: row.group):
+        lines += ["", f"## {group}", "", HEAD, *(f"| {' | '.join(row.cells)} |" for row in found)]
+    terminalreporter.write_line("\n".join(lines))
     if file := config.getoption("--matrix"):
-        file.write_text(f"# Faults, and what held\n\n`make faults` wrote this.\n\n{chr(10).join(lines)}\n")
+        minutes = sum(float(row.cells[3]) for row in rows) / 60
+        opening = OPENING.format(date=date.today(), machine=describe_machine(), n=len(rows), minutes=minutes)
+        file.write_text("\n".join([opening.rstrip(), *lines, ""]))

@@ -4,15 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 import duckdb
+import psutil
 
+from tasks.housekeeping import check_all, require_sound
 from tasks.manifest import Artifact
 from tasks.store import Store
+
+STAGES = ("corpus", "tokens", "training", "behaviour", "weight-circuits", "activation-circuits", "importance")
+STAGES += ("pruning", "redundancy", "probes", "study", "report")
+FIRST = STAGES[:3]  # all that follows is made from these
+ENDS = STAGES[-2:]
 
 HEADSTREAM = str(Path(sys.executable).parent / "headstream")
 SECONDS = 900  # for a run of a small study on a busy machine
@@ -67,8 +75,12 @@ class Home:
         return list(self.store.artifacts(stage))
 
     def results(self) -> dict[str, str]:
-        """What every artifact is: a hash of its files, weights included, less those that record the clock."""
-        return {f"{a.manifest.stage}/{a.manifest.key}": a.digest for a in self.artifacts()}
+        """What every artifact is: a hash of its files, weights included, less those that record the clock.
+
+        Records of runs and their reports are left out: they tell of earlier runs, too.
+        """
+        found = [a for a in self.artifacts() if a.manifest.stage not in ENDS]
+        return {f"{a.manifest.stage}/{a.manifest.key}": a.digest for a in found}
 
     def row_counts(self) -> dict[str, int]:
         """Rows of each table of the warehouse."""
@@ -76,21 +88,34 @@ class Home:
             names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
             return {name: connection.sql(f'FROM "{name}"').count("*").fetchall()[0][0] for name in names}
 
+    def rows(self, query: str) -> list[tuple]:
+        """What the warehouse answers."""
+        with duckdb.connect(str(self.warehouse), read_only=True) as connection:
+            return connection.execute(query).fetchall()
+
     def staging(self, artifact: Artifact) -> Path:
         """Where a run of this home builds an artifact."""
         name = uuid5(NAMESPACE_URL, f"headstream:{artifact.manifest.stage}/{artifact.manifest.key}")
         return self.folder / "data" / "store" / ".staging" / str(name)
 
+    def half_written(self) -> list[Path]:
+        """Artifacts that were begun and have neither been finished nor given up."""
+        return [path for path in (self.folder / "data" / "store" / ".staging").iterdir() if path.is_dir()]
+
     def copy(self, folder: Path) -> "Home":
         """The same in another folder."""
-        shutil.copytree(self.folder, folder)
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Home(folder, self.environment)
 
     def forget(self, *stages: str) -> None:
-        """Remove all artifacts of some stages, and what every study ends with: its record, report and warehouse."""
-        for stage in (*stages, "study", "report"):
+        """Remove all artifacts of some stages, and what every study ends with, its record and its report."""
+        for stage in (*stages, *ENDS):
             shutil.rmtree(self.folder / "data" / "store" / stage, ignore_errors=True)
-        self.warehouse.unlink(missing_ok=True)
+
+
+def made_from(stage: str) -> tuple[str, ...]:
+    """A stage, and those that a run makes again without it."""
+    return STAGES[STAGES.index(stage) :] if stage in FIRST else (stage,)
 
 
 def require_same(home: Home, reference: Home) -> None:
@@ -98,8 +123,26 @@ def require_same(home: Home, reference: Home) -> None:
     differing = sorted(set(home.results().items()) ^ set(reference.results().items()))
     assert not differing
     assert home.row_counts() == reference.row_counts()
-    assert not [path for path in (home.folder / "data" / "store" / ".staging").iterdir() if path.is_dir()]
-    assert home.run("check").returncode == 0
+    assert not home.half_written()
+    require_sound(check_all(home.store, home.warehouse))
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """kill -9 of the command alone; its children must end by themselves."""
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert not [p.cmdline() for p in alive]
+
+
+def wait_until(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait for something that a running command brings about."""
+    deadline = time.monotonic() + SECONDS
+    while not what():
+        assert process.poll() is None, f"it ended too early: {process.communicate()[1]}"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def environment_for(folder: Path, api_url: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from faults.home import SECONDS, Home, require_same
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'headstream[ray]'")
+pytest.importorskip("ray", reason="Ray is not installed")
 
 
 @pytest.fixture

@@ -78,7 +78,9 @@ def unneeded(store: Store, keep_days: float) -> list[Unneeded]:
     """
     needed = _needed(store)
     artifacts = [a for a in store.artifacts() if _name(a) not in needed and store.days_unused(a) >= keep_days]
-    found = [Unneeded("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, stored_bytes(a)) for a in artifacts]
+    found = [
+        Unneeded("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, stored_bytes(a)) for a in artifacts
+    ]
     for folder in store.interrupted(keep_days):
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
         found.append(Unneeded(f"interrupted work {folder.name}", folder, size))

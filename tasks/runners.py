@@ -31,7 +31,8 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
             from tasks.ray_cluster import opened_cluster
         except ImportError:
             raise RequestError(
-                "runner = 'ray' needs Ray, which is not installed. Run `pip install 'headstream[ray]'`."
+                "runner = 'ray' needs Ray, which is not installed. Run `pip install -c constraints.txt -e '.[ray]'` in"
+                " Headstream's folder."
             ) from None
         opened = opened_cluster(resources.cpus)
     with opened as submit:

@@ -144,7 +144,9 @@ class Store:
                 if not resumable:
                     self._discard(staging)
                 if removed_by_others and isinstance(error, Exception):
-                    raise FileNotFoundError(errno.ENOENT, "it was removed while it was written", str(staging)) from error
+                    raise FileNotFoundError(
+                        errno.ENOENT, "it was removed while it was written", str(staging)
+                    ) from error
                 raise
             return read_manifest(target)
 

@@ -148,8 +148,8 @@ def test_the_readmes_commands_work(smoke, monkeypatch, capsys):
     commands = [shlex.split(line, comments=True) for line in lines if line.startswith("headstream")]
     assert {command[1] for command in commands} == set(COMMANDS) - {"index"}
     for _, *arguments in commands:
-        if arguments == ["up"]:
-            arguments = ["up", "--help"]  # it would not end
+        if arguments == ["up"] or "ray" in arguments:
+            arguments = [arguments[0], "--help"]  # it would not end, or needs a cluster
         if not any(word.startswith("my_study") for word in arguments):  # the README's example, below
             code, out, err = call(monkeypatch, capsys, *(word.replace("quick", "smoke") for word in arguments))
             assert code == 0, err
@@ -162,6 +162,7 @@ def test_the_readmes_make_targets_exist():
     assert {line.split()[1] for line in lines if line.startswith("make")} <= set(targets)
 
 
-def test_the_readmes_study_is_valid():
-    (block,) = readme_blocks("toml")
-    assert len(parse_study("README.md", tomllib.loads(block)).cells) == 18
+def test_the_readmes_studies_are_valid():
+    resources, study = map(tomllib.loads, readme_blocks("toml"))
+    assert len(parse_study("README.md", study).cells) == 18
+    assert parse_study("README.md", study | resources).resources.gpus == 0.5

@@ -15,7 +15,7 @@ from tasks import training_run
 from tasks.batches import Batches
 from tasks.checkpoints import checkpoint_steps, load_model, tokens_per_step
 from tasks.device import Numerics, resolve_numerics, training_flops
-from tasks.errors import RequestError, WorkError
+from tasks.errors import WorkError
 from tasks.tables import table_schema
 from tasks.tokens import Tokens
 from tasks.training import train_model
@@ -215,7 +215,9 @@ def test_repeats_have_random_periods_and_no_bos():
 
 def test_numerics(monkeypatch):
     assert training_flops(Architecture(n_layers=0, d_model=8), 11, 5) == 6 * 8 * 11 * 5
-    assert resolve_numerics(SMALL, TrainingConfig(device="cuda"), 300)[0].device == "cuda"  # another machine may have it
+    assert (
+        resolve_numerics(SMALL, TrainingConfig(device="cuda"), 300)[0].device == "cuda"
+    )  # another machine may have it
     small, why = resolve_numerics(SMALL, SHORT, 300)
     assert not small.compiled
     assert "too few" in why

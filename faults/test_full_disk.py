@@ -1,0 +1,112 @@
+"""A full disk: one clear line, nothing half-written, the old results can be asked, and with room the run completes.
+
+The disk is a tmpfs, which is full for every process and library alike, as a real one is; a limit on the size of files
+(RLIMIT_FSIZE) would let many small files pass.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from faults.home import STAGES, Home, made_from, require_same, wait_until
+from faults.prefect_states import is_running, last_message, now
+
+TASKS = {"corpus": "read the corpus", "tokens": "tokenise", "training": "train"}
+TASKS |= {"study": "record the study", "report": "write the report"}
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A home on a disk of its own."""
+
+    home: Home
+
+    def leave(self, room: int) -> None:
+        """Make the disk so small that this many bytes are free."""
+        status = os.statvfs(self.home.folder)
+        self.resize((status.f_blocks - status.f_bfree) * status.f_frsize + room)
+
+    def resize(self, size: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size}", self.home.folder], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path, reference) -> Iterator[Disk]:
+    """A copy of the finished home on a disk of its own."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"a disk to fill can't be mounted: {mounted.stderr.strip()}")
+    try:
+        disk = Disk(reference.copy(folder))
+        disk.resize(8 << 30)
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def run_into_full_disk(disk: Disk, study: Path, task: str, locks: list[Path], room: int) -> str:
+    """Let the disk get full when a run has come to what these locks guard; what the run says at last."""
+    home, start = disk.home, now()
+    with ExitStack() as held:
+        for lock in locks:
+            held.enter_context(FileLock(lock))
+        process = home.start("run", str(study))
+        wait_until(lambda: is_running(home, task, start), process)
+        disk.leave(room)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    return err.splitlines()[-1]
+
+
+def require_clear_end(disk: Disk, said: str) -> None:
+    assert said.startswith("headstream: ")
+    assert "room for" in said
+    assert "No space left on device" in said
+    assert "Free disk space" in said
+    assert "room for" in last_message(disk.home)
+    assert all(disk.home.store.open(a.manifest.stage, a.manifest.key) for a in disk.home.artifacts())
+    assert not disk.home.store.quarantined()
+    assert not [path for path in disk.home.half_written() if not (path / ".resume").exists()]
+    assert "2" in disk.home.run_well("sql", "select count(*) as n from models", "--format", "csv")
+
+
+@pytest.mark.fault(
+    "the disk gets full while `{stage}` is made",
+    "exit code 1 and one line; nothing half-written; `sql` answers; with room, the same rows and weights",
+)
+@pytest.mark.parametrize("stage", STAGES)
+def test_full_at_a_stage(stage, disk, reference, study):
+    home = disk.home
+    home.forget(*made_from(stage))
+    wanted = reference.artifacts(stage)
+    locks = [Path(f"{home.staging(artifact)}.lock") for artifact in wanted]
+    room = min(sum(file.bytes for file in artifact.manifest.files.values()) for artifact in wanted) // 2
+    said = run_into_full_disk(disk, study, TASKS.get(stage, f"measure {stage}"), locks, room)
+    require_clear_end(disk, said)
+    disk.resize(8 << 30)
+    home.run_well("run", str(study))
+    require_same(home, reference)
+
+
+@pytest.mark.fault(
+    "the disk gets full while the warehouse is built",
+    "exit code 1 and one line; the old warehouse stays; with room, the same rows and weights",
+)
+def test_full_while_indexing(disk, reference, study):
+    home = disk.home
+    home.forget()
+    lock = home.warehouse.with_name(f"{home.warehouse.name}.lock")
+    said = run_into_full_disk(disk, study, "index results", [lock], home.warehouse.stat().st_size // 2)
+    require_clear_end(disk, said)
+    disk.resize(8 << 30)
+    home.run_well("run", str(study))
+    require_same(home, reference)
