@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
@@ -93,10 +93,13 @@ class Home:
         with duckdb.connect(str(self.warehouse), read_only=True) as connection:
             return connection.execute(query).fetchall()
 
-    def staging(self, artifact: Artifact) -> Path:
+    def staging(self, stage: str, key: str) -> Path:
         """Where a run of this home builds an artifact."""
-        name = uuid5(NAMESPACE_URL, f"headstream:{artifact.manifest.stage}/{artifact.manifest.key}")
-        return self.folder / "data" / "store" / ".staging" / str(name)
+        return self.folder / "data" / "store" / ".staging" / str(uuid5(NAMESPACE_URL, f"headstream:{stage}/{key}"))
+
+    def stagings(self, artifacts: Iterable[Artifact]) -> list[Path]:
+        """Where a run of this home builds some artifacts, of another home perhaps."""
+        return [self.staging(artifact.manifest.stage, artifact.manifest.key) for artifact in artifacts]
 
     def half_written(self) -> list[Path]:
         """Artifacts that were begun and have neither been finished nor given up."""
@@ -152,4 +155,5 @@ def environment_for(folder: Path, api_url: str) -> dict[str, str]:
         "PREFECT_HOME": str(folder / "prefect"),
         "PREFECT_API_URL": api_url,
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "COLUMNS": "200",  # or tables of text would be wrapped
     }

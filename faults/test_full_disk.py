@@ -88,7 +88,7 @@ def test_full_at_a_stage(stage, disk, reference, study):
     home = disk.home
     home.forget(*made_from(stage))
     wanted = reference.artifacts(stage)
-    locks = [Path(f"{home.staging(artifact)}.lock") for artifact in wanted]
+    locks = [Path(f"{folder}.lock") for folder in home.stagings(wanted)]
     room = min(sum(file.bytes for file in artifact.manifest.files.values()) for artifact in wanted) // 2
     said = run_into_full_disk(disk, study, TASKS.get(stage, f"measure {stage}"), locks, room)
     require_clear_end(disk, said)

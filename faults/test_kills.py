@@ -7,11 +7,12 @@ import pytest
 
 from faults.home import STAGES, Home, kill, made_from, require_same, wait_until
 
+
 @pytest.mark.fault("kill -9 while `{stage}` is made", "the next run has the same rows and weights")
 @pytest.mark.parametrize("stage", STAGES)
 def test_killed_in_a_stage(stage, finished, reference, study):
     finished.forget(*made_from(stage))
-    wanted = [finished.staging(artifact) for artifact in reference.artifacts(stage)]
+    wanted = finished.stagings(reference.artifacts(stage))
     process = finished.start("run", str(study))
     wait_until(lambda: any(folder.exists() for folder in wanted), process)
     kill(process)

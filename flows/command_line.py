@@ -116,7 +116,7 @@ def index() -> None:
     from tasks.store import Store
     from tasks.warehouse import build_warehouse
 
-    build_warehouse(Store(places.store_folder()), places.warehouse_file())
+    build_warehouse(Store(places.store_folder()), places.warehouse_file(), anew=True)
     print(places.warehouse_file())
 
 
@@ -143,7 +143,7 @@ def gc(
 
 @app.command(epilog="Example: headstream up --port 4200")
 def up(
-    host: Annotated[str, typer.Option(help="Where the server listens; anybody who reaches it can run studies.")] = (
+    host: Annotated[str, typer.Option(help="Where the server listens; anybody who reaches it can run code here.")] = (
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server and its pages.")] = 4200,

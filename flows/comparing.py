@@ -2,9 +2,11 @@
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tasks import places
 from tasks.comparison import claim_changes, config_changes, metric_changes, summarise
+from tasks.markdown import visible
 from tasks.study_results import open_results
 
 
@@ -33,5 +35,5 @@ def print_changes(first: str, second: str) -> None:
         console.print(table)
 
 
-def _cell(value: object) -> str:
-    return "-" if value is None else str(value)
+def _cell(value: object) -> Text:
+    return Text("-" if value is None else visible(str(value)))  # a path may hold what rich takes for markup

@@ -1,11 +1,8 @@
 """What a study is: the schema of a study file, and the grid of models that it spans."""
 
-import difflib
 import itertools
 import json
 import math
-import re
-import reprlib
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -20,21 +17,20 @@ from pydantic import (
     model_validator,
 )
 
+from flows.study_mistakes import described, message, nearest, word
 from models.architecture import Architecture
 from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.corpus import CorpusConfig
 from tasks.costs_config import CostsConfig
 from tasks.errors import RequestError
-from tasks.markdown import visible
 from tasks.resources_config import ResourcesConfig, Runner
 from tasks.study_source import MAX_BYTES, read_study_file, require_allowed
 from tasks.tokens import TokenizerConfig
 from tasks.training_config import TrainingConfig
 
 MOST_MODELS = 10_000
-MOST_PARAMETERS = 4 * 10**9  # of a model
-MESSAGE_LENGTH = 600
+MOST_PARAMETERS = 10**9  # of a model
 
 _CLOSED = ConfigDict(frozen=True, extra="forbid")
 
@@ -155,8 +151,8 @@ class Study(BaseModel):
             except ValidationError as error:
                 first = error.errors()[0]
                 where = f"{first['loc'][0]}: " if first["loc"] else ""
-                cell = _label({axis: _word(value) for axis, value in place.items()})
-                raise ValueError(f"cell {cell}: {where}{_message(first)}") from None
+                cell = _label({axis: word(value) for axis, value in place.items()})
+                raise ValueError(f"cell {cell}: {where}{message(first)}") from None
 
         architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
         validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}
@@ -189,7 +185,7 @@ def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) ->
 
 
 def _parse_given(content: Mapping[str, Any]) -> Study:
-    if (size := len(json.dumps(content))) > MAX_BYTES:
+    if (size := len(json.dumps(content, default=str))) > MAX_BYTES:
         raise RequestError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
     return parse_study("the study", content)
 
@@ -203,60 +199,9 @@ def parse_study(source: str, content: Mapping[str, Any]) -> Study:
     try:
         return Study.model_validate(content)
     except ValidationError as error:
-        errors = error.errors()
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        described = visible(_describe(errors[0]))
-        if len(described) > MESSAGE_LENGTH:
-            described = f"{described[:MESSAGE_LENGTH]}…"
-        raise RequestError(f"{source}: {described}{more}") from None
-
-
-def _describe(error: Any) -> str:
-    *sections, field = [str(part) for part in error["loc"] if part != "function-after"] or [""]
-    place = f"[{'.'.join(sections)}] " if sections else ""
-    if error["type"] == "extra_forbidden":
-        return f"{place}{'has ' if place else ''}no field {field!r}.{_nearest(field, _fields_at(sections))}"
-    if error["type"] == "missing":
-        return f"{place}{field} must be given, got nothing. Add it."
-    name = f"{place}{field}: " if field else ""
-    return f"{name}{_message(error)}"
-
-
-def _fields_at(sections: list[str]) -> dict[str, Any]:
-    config: Any = Study
-    for section in sections:
-        config = config.model_fields[section].annotation
-    return config.model_fields
-
-
-def _message(error: Any) -> str:
-    if error["type"] == "value_error":
-        return re.sub(r"^Value error, ", "", error["msg"])
-    wanted = re.sub(r"^Input should", "must", error["msg"])
-    wanted = re.sub(r"^(String|List|Value) should", r"must", wanted)
-    return f"{wanted}, got {_SHORT.repr(error['input'])}."
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else _SHORT.repr(value)
-
-
-class _Short(reprlib.Repr):
-    """Any value in a few words."""
-
-    def repr_int(self, number: int, level: int) -> str:
-        return repr(number) if number.bit_length() < 256 else f"an integer of {number.bit_length():,} bits"
-
-
-_SHORT = _Short()
-_SHORT.maxstring = _SHORT.maxother = 100
+        raise RequestError(f"{source}: {described(error, Study)}") from None
 
 
 def _require_field(what: str, field: str) -> None:
     if field not in AXES:
-        raise ValueError(f"{what} must name fields of [model] or [training], got {field!r}.{_nearest(field, AXES)}")
-
-
-def _nearest(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
+        raise ValueError(f"{what} must name fields of [model] or [training], got {field!r}.{nearest(field, AXES)}")

@@ -24,6 +24,7 @@ SETTINGS = {  # old events and runs go, and heartbeats tell of runs that died
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS),
     "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",
+    "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
 }
 
 
@@ -40,9 +41,7 @@ def up(host: str, port: int, database_url: str | None) -> None:
     """
     require_free(host, port)
     console, address = Console(stderr=True, highlight=False, soft_wrap=True), f"http://{host}:{port}"
-    environment = {**os.environ, **SETTINGS, "PREFECT_API_URL": f"{address}/api"}
-    if database_url:
-        environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database_url
+    environment = environment_for(address, port, database_url)
     with ExitStack() as services, _stopping_on_signals():
         try:
             with console.status("starting Prefect's server"):
@@ -62,6 +61,15 @@ def up(host: str, port: int, database_url: str | None) -> None:
                 time.sleep(1)
         except _Stopped:
             console.print("Stopping.")
+
+
+def environment_for(address: str, port: int, database_url: str | None) -> dict[str, str]:
+    """The environment of the server, and of all that talks to it."""
+    own_pages = f"{address},http://localhost:{port}"  # not those of other sites, which could start runs here
+    environment = {"PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": own_pages, **os.environ, **SETTINGS}
+    if database_url:
+        environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database_url
+    return environment | {"PREFECT_API_URL": f"{address}/api"}
 
 
 def _wait_until_healthy(server: Service, address: str) -> None:

@@ -9,6 +9,7 @@ from prefect.client.orchestration import get_client
 from flows.notices import tell_of_failure
 from tasks import places, steps
 from tasks.housekeeping import check_all, require_sound
+from tasks.markdown import escaped
 from tasks.store import Store
 
 
@@ -23,7 +24,7 @@ def publish_report(flow_run: str) -> None:
     study = run.parameters["study"]
     name = study if isinstance(study, str) else study["name"]
     report = steps.report_again(name)
-    lines = "\n".join(f"- {line}" for line in steps.answer_of(name))
+    lines = "\n".join(f"- {escaped(line)}" for line in steps.answer_of(name))
     create_markdown_artifact(
         f"# {name}\n\n{lines}\n\nThe whole report: `{report}`", key=f"report-{name.replace('_', '-')}"
     )

@@ -10,8 +10,8 @@ AXES = ("n_ctx", "d_model", "n_heads")
 MOST_SIZES = 32  # of an axis
 
 Length = Annotated[int, Field(ge=2, le=LONGEST)]
-Width = Annotated[int, Field(ge=1, le=WIDEST)]
-HeadCount = Annotated[int, Field(ge=1, le=MOST_HEADS)]
+Width = Annotated[int, Field(gt=0, le=WIDEST)]
+HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
 
 
 class CostsConfig(BaseModel):

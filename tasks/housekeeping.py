@@ -11,7 +11,7 @@ from tasks.manifest import Artifact
 from tasks.provenance import package_version
 from tasks.store import Store
 from tasks.study_record import latest_records
-from tasks.warehouse import is_current
+from tasks.warehouse import is_current, is_whole
 
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
@@ -52,10 +52,9 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Finding]:
         missing = sum(not (store.root / i.stage / i.key).is_dir() for i in named)
         seen = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`." if missing else "is complete"
         yield Finding(f"study {study}", not missing, seen)
-    current = is_current(store, warehouse)
-    yield Finding(
-        "warehouse", current, "is up to date" if current else "is not that of the store. Run `headstream index`."
-    )
+    wrong = None if is_current(store, warehouse) else "is not that of the store"
+    wrong = wrong or (None if is_whole(warehouse) else "is damaged")
+    yield Finding("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
     yield Finding("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
     yield Finding("machine", True, describe_machine())
     free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free

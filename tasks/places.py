@@ -32,6 +32,11 @@ def log_folder() -> Path:
     return home() / "data" / "logs"
 
 
+def compiler_cache() -> Path:
+    """What torch.compile keeps: code that later processes load and run."""
+    return home() / "data" / "compiled"
+
+
 def corpus_roots() -> list[Path]:
     """Folders that a study which comes through Prefect's API may read: HEADSTREAM_CORPUS_ROOTS, else corpora/."""
     named = os.environ.get("HEADSTREAM_CORPUS_ROOTS")

@@ -118,7 +118,7 @@ def _told(name: str, error: Exception) -> Exception:
     if isinstance(error, OSError):
         return OSError(error.errno, f"{name} failed: {error.strerror or error}", error.filename)
     traceback.print_exc()
-    return WorkError(f"{name} failed: {type(error).__name__}: {error}")
+    return WorkError(f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def _die_with_parent() -> None:

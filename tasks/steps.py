@@ -141,7 +141,7 @@ def _numerics(cell: Cell, encoded: Artifact) -> tuple[Numerics, str]:
 
 
 def _is_transient(task: Any, run: Any, state: State) -> bool:
-    """A child that died may live next time, and text or a disk come to rest; a diverged loss or a wrong request won't."""
+    """A child that died may live next time, a busy disk or a text come to rest; a loss that diverged stays so."""
     error = state.result(raise_on_failure=False)
     return isinstance(error, (ProcessDied, TextChanged, OSError))
 

@@ -89,7 +89,7 @@ class Store:
             lock = self._lock_use(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkError(
-                f"no run must be going on while results are removed from {self.root}, got one that is. Wait for its end."
+                f"no run must be going on while results are removed from {self.root}, but one is. Wait for its end."
             ) from None
         with lock:
             yield

@@ -60,8 +60,8 @@ class View:
     select: str
 
 
-def build_warehouse(store: Store, path: Path) -> bool:
-    """Brings the warehouse up to date with the store; False when it already was.
+def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
+    """Brings the warehouse up to date with the store; False when it already was, unless it is to be built anew.
 
     The new file is built beside the old one and renamed over it: who has the old one open goes on reading it.
     Builders wait for each other.
@@ -69,12 +69,14 @@ def build_warehouse(store: Store, path: Path) -> bool:
     Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
         RequestError when a file of reports/claims is wrong.
     """
+    if not anew and is_current(store, path):  # then neither the lock nor its folder need be writable
+        return False
     building = path.with_name(f"{path.name}.building")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
             found = sources(store)
-            if _recorded_fingerprint(path) == _fingerprint(found):
+            if not anew and _recorded_fingerprint(path) == _fingerprint(found):
                 return False
             while not all(store.open(s.artifact.manifest.stage, s.artifact.manifest.key) for s in found):
                 found = sources(store)  # without the corrupt ones, which `open` has quarantined
@@ -88,14 +90,27 @@ def build_warehouse(store: Store, path: Path) -> bool:
         return True
     except (duckdb.IOException, OSError) as error:
         raise WorkError(
-            f"{path} must be writable, with room for a second copy, got: {_first_line(error)} "
+            f"{path} must be writable, with room for a second copy, got: {' '.join(str(error).split())} "
             "Free disk space or correct its permissions, then run `headstream index`."
         ) from error
 
 
 def is_current(store: Store, path: Path) -> bool:
     """Whether the warehouse is there and holds what the store does."""
-    return _recorded_fingerprint(path) == _fingerprint(sources(store))
+    recorded = _recorded_fingerprint(path)
+    return recorded is not None and recorded == _fingerprint(sources(store))
+
+
+def is_whole(path: Path) -> bool:
+    """Whether all of the warehouse can be read; DuckDB checks each block as it reads it."""
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
+            for name in tables.tables():
+                connection.execute(f"SELECT bit_xor(hash(row)) FROM built.{name} AS row")
+        return True
+    except duckdb.Error:
+        return False
 
 
 def sources(store: Store) -> list[Source]:

@@ -62,19 +62,6 @@ def full_ov(weights: CircuitWeights, layer: int, head: int) -> FullCircuit:
     return FullCircuit(weights.W_E @ own.W_V[head], own.W_O[head] @ weights.W_U)
 
 
-def top_entries(
-    circuit: FullCircuit, n: int
-) -> tuple[Float[Tensor, "entry"], Int[Tensor, "entry"], Int[Tensor, "entry"]]:
-    """The n largest entries, largest first: value, row and column."""
-    values, rows, columns = circuit.left.new_empty(0), *torch.empty(2, 0, dtype=torch.int64, device=circuit.left.device)
-    for index, chunk in circuit.chunks(torch.arange(len(circuit.left), device=circuit.left.device)):
-        top = chunk.flatten().topk(min(n, chunk.numel()))
-        values, best = torch.cat([values, top.values]).topk(min(n, len(values) + len(top.values)))
-        rows = torch.cat([rows, index[top.indices // chunk.shape[1]]])[best]
-        columns = torch.cat([columns, top.indices % chunk.shape[1]])[best]
-    return values, rows, columns
-
-
 def score_spread(circuit: FullCircuit, weight: Float[Tensor, "token"]) -> Float[Tensor, ""]:
     """Standard deviation of a QK circuit's scores over sources, tokens weighted by numbers that sum to 1.
 

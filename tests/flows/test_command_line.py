@@ -14,6 +14,10 @@ import pytest
 from flows import command_line
 from flows.study_schema import parse_study
 from tasks import places
+from tasks.manifest import Request
+from tasks.store import Store
+from tasks.tables import write_table
+from tasks.warehouse import build_warehouse
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("run", "plan", "sql", "claims", "report", "diff", "studies", "index", "check", "gc", "up")
@@ -123,6 +127,43 @@ def test_diff_of_a_study_with_itself(smoke, monkeypatch, capsys):
     code, _, err = call(monkeypatch, capsys, "diff", "smoke", "quick")
     assert code == 2
     assert "got 'quick'" in err
+
+
+NO_STUDIES = ("", "..", "/", "flows/studies", "../studies/quick", "Quick", "quick.toml", "~nobody/x", "x" * 5_000)
+ODD_NAMES = ("\udcff", "a\x1b[31m", "a\nb", "a\0b", "/dev/zero", "/proc/self/mem", "/proc/kcore")
+
+
+@pytest.mark.parametrize("name", [*NO_STUDIES, *ODD_NAMES])
+def test_whatever_names_a_study_the_answer_is_one_line(monkeypatch, capsys, name):
+    code, out, err = call(monkeypatch, capsys, "plan", name)
+    assert (code, out) == (2, "")
+    assert err.startswith("headstream: a study ")
+    assert err[:-1].isprintable()
+    assert len(err) < 500
+
+
+def test_what_an_error_quotes_steers_no_terminal(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    build_warehouse(Store(places.store_folder()), places.warehouse_file())
+    code, out, err = call(monkeypatch, capsys, "sql", "select error(chr(27) || '[31m' || chr(155) || chr(8238))")
+    assert (code, out) == (2, "")
+    assert "\\x1b[31m\\x9b\\u202e" in err
+
+
+def test_diff_shows_settings_as_they_are(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    for study, path in (("one", "a"), ("two", "[/b]*.txt [red]\x1b[31m")):
+        row = {"study": study, "config": json.dumps({"corpus": {"paths": [path]}})}
+
+        def write(folder: Path, row: dict[str, str] = row) -> dict[str, str]:
+            write_table(folder, "studies", [row])
+            return {"study": row["study"]}
+
+        Store(places.store_folder()).build(Request("study", "v1", {"study": study}, {}, {}), write)
+    build_warehouse(Store(places.store_folder()), places.warehouse_file())
+    code, out, err = call(monkeypatch, capsys, "diff", "one", "two")
+    assert code == 0, err
+    assert "[/b]*.txt [red]\\x1b[31m" in out
 
 
 def test_sql_before_any_run(monkeypatch, capsys, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from flows.notices import tell_of_failure
+from flows.study import run_study
 from flows.study_schema import complete_study, parse_study
 from tasks import places
 from tasks.errors import RequestError
@@ -23,6 +24,11 @@ def test_a_shipped_study_is_known_by_its_name():
     assert complete_study("smoke", from_api=True).name == "smoke"
 
 
+def test_a_whole_study_comes_as_prefect_has_it():
+    content = {"name": "s", "grid": {"seed": [0, 1]}}
+    assert complete_study(content, from_api=True) == parse_study("s", content)
+
+
 @pytest.mark.parametrize("name", ["quikc", "../quick", "flows/studies/quick.toml", "/etc/passwd"])
 def test_no_other_name_is(name):
     with pytest.raises(RequestError, match="must be the name of one that ships"):
@@ -30,7 +36,7 @@ def test_no_other_name_is(name):
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "~/secrets/*.txt", "corpora/../../x", "{root}/../x.txt", "**/*.txt", "{root}x/a.txt"]
+    "path", ["/etc/passwd", "~/secrets/*.txt", "corpora/../../x", "{root}/../x.txt", ".", "**/*.txt", "{root}x/a.txt"]
 )
 def test_a_deployed_study_reads_allowed_folders_only(path, monkeypatch, tmp_path):
     monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tmp_path / "corpora"))
@@ -40,20 +46,65 @@ def test_a_deployed_study_reads_allowed_folders_only(path, monkeypatch, tmp_path
     assert complete_study(study, from_api=False) is study
 
 
-def test_a_link_out_of_an_allowed_folder_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tmp_path / "corpora"))
-    (tmp_path / "corpora").mkdir()
-    (tmp_path / "corpora" / "link").symlink_to(tmp_path)
+@pytest.mark.parametrize(
+    "path", ["", "/*", "/*.txt", "/**/*.txt", "/deep/[!x]*", "/folder", "/folder/*.txt", "/f*/*.txt", "/link.txt"]
+)
+def test_a_link_out_of_an_allowed_folder_is_refused(path, monkeypatch, tmp_path):
+    corpora, secrets = tmp_path / "corpora", tmp_path / "secrets"
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(corpora))
+    (corpora / "deep").mkdir(parents=True)
+    (corpora / "deep" / "text.txt").write_text("text")
+    secrets.mkdir()
+    (secrets / "secret.txt").write_text("secret")
+    (corpora / "folder").symlink_to(secrets)
+    for link in (corpora / "link.txt", corpora / "deep" / "link.txt"):
+        link.symlink_to(secrets / "secret.txt")
     with pytest.raises(RequestError, match="HEADSTREAM_CORPUS_ROOTS"):
-        complete_study(with_paths(f"{tmp_path}/corpora/link/*.txt"), from_api=True)
+        complete_study(with_paths(f"{corpora}{path}"), from_api=True)
 
 
 def test_allowed_folders_are_read(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
+    for name in ("a/deep/one.txt", "b/text.jsonl.gz", "home/corpora/x.txt"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("text")
+    (tmp_path / "a" / "link.txt").symlink_to(tmp_path / "b" / "text.jsonl.gz")
+    (tmp_path / "c").symlink_to(tmp_path / "b")
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", f"{tmp_path / 'a'}:{tmp_path / 'c'}:")
     study = with_paths(f"{tmp_path}/a/**/*.txt", f"{tmp_path}/b/text.jsonl.gz")
     assert complete_study(study, from_api=True) is study
     monkeypatch.delenv("HEADSTREAM_CORPUS_ROOTS")
-    assert complete_study(with_paths(str(places.home() / "corpora" / "x.txt")), from_api=True)
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
+    assert complete_study(with_paths(str(tmp_path / "home" / "corpora" / "x.txt")), from_api=True)
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ({"name": "s", "grid": {"seed": [1] * 40_000}}, "at most 65,536 bytes as JSON, got 120,"),
+        ({"name": "s", "max_models": 10**9}, "max_models: must be less than or equal to 10000, got 1000000000"),
+        ({"name": "s", "corpus": {"paths": ["a\0b"]}}, "paths"),
+        ({"name": "s", "corpus": {"paths": ["~nobody/x"]}}, "HEADSTREAM_CORPUS_ROOTS"),
+        ({"name": "../s"}, "name: must match"),
+        ({"name": "s", "question": "\ud800"}, "question: must be a valid string"),
+        ({"name": "s", "variants": {"a\n\x1b": {}}}, "variants"),
+        (["s"], "must be a valid dictionary"),
+        (None, "must be a valid dictionary"),
+    ],
+)
+def test_what_prefect_hands_over_is_checked_here(study, message):
+    with pytest.raises(RequestError, match=message) as refusal:
+        complete_study(study, from_api=True)
+    assert str(refusal.value).isprintable()  # so it is one line
+    assert len(str(refusal.value)) < 1000
+
+
+@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.parametrize("study", ["../quick", {"nam": "s"}, 7, {"name": "s", "grid": {"n_layers": ["\n"]}}])
+def test_prefects_state_says_in_one_line_what_is_wrong(study):
+    state = run_study(study, return_state=True)
+    assert state.is_failed()
+    assert "RequestError: " in state.message
+    assert state.message.isprintable()
 
 
 FAILED = (

@@ -1,6 +1,13 @@
-import pytest
+import math
+from collections.abc import Iterator
+from typing import get_args
 
-from flows.study_schema import AXES, parse_study
+import pytest
+from annotated_types import Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from flows.study_schema import AXES, ModelSection, Study, TrainingSection, parse_study
 from models.architecture import Architecture
 from tasks.errors import RequestError
 from tasks.study_source import read_study_file, shipped_studies
@@ -98,8 +105,102 @@ def test_bad_grids_are_refused():
     assert "cell n_heads=3: n_heads must divide d_model" in refused(grid={"n_heads": [1, 3]})
     assert "at most max_models=200 cells, got 201" in refused(grid={"seed": list(range(201))})
     assert "at least one value" in refused(grid={"seed": []})
-    assert "each value once" in refused(grid={"seed": [1, 1]})
+    assert "each model must come once, got cells seed=1 and seed=1" in refused(grid={"seed": [1, 1]})
     assert "either an axis or fixed" in refused(grid={"n_layers": [1]}, model={"n_layers": 2})
+
+
+def test_a_model_comes_once_however_it_is_written():
+    for one in ("1", " 1\n", 1.0, True):
+        assert "got cells n_layers=1 and n_layers=1" in refused(grid={"n_layers": [1, one]})
+    assert "got cells variant=a d_head=8 and variant=b d_head=8" in refused(
+        variants={"a": {"d_head": 8}, "b": {"d_head": "8"}}
+    )
+
+
+def test_cells_are_labelled_with_what_their_fields_became():
+    grid = {"n_layers": ["2"], "biases": ["no"], "learning_rate": ["1e-3"], "n_heads": [["1", 2]], "d_head": [4.0]}
+    (cell,) = parse_study("s", {"name": "s", "grid": grid}).cells
+    assert cell.label == "n_layers=2 biases=False learning_rate=0.001 n_heads=[1, 2] d_head=4"
+
+
+ABSURD = {
+    "grid": [{"seed": list(range(150)), "tokens": list(range(1, 151))}, {"n_layers": [10**9]}, {"seed": [2**31]}],
+    "model": [
+        {"d_model": 10**9},
+        {"n_layers": 10**9},
+        {"n_heads": 10**9, "d_head": 1},
+        {"n_heads": [1] * 10_000, "d_head": 1},
+        {"n_ctx": 10**9},
+        {"d_head": 10**9},
+        {"d_value": 10**9},
+        {"feed_forward": "relu", "d_mlp": 10**9},
+        {"attention": "strided", "stride": 10**9, "attention_window": 1},
+        {"attention": "local", "attention_window": 10**9},
+        {"attention": "top_k", "top_k": 10**9},
+        {"d_model": 65536, "n_layers": 64},  # each is allowed, but not both
+    ],
+    "training": [
+        {"tokens": 10**18},
+        {"batch_size": 10**9},
+        {"warmup_steps": 10**18},
+        {"checkpoints": 10**9},
+        {"threads": 10**9},
+        {"seed": 2**40},
+        {"learning_rate": math.inf},
+        {"gate_penalty": math.nan},
+    ],
+    "tokenizer": [{"vocabulary": 10**9}, {"sample_bytes": 10**400}, {"sample_bytes": 0}],
+    "corpus": [
+        {"document_bytes": 10**18},
+        {"max_bytes": 10**18},
+        {"max_expansion": math.inf},
+        {"text_field": "x" * 999},
+    ],
+    "analysis": [
+        {"stages": ["behaviour"] * 1000},
+        {"behaviour": {"random_period_sequences": 10**9}},
+        {"behaviour": {"passage_tokens": 10**6}},
+        {"circuits": {"bigram_tokens": 10**18}},
+        {"importance": {"bootstraps": 10**9}},
+        {"pruning": {"gate_lambdas": [0.1] * 1000}},
+        {"pruning": {"retrain_rate": math.inf}},
+        {"probes": {"max_steps": 10**9}},
+        {"redundancy": {"max_pairs": 10**9}},
+        {"feed_forward": {"windows": 10**9}},
+    ],
+    "costs": [
+        {"n_ctx": [10**9]},
+        {"d_model": list(range(1, 1000))},
+        {"n_heads": [10**6], "base_d_model": 10**6},
+        {"repeats": 10**9},
+    ],
+    "resources": [{"jobs": 10**9}, {"cpus": math.nan}],
+    "max_models": [10**9, 0],
+    "question": ["x" * 501],
+    "name": ["x" * 65, "../x", "x\n", ""],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field, absurd in ABSURD.items() for value in absurd])
+def test_absurd_sizes_are_refused(field, value):
+    assert len(refused(**{field: value})) < 700
+
+
+def whole_numbers(config: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in config.model_fields.items():
+        kinds = {field.annotation, *get_args(field.annotation)}
+        if int in kinds:
+            yield f"{config.__name__}.{name}", field
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in (ModelSection, TrainingSection):
+                yield from whole_numbers(kind)
+
+
+@pytest.mark.parametrize("config", [Study, Architecture, TrainingConfig])
+def test_every_whole_number_has_an_upper_bound(config):
+    found = dict(whole_numbers(config))
+    assert found
+    assert not [name for name, field in found.items() if not {Le, Lt} & set(map(type, field.metadata))]
 
 
 def test_missing_name():

@@ -9,7 +9,7 @@ import torch
 from random_models import D_HEAD, D_VOCAB, N_CTX, random_model
 
 from models.circuits import full_circuits
-from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread, top_entries
+from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread
 from models.circuits.head_weights import circuit_weights
 
 EVERY = torch.arange(D_VOCAB)
@@ -38,15 +38,6 @@ def test_factors_multiply_to_the_definitions(chunk):
         weight = torch.rand(D_VOCAB, dtype=torch.float64)
         weight /= weight.sum()
         torch.testing.assert_close(whole(circuit.centred(weight)), expected - (expected @ weight)[:, None], **EXACT)
-
-
-@pytest.mark.parametrize("n", [1, 11, D_VOCAB**2 + 5])
-def test_top_entries_are_those_of_the_matrix(chunk, n):
-    circuit = full_ov(circuit_weights(random_model()), 0, 1)
-    matrix = whole(circuit)
-    values, rows, columns = top_entries(circuit, n)
-    torch.testing.assert_close(values, matrix.flatten().sort(descending=True).values[:n], **EXACT)
-    torch.testing.assert_close(matrix[rows, columns], values, **EXACT)
 
 
 @pytest.mark.parametrize("options", [{}, {"biases": True}, {"positions": "none"}, {"feed_forward": "gelu"}])
@@ -97,7 +88,7 @@ import torch
 from models.architecture import Architecture
 from models.circuits.copying import diagonal_ranks
 from models.circuits.eigenvalues import copying_eigenvalues, matching_eigenvalues
-from models.circuits.full_circuits import full_ov, full_qk, score_spread, top_entries
+from models.circuits.full_circuits import full_ov, full_qk, score_spread
 from models.circuits.head_weights import circuit_weights
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams

@@ -21,7 +21,16 @@ from tasks.manifest import Artifact, Request
 from tasks.sql import run_sql
 from tasks.store import Store
 from tasks.tables import Rows, quoted, tables, write_table
-from tasks.warehouse import README, README_MARK, build_warehouse, create_tables_and_views, reference, sources, views
+from tasks.warehouse import (
+    README,
+    README_MARK,
+    build_warehouse,
+    create_tables_and_views,
+    is_whole,
+    reference,
+    sources,
+    views,
+)
 
 
 class Archive:
@@ -300,6 +309,18 @@ def test_a_truncated_file_is_replaced(built):
     built.path.write_bytes(built.path.read_bytes()[:5000])
     assert built.build()
     assert built.query("SELECT count(*) FROM training") == [(2,)]
+
+
+def test_a_damaged_block_is_noticed(built):
+    assert is_whole(built.path)
+    content = bytearray(built.path.read_bytes())
+    for place in range(150_000, len(content), 1 << 18):  # in each block
+        content[place] ^= 1
+    built.path.write_bytes(content)
+    assert not is_whole(built.path)
+    assert not built.build()  # it isn't read whole each time
+    assert build_warehouse(built.store, built.path, anew=True)
+    assert is_whole(built.path)
 
 
 def test_a_changed_view_means_a_rebuild(built, monkeypatch, tmp_path):

@@ -1,0 +1,87 @@
+"""Too little memory for one model: it fails and says why, the others are finished, and a later run adds it."""
+
+import resource
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from faults.home import Home, require_same
+
+LIMIT_BYTES = 64 << 30  # of addresses, most of which a process never touches
+KILLED = "killed by signal 9 (most often: the machine ran out of memory)"
+REFUSED = "can't allocate memory"
+GRID = "[grid]\nn_layers = [1, 2]"
+# One score for each pair of 4096 positions, in 32 heads and 64 sequences: 137 GB at once.
+VARIANTS = """[variants.small]
+n_layers = 1
+
+[variants.large]
+n_layers = 1
+n_ctx = 4096
+n_heads = 32
+d_head = 1
+batch_size = 64"""
+
+
+def require_told(home: Home, model_id: str, reason: str, said: str) -> None:
+    """One model failed, and the last line, the table and the report all say why; the other is there."""
+    assert said.startswith("headstream: 1 of 2 models failed")
+    assert reason in said
+    ((failed, failure),) = home.rows("select model_id, failure from study_models where status = 'failed'")
+    assert failed == model_id
+    assert reason in failure
+    ((trained,),) = home.rows("select model_id from models")
+    assert trained != model_id
+    assert home.rows("select n_failed from studies") == [(1,)]
+    report = (home.folder / "reports" / "generated" / "faulty" / "report.md").read_text()
+    assert reason in report.replace("\\", "")
+
+
+@pytest.mark.fault(
+    "SIGKILL to each process that trains one of the models, as the kernel does without memory",
+    "it fails with the reason in the error, the table and the report; the other is there; a later run adds it",
+)
+def test_killed_for_memory(finished, reference, study):
+    finished.forget("training", "behaviour")
+    model = reference.artifacts("training")[0]
+    (folder,) = finished.stagings([model])
+    lock = str(folder / ".resume" / "lock")  # who trains holds it
+    process = finished.start("run", str(study))
+    killed = 0
+    while process.poll() is None:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.Error):
+                if any(file.path == lock for file in child.open_files()):
+                    child.kill()
+                    killed += 1
+        time.sleep(0.02)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert killed == 3  # it is tried again twice
+    require_told(finished, model.manifest.facts["model_id"], KILLED, err.splitlines()[-1])
+    finished.run_well("run", str(study))
+    assert finished.rows("select n_failed from studies") == [(0,)]
+    require_same(finished, reference)
+
+
+@pytest.mark.fault(
+    "a model that asks for more memory than there is",
+    "it fails with the reason in the error, the table and the report; the other is there; a smaller model mends it",
+)
+def test_too_large_a_model(home: Home, study, tmp_path):
+    file = tmp_path / "faulty.toml"
+    file.write_text(study.read_text().replace(GRID, VARIANTS))
+
+    def limit() -> None:  # so that it is refused on machines that promise more memory than they have
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
+
+    done = home.run("run", str(file), preexec_fn=limit)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    large = [name for (name,) in home.rows("select model_id from study_models where cell like '%large%'")]
+    require_told(home, large[0], REFUSED, done.stderr.splitlines()[-1])
+    file.write_text(file.read_text().replace("n_ctx = 4096", "n_ctx = 64"))
+    home.run_well("run", str(file))
+    assert home.rows("select status, count(*) from study_models group by all") == [("trained", 2)]

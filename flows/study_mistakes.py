@@ -1,0 +1,68 @@
+"""What to say of a study that isn't valid: one line, whatever it holds."""
+
+import difflib
+import re
+import reprlib
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tasks.markdown import visible
+
+LENGTH = 600
+
+_OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[")  # what pydantic calls types where several may come
+
+
+def described(invalid: ValidationError, config: type[BaseModel]) -> str:
+    """The first mistake, and how many others there are."""
+    first, *others = invalid.errors()
+    text = visible(_described(first, config))
+    more = f" (and {len(others)} more)" if others else ""
+    return (text if len(text) <= LENGTH else f"{text[:LENGTH]}…") + more
+
+
+def message(error: Any) -> str:
+    """What must hold and what came, of one of pydantic's errors."""
+    if error["type"] == "value_error":
+        return re.sub(r"^Value error, ", "", error["msg"])
+    wanted = re.sub(r"^Input should", "must", error["msg"])
+    wanted = re.sub(r"^(String|List|Tuple|Value) should", r"must", wanted)
+    return f"{wanted}, got {_SHORT.repr(error['input'])}."
+
+
+def word(value: Any) -> str:
+    """A value as it is where that is a plain word, else in quotes and short."""
+    return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else _SHORT.repr(value)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Which known name was meant, or all of them."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
+
+
+def _described(error: Any, config: Any) -> str:
+    *sections, field = [part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part)] or [""]
+    place = f"[{'.'.join(sections)}] " if sections else ""
+    if error["type"] == "extra_forbidden":
+        for section in sections:
+            config = config.model_fields[section].annotation
+        return f"{place}{'has ' if place else ''}no field {field!r}.{nearest(field, config.model_fields)}"
+    if error["type"] == "missing":
+        return f"{place}{field} must be given, got nothing. Add it."
+    name = f"{place}{field}: " if field else ""
+    return f"{name}{message(error)}"
+
+
+class _Short(reprlib.Repr):
+    """Any value in a few words."""
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to spell a number of thousands of digits, which TOML can hold in hexadecimal.
+        return repr(number) if number.bit_length() < 256 else f"an integer of {number.bit_length():,} bits"
+
+
+_SHORT = _Short()
+_SHORT.maxstring = _SHORT.maxother = 100
