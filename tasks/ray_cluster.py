@@ -114,7 +114,8 @@ def _send_progress() -> None:
 @contextmanager
 def _shown_progress() -> Iterator[None]:
     """In the study's process: publish what workers tell."""
-    queue = Queue(actor_options={"name": _PROGRESS, "num_cpus": 0})
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)  # other nodes may go
+    queue = Queue(actor_options={"name": _PROGRESS, "num_cpus": 0, "scheduling_strategy": here})
 
     def publish_all() -> None:
         while (event := queue.get()) is not None:
