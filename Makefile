@@ -10,8 +10,9 @@ WITH_RAY := .venv/installed-ray
 demo: $(INSTALLED)
 	$(BIN)/headstream run quick
 
+# Files side by side, a file's tests together: they share what its fixtures made.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -120,7 +120,7 @@ def pytest_runtest_makereport(item, call):
         seen = [str(value) for _, value in report.user_properties]
         if report.skipped:
             seen.append(report.longrepr[2].removeprefix("Skipped: "))
-        cells = (what, holds, OUTCOMES[report.outcome], f"{report.duration:.0f}", ", ".join(seen))
+        cells = (what, holds, OUTCOMES[report.outcome], f"{report.duration:.0f}", ", ".join(seen).replace("|", "\\|"))
         item.config.stash[ROWS].append(Row(item.module.__doc__.splitlines()[0], cells))
     return report
 

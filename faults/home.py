@@ -18,7 +18,7 @@ from tasks.manifest import Artifact
 from tasks.store import Store
 
 STAGES = ("corpus", "tokens", "training", "behaviour", "weight-circuits", "activation-circuits", "importance")
-STAGES += ("pruning", "redundancy", "probes", "study", "report")
+STAGES += ("pruning", "redundancy", "probes", "feed-forward", "study", "report")
 FIRST = STAGES[:3]  # all that follows is made from these
 ENDS = STAGES[-2:]
 

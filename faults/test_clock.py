@@ -79,13 +79,13 @@ def require_sane_durations(home: Home) -> None:
 def test_set_between_runs(years, finished, reference, study, clock, tmp_path):
     clock.shift(years * YEAR)
     home = under(clock, finished)
-    for question in ("first", "second"):
+    for question in ("Is this the first run", "Is this the last run"):
         home.run_well("run", str(asks(study, question, tmp_path)))
     clock.shift(0)  # right again: the last run is one of another year
-    assert home.rows("select question from studies") == [("second",)]
+    assert home.rows("select question from studies") == [("Is this the last run",)]
     report = Path(home.run_well("report", str(study)).strip()).read_text()
-    assert "second" in report
-    assert "Does it come out" not in report
+    assert "Is this the last run" in report
+    assert "Is this the first run" not in report
     assert len(home.artifacts("study")) == 3
     require_sane_durations(home)
     require_same(home, reference)

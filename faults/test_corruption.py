@@ -75,7 +75,7 @@ def test_it_is_found_and_the_rest_goes_on(file, damage, finished, reference):
     assert "`headstream run faulty`" in checked.stdout
     assert "Traceback" not in checked.stderr
     finished.run_well("index")
-    lost, table = file.split("/")[0], {TABLE: "heads", WEIGHTS: "models", MANIFEST: "ablations"}[file]
+    lost, table = file.split("/")[0], {TABLE: "evaluations", WEIGHTS: "models", MANIFEST: "ablations"}[file]
     count = f"select count(distinct model_id) from {table}"
     assert (finished.rows(count), reference.rows(count)) == ([(1,)], [(2,)]), lost
 

@@ -76,7 +76,7 @@ def require_clear_end(disk: Disk, said: str) -> None:
     assert all(disk.home.store.open(a.manifest.stage, a.manifest.key) for a in disk.home.artifacts())
     assert not disk.home.store.quarantined()
     assert not [path for path in disk.home.half_written() if not (path / ".resume").exists()]
-    assert "2" in disk.home.run_well("sql", "select count(*) as n from models", "--format", "csv")
+    assert disk.home.run_well("sql", "select count(*) as n from models", "--format", "csv").split() == ["n", "2"]
 
 
 @pytest.mark.fault(
@@ -110,3 +110,14 @@ def test_full_while_indexing(disk, reference, study):
     disk.resize(8 << 30)
     home.run_well("run", str(study))
     require_same(home, reference)
+
+
+@pytest.mark.fault("a disk with too little room from the start", "exit code 1 and one line before anything is made")
+def test_full_before_a_run(disk, study):
+    disk.home.forget(*STAGES)
+    disk.leave(1 << 20)
+    done = disk.home.run("run", str(study))
+    assert done.returncode == 1
+    assert "must have room for what the study will write" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not disk.home.artifacts()

@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,18 @@ def test_killed_in_a_stage(stage, finished, reference, study):
     kill(process)
     finished.run_well("run", str(study))
     require_same(finished, reference)
+
+
+@pytest.mark.fault("kill -9 of a run that started Prefect itself", "the server ends, too; the same rows and weights")
+def test_killed_with_a_server_of_its_own(finished, reference, study):
+    alone = {name: value for name, value in finished.environment.items() if name != "PREFECT_API_URL"}
+    home = replace(finished, environment=alone)
+    home.forget("behaviour")
+    process = home.start("run", str(study))
+    wait_until(lambda: home.artifacts("behaviour"), process)
+    kill(process)
+    home.run_well("run", str(study))
+    require_same(home, reference)
 
 
 @pytest.mark.fault("kill -9 while the warehouse is built", "the next run has the same rows and weights")

@@ -132,7 +132,7 @@ def check() -> None:
 def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     days: Annotated[
-        float, typer.Option(min=0, help="Keep what a run used in the last days: a running study needs it.")
+        float, typer.Option(min=0, help="Keep what a run used in the last days: one that was interrupted needs it.")
     ] = 7.0,
 ) -> None:
     """Remove results that no study's last run needs."""
@@ -176,6 +176,12 @@ def main() -> None:
         sys.exit(2 if isinstance(error, RequestError) else 1)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        print(
+            f"headstream: files must be there to read and write, got: {error}. Correct that, and repeat.",
+            file=sys.stderr,
+        )
+        sys.exit(1)
     except KeyboardInterrupt:
         print("headstream: stopped; `headstream run` goes on from here.", file=sys.stderr)
         sys.exit(130)

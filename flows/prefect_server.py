@@ -13,9 +13,10 @@ os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
 
 from prefect.client.orchestration import get_client
-from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from tasks.errors import RequestError
+from tasks.process import end_together
 
 
 @contextmanager
@@ -35,3 +36,8 @@ def _reach_server() -> None:
                 f"Prefect's server must answer at {client.api_url}, got {type(error).__name__}: {error}. Start it with"
                 " `headstream up`, or unset PREFECT_API_URL to do without."
             )
+    if not PREFECT_API_URL.value():
+        from prefect.server.api.server import SubprocessASGIServer  # the client has imported it, which takes seconds
+
+        if server := SubprocessASGIServer().server_process:
+            end_together(server.pid)

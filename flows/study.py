@@ -22,7 +22,6 @@ def _run_name() -> str:
     name="study",
     flow_run_name=_run_name,
     on_failure=[tell_of_failure],
-    on_crashed=[tell_of_failure],
     validate_parameters=False,  # `complete_study` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | Study) -> Path:

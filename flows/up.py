@@ -1,11 +1,13 @@
-"""`headstream up`: Prefect's server, deployments, automations and a worker, as one command that stops as one."""
+"""`headstream up`: Prefect's server, deployments and a worker in one command, which keeps them going until it ends."""
 
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from types import FrameType
 
@@ -13,23 +15,29 @@ import httpx
 from rich.console import Console
 
 from tasks.errors import WorkError
-from tasks.services import Service, call, require_free, running
+from tasks.services import Service, Services, call, guarded, require_free
 
 POOL = "headstream"
-PREFECT = str(Path(sys.executable).parent / "prefect")
+PROGRAMS = Path(sys.executable).parent
+PREFECT = str(PROGRAMS / "prefect")
 START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
-SETTINGS = {  # old events and runs go, and heartbeats tell of runs that died
+LOOK_SECONDS = 5  # between looks at runs that may have died
+SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # those that are old go
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS),
+    "PREFECT_WORKER_QUERY_SECONDS": "5",  # a run that starts again has waited long enough
     "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",
     "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
+    # In the server's memory they would die with it, and a run that can't renew its lease ends itself.
+    "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+    "PATH": f"{PROGRAMS}{os.pathsep}{os.environ.get('PATH', '')}",  # prefect.yaml runs `python`
 }
 
 
-class _Stopped(Exception):
-    """A signal asked for the end."""
+class _Stopped(BaseException):
+    """A signal asked for the end; no `except Exception` on the way must stop it."""
 
 
 def up(host: str, port: int, database_url: str | None) -> None:
@@ -37,28 +45,24 @@ def up(host: str, port: int, database_url: str | None) -> None:
 
     Raises:
         RequestError: the address is taken.
-        WorkError: a part did not start, or ended by itself.
+        WorkError: a part did not start, or ended again and again.
     """
     require_free(host, port)
     console, address = Console(stderr=True, highlight=False, soft_wrap=True), f"http://{host}:{port}"
     environment = environment_for(address, port, database_url)
-    with ExitStack() as services, _stopping_on_signals():
+    with _stopping_on_signals(), guarded() as services:
         try:
             with console.status("starting Prefect's server"):
                 command = [PREFECT, "server", "start", "--host", host, "--port", str(port)]
-                server = services.enter_context(running("server", command, environment))
-                _wait_until_healthy(server, address)
-            with console.status("making deployments and automations"):
+                server = services.start("server", command, environment)
+                if not _answers(server, address):
+                    raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
+            with console.status("making deployments"):
                 call([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
                 call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
-                _make_automations(environment)
-            command = [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"]
-            worker = services.enter_context(running("worker", command, environment))
+            services.start("worker", [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"], environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
-            while True:
-                server.require_running()
-                worker.require_running()
-                time.sleep(1)
+            _keep_up(services, server, address, console)
         except _Stopped:
             console.print("Stopping.")
 
@@ -72,34 +76,62 @@ def environment_for(address: str, port: int, database_url: str | None) -> dict[s
     return environment | {"PREFECT_API_URL": f"{address}/api"}
 
 
-def _wait_until_healthy(server: Service, address: str) -> None:
+def _keep_up(services: Services, server: Service, address: str, console: Console) -> None:
+    """Start services again that ended, and runs that died.
+
+    Raises:
+        WorkError: a service ended again and again.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectException
+    from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+    from flows.recovery import look_after_runs
+
+    answering_since = datetime.now(UTC)
+    with temporary_settings({PREFECT_API_URL: f"{address}/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
+        for second in count():
+            for service in services.started:
+                if service.has_ended():
+                    console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} the {service.name} ended; it starts again.")
+                    service.restart()
+                    if service is server and _answers(server, address):
+                        answering_since = datetime.now(UTC)
+            if second % LOOK_SECONDS == 0:
+                services.tidy()
+                with suppress(httpx.HTTPError, PrefectException), get_client(sync_client=True) as client:
+                    look_after_runs(client, POOL, answering_since)
+            time.sleep(1)
+
+
+def _answers(server: Service, address: str) -> bool:
+    """Wait until the server answers, or has ended.
+
+    Raises:
+        WorkError: it does neither.
+    """
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        server.require_running()
+        if server.has_ended():
+            return False
         try:
             if httpx.get(f"{address}/api/health", timeout=5).is_success:
-                return
+                return True
         except httpx.HTTPError:
             time.sleep(0.3)
     raise WorkError(f"Prefect's server must answer within {START_SECONDS:.0f} s, but did not: see {server.log}.")
 
 
-def _make_automations(environment: Mapping[str, str]) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
-    from flows.automations import create_automations
-
-    with temporary_settings({PREFECT_API_URL: environment["PREFECT_API_URL"]}), get_client(sync_client=True) as client:
-        create_automations(client)
-
-
 @contextmanager
 def _stopping_on_signals() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
+        for other in previous:
+            signal.signal(other, signal.SIG_IGN)  # the end must not be ended
         raise _Stopped
 
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in previous:
+        signal.signal(number, stop)
     try:
         yield
     finally:

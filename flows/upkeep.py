@@ -1,36 +1,82 @@
-"""What runs beside studies: their reports as Prefect artifacts, and the weekly check."""
+"""What `headstream up` runs on a schedule: a study, its report as Prefect artifacts, and the weekly check."""
 
-from uuid import UUID
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from prefect import flow
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
-from prefect.client.orchestration import get_client
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+from prefect.deployments import run_deployment
 
 from flows.notices import tell_of_failure
+from flows.overdue import fail_after
+from flows.study import run_study
 from tasks import places, steps
+from tasks.claims import claims_of
+from tasks.comparison import Summary, changes, summarise
 from tasks.housekeeping import check_all, require_sound
-from tasks.markdown import escaped
+from tasks.markdown import escaped, printed
+from tasks.reporting import previous_summary
 from tasks.store import Store
+from tasks.study_record import latest_record
+from tasks.study_results import open_results
+
+HOUR = 3600.0
 
 
-@flow(name="report", flow_run_name="report of {flow_run}", on_failure=[tell_of_failure], on_crashed=[tell_of_failure])
-def publish_report(flow_run: str) -> None:
-    """Publish the answer of the study that a flow run was of, and where its report is.
-
-    `flow_run` is the run's id, or an event's name for it (`prefect.flow-run.<id>`).
-    """
-    with get_client(sync_client=True) as client:
-        run = client.read_flow_run(UUID(flow_run.removeprefix("prefect.flow-run.")))
-    study = run.parameters["study"]
+def ask_for_report(flow: Any, flow_run: Any, state: Any) -> None:
+    """Have the report of a study published that a run completed."""
+    study = flow_run.parameters["study"]
     name = study if isinstance(study, str) else study["name"]
-    report = steps.report_again(name)
-    lines = "\n".join(f"- {escaped(line)}" for line in steps.answer_of(name))
-    create_markdown_artifact(
-        f"# {name}\n\n{lines}\n\nThe whole report: `{report}`", key=f"report-{name.replace('_', '-')}"
-    )
+    run_deployment("report/on-study", parameters={"study": name}, timeout=0, as_subflow=False)
 
 
-@flow(name="check", on_failure=[tell_of_failure], on_crashed=[tell_of_failure])
+nightly_study = run_study.with_options(on_running=[fail_after(24 * HOUR)], on_completion=[ask_for_report])
+
+
+@flow(name="report", flow_run_name="report of {study}", on_running=[fail_after(HOUR)], on_failure=[tell_of_failure])
+def publish_report(study: str) -> None:
+    """Publish what a study found, and what changed since its last run, as Prefect artifacts.
+
+    Raises:
+        RequestError: the study has not run.
+    """
+    link = _link(steps.report_again(study), study)
+    key = study.replace("_", "-")
+    answer = "\n".join(f"- {escaped(line)}" for line in steps.answer_of(study))
+    create_markdown_artifact(f"# {escaped(study)}\n\n{answer}", key=f"report-{key}")
+    create_link_artifact(link, link_text=f"report of {escaped(study)}", key=f"link-{key}")
+    claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
+    create_table_artifact(_cells(claims), key=f"claims-{key}", description="What the study says of each claim.")
+    _publish_changes(study, f"changes-{key}")
+
+
+def _publish_changes(study: str, key: str) -> None:
+    store = Store(places.store_folder())
+    record = latest_record(store, study)
+    stored = record and previous_summary(store, record)
+    if not stored:
+        return
+    before = Summary.from_json(stored)
+    with open_results(places.warehouse_file(), study) as results:
+        rows = _cells(map(vars, changes(before, summarise(results))))
+    since = f"What is not as in the run of {escaped(before.finished_at)} UTC: settings and text, claims, metrics."
+    create_table_artifact(rows, key=key, description=since)
+
+
+def _link(report: Path, study: str) -> str:
+    """Where people read a report: below HEADSTREAM_REPORTS_URL, if somebody serves the folder, or on this machine."""
+    served = os.environ.get("HEADSTREAM_REPORTS_URL")
+    return f"{served.rstrip('/')}/{study}/{report.name}" if served else report.as_uri()
+
+
+def _cells(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows for a table, whose cells Prefect renders as markdown."""
+    return [{name: printed(value) for name, value in row.items()} for row in rows]
+
+
+@flow(name="check", on_running=[fail_after(6 * HOUR)], on_failure=[tell_of_failure])
 def check_everything() -> None:
     """Verify every artifact, the studies, the warehouse and the environment.
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from models.architecture import Architecture
 from models.transformer import Transformer
@@ -21,10 +22,17 @@ def write_model_card(folder: Path, model: Transformer, tokens_per_step: int) -> 
 
 
 def save_checkpoint(folder: Path, model: Transformer, step: int) -> None:
-    """Write the weights after `step` training steps; the file appears whole or not at all."""
+    """Write the weights after `step` training steps."""
     path = _path(folder, step)
     path.parent.mkdir(exist_ok=True)
-    save_file({name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}, f"{path}.part")
+    save_whole({name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}, path)
+
+
+def save_whole(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors to a file that appears whole or not at all, even if the machine stops."""
+    save_file(tensors, f"{path}.part", metadata)
+    with open(f"{path}.part", "rb") as file:
+        os.fsync(file.fileno())
     os.replace(f"{path}.part", path)
 
 

@@ -59,6 +59,11 @@ def summarise(results: StudyResults) -> Summary:
     )
 
 
+def changes(before: Summary, after: Summary) -> list[Change]:
+    """All that is not as it was: settings and text, claims, metrics."""
+    return [*config_changes(before, after), *claim_changes(before, after), *metric_changes(before, after)]
+
+
 def metric_changes(before: Summary, after: Summary) -> list[Change]:
     """Metrics of the same kind of model that moved beyond their error bars, and those that moved without any."""
     known = {(m.label, m.metric): m for m in before.metrics}

@@ -3,10 +3,12 @@
 import errno
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
@@ -86,6 +88,17 @@ def run_in_process(
         child.join()
 
 
+def end_together(pid: int) -> None:
+    """Have a process end when this one does, even if that is killed."""
+    _context.Process(target=_end_after_parent, args=(pid,), daemon=True).start()
+
+
+def _end_after_parent(pid: int) -> None:
+    _wait_for_parent()
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
 def _cause_of_death(name: str, exit_code: int | None) -> str:
     killed = exit_code is not None and exit_code < 0
     how = f"was killed by signal {abs(exit_code or 0)}" if killed else f"ended with exit code {exit_code}"
@@ -122,7 +135,11 @@ def _told(name: str, error: Exception) -> Exception:
 
 
 def _die_with_parent() -> None:
+    _wait_for_parent()
+    os._exit(1)
+
+
+def _wait_for_parent() -> None:
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    assert parent is not None
+    parent.join()

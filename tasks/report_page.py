@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tasks.circuit_words import induction_paragraphs, skip_trigram_sentence
-from tasks.comparison import Change, Summary, claim_changes, config_changes, metric_changes, summarise
+from tasks.comparison import Change, Summary, changes, summarise
 from tasks.figures import FIGURES
 from tasks.figures.style import Palette, house_style, save
 from tasks.markdown import Markdown, code_block, escaped, printed, table
@@ -92,10 +92,7 @@ class _Page:
 
     def changes(self) -> list[Change]:
         """What is not as in the study's last run: settings and text, claims, metrics."""
-        if self.previous is None:
-            return []
-        now = summarise(self._results)
-        return [change for of in (config_changes, claim_changes, metric_changes) for change in of(self.previous, now)]
+        return changes(self.previous, summarise(self._results)) if self.previous else []
 
     def sql(self, *queries: str) -> Markdown:
         """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""

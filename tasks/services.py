@@ -1,58 +1,120 @@
-"""Programs that run beside this one: each in a process group of its own, its output in a log, ended as a whole."""
+"""Programs that run beside this one, each in a process group of its own, its output in a log that doesn't grow on.
+
+None outlives this process: it ends their groups, and tasks/guard.py does if this process is killed.
+"""
 
 import os
-import signal
+import shutil
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tasks import places
 from tasks.errors import RequestError, WorkError
+from tasks.guard import Group, end_groups, still_there
 
-STOP_SECONDS = 20.0
+MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
+LOG_BYTES = 10_000_000
 KEPT_LOGS = 5
 
 
-@dataclass(frozen=True)
 class Service:
-    """A running program."""
+    """A program that is started again when it ends; what it leaves running in its group goes on."""
 
-    name: str
-    process: subprocess.Popen[bytes]
-    log: Path
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], announce: Callable[[int], None]
+    ) -> None:
+        self.name, self.log = name, places.log_folder() / f"{name}.log"
+        self._command, self._environment, self._announce = command, dict(environment), announce
+        self._restarts: deque[float] = deque(maxlen=MAX_RESTARTS)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        _rotate(self.log)
+        self.process = self._start()
 
-    def require_running(self) -> None:
-        """Raises WorkError when it has ended."""
-        if self.process.poll() is not None:
-            raise WorkError(f"the {self.name} must go on, but it ended: see {self.log}. Run `headstream up` again.")
+    def has_ended(self) -> bool:
+        """Whether it must be started again."""
+        return self.process.poll() is not None
+
+    def restart(self) -> None:
+        """Start it again.
+
+        Raises:
+            WorkError: it ended too often.
+        """
+        now = time.monotonic()
+        if len(self._restarts) == MAX_RESTARTS and now - self._restarts[0] < RESTARTS_SECONDS:
+            raise WorkError(
+                f"the {self.name} must go on, but it ended {MAX_RESTARTS + 1} times within"
+                f" {RESTARTS_SECONDS / 60:.0f} minutes: see {self.log}. Run `headstream up` again."
+            )
+        self._restarts.append(now)
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as output:  # appending, so that a log that was emptied goes on at its beginning
+            process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                cwd=places.ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self._announce(process.pid)
+        return process
+
+
+class Services:
+    """The programs that run while `guarded` does."""
+
+    def __init__(self, guard: int) -> None:
+        self._guard = guard
+        self._groups: list[Group] = []
+        self.started: list[Service] = []
+
+    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Service:
+        """Start a program that is to go on, and to end before those started earlier."""
+        service = Service(name, command, environment, partial(self._announce, len(self.started)))
+        self.started.append(service)
+        return service
+
+    def tidy(self) -> None:
+        """Begin long logs anew, and forget groups that ended; to be called now and then."""
+        self._groups = still_there(self._groups)
+        for service in self.started:
+            with suppress(FileNotFoundError):
+                if service.log.stat().st_size > LOG_BYTES:
+                    _rotate(service.log)
+
+    def end(self) -> None:
+        """End them all."""
+        end_groups(self._groups, wait=lambda: [service.has_ended() for service in self.started])
+
+    def _announce(self, rank: int, group: int) -> None:
+        self._groups.append((rank, group))
+        with suppress(BrokenPipeError):
+            os.write(self._guard, f"{rank} {group}\n".encode())
 
 
 @contextmanager
-def running(name: str, command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Service]:
-    """Run a program while the block does; it gets SIGTERM after it, and SIGKILL if it stays."""
-    log = _new_log(name)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            env=dict(environment),
-            cwd=places.ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    try:
-        yield Service(name, process, log)
-    finally:
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(process.pid, sign)
-                process.wait(STOP_SECONDS)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
-                continue
+def guarded() -> Iterator[Services]:
+    """Programs for the length of a block."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tasks.guard"], cwd=places.ROOT, stdin=subprocess.PIPE, start_new_session=True
+    ) as guard:
+        assert guard.stdin is not None
+        services = Services(guard.stdin.fileno())
+        try:
+            yield services
+        finally:
+            services.end()
 
 
 def call(command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -88,12 +150,13 @@ def require_free(host: str, port: int) -> None:
             ) from None
 
 
-def _new_log(name: str) -> Path:
-    """A log that is empty; those of earlier runs are kept, the newest as name.log.1."""
-    folder = places.log_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    for age in range(KEPT_LOGS - 1, -1, -1):
-        older = folder / (f"{name}.log.{age}" if age else f"{name}.log")
-        if older.exists():
-            older.replace(folder / f"{name}.log.{age + 1}")
-    return folder / f"{name}.log"
+def _rotate(log: Path) -> None:
+    """Copy a log to name.log.1, the older ones one further each, and empty it, even if the disk is full."""
+    if not log.exists():
+        return
+    for age in range(KEPT_LOGS - 1, 0, -1):
+        with suppress(FileNotFoundError):
+            log.with_name(f"{log.name}.{age}").replace(log.with_name(f"{log.name}.{age + 1}"))
+    with suppress(OSError):
+        shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+    os.truncate(log, 0)

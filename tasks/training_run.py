@@ -1,8 +1,9 @@
 """The training loop of one model, and exact resumption after an interruption at any step."""
 
+import hashlib
 import json
+import logging
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch.func import functional_call
 from torch.nn import functional as F
@@ -24,7 +24,7 @@ from models.heads.gradual_pruning import GradualPruning
 from models.optimisers import Muon, rate_factor
 from models.transformer import Transformer
 from tasks.batches import Batches
-from tasks.checkpoints import save_checkpoint, write_model_card
+from tasks.checkpoints import save_checkpoint, save_whole, write_model_card
 from tasks.device import Numerics
 from tasks.errors import WorkError
 from tasks.tokens import Tokens
@@ -32,6 +32,9 @@ from tasks.training_config import TrainingConfig
 
 LOG_EVERY_STEPS = 10
 RESUME = ".resume"  # the store leaves this subfolder out of what it commits
+STATE = "state.safetensors"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -315,23 +318,19 @@ class TrainingRun:
         return {name: value.cpu().contiguous() for name, value in state.items()}
 
     def _save(self) -> None:
-        path = self.folder / RESUME / "state.safetensors"
-        save_file(
-            self._state(),
-            f"{path}.part",
-            metadata={"step": str(self.step), "log": json.dumps(asdict(self.log))},
-        )
-        with open(f"{path}.part", "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(f"{path}.part", path)
+        state, progress = self._state(), {"step": str(self.step), "log": json.dumps(asdict(self.log))}
+        checksum = _checksum(state, progress)
+        save_whole(state, self.folder / RESUME / STATE, {**progress, "checksum": checksum})
 
     def _restore(self) -> None:
-        path = self.folder / RESUME / "state.safetensors"
+        path = self.folder / RESUME / STATE
         if not path.exists():
             return
-        with safe_open(path, framework="pt") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = file.metadata()
+        try:
+            state, progress = _read_state(path)
+        except ValueError as error:
+            log.warning("%s is damaged, so training begins again: %s", path, error)
+            return
         with torch.no_grad():
             for name, p in self.model.named_parameters():
                 p.copy_(state[f"model.{name}"])
@@ -344,4 +343,28 @@ class TrainingRun:
                     _, _, j, key = name.split(".", 3)
                     restored.setdefault(int(j), {})[key] = value
             optimizer.load_state_dict({**optimizer.state_dict(), "state": restored})
-        self.step, self.log = int(metadata["step"]), Log(**json.loads(metadata["log"]))
+        self.step, self.log = int(progress["step"]), Log(**json.loads(progress["log"]))
+
+
+def _read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What a run is resumed from: tensors and progress.
+
+    Raises: ValueError when it isn't what was saved.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            progress = file.metadata() or {}
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+    if progress.pop("checksum", None) != _checksum(state, progress):
+        raise ValueError("it does not match its checksum")
+    return state, progress
+
+
+def _checksum(state: dict[str, Tensor], progress: dict[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(progress, sort_keys=True).encode())
+    for name, values in sorted(state.items()):
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+        digest.update(values.numpy().tobytes())
+    return digest.hexdigest()

@@ -280,7 +280,8 @@ def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Deli
 def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Delivery]]) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
-        connection.execute("USE built")
+        # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
+        connection.execute("USE built; SET threads = 1")
         create_tables_and_views(connection)
         for name, by_stage in deliveries.items():
             _insert(connection, table_named(name), by_stage)

@@ -1,13 +1,19 @@
 """What a study that comes through Prefect's API may ask for, and who is told when it fails."""
 
+import asyncio
 import json
 import sys
+from datetime import UTC, date, datetime, time, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import import_module
 from threading import Thread
 from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
+from prefect import Flow
+from prefect.server.schemas.schedules import CronSchedule
 
 from flows.notices import tell_of_failure
 from flows.study import run_study
@@ -151,10 +157,25 @@ def test_a_notice_that_cannot_be_delivered_is_logged_without_its_address(target,
     assert not target or target not in caplog.text
 
 
+DEPLOYMENTS = yaml.safe_load((places.ROOT / "prefect.yaml").read_text())["deployments"]
+
+
 def test_every_deployment_has_its_flow():
-    deployments = yaml.safe_load((places.ROOT / "prefect.yaml").read_text())["deployments"]
-    assert {d["name"] for d in deployments} == {"nightly", "on-study", "weekly"}
-    for deployment in deployments:
-        path, _, function = deployment["entrypoint"].partition(":")
-        assert f"def {function}(" in (places.ROOT / path).read_text()
-        assert deployment["work_pool"]["job_variables"] == {"stream_output": False}
+    assert {d["name"] for d in DEPLOYMENTS} == {"nightly", "on-study", "weekly"}
+    for deployment in DEPLOYMENTS:
+        path, _, name = deployment["entrypoint"].partition(":")
+        assert isinstance(getattr(import_module(path.removesuffix(".py").replace("/", ".")), name), Flow)
+        variables = {"command": "python -m prefect.engine", "stream_output": False}
+        assert deployment["work_pool"]["job_variables"] == variables
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize("day", [date(2027, 3, 13), date(2027, 3, 27), date(2027, 10, 30), date(2027, 11, 6)])
+@pytest.mark.parametrize("cron", ["30 1 * * *", "30 2 * * *"])
+def test_a_schedule_has_one_run_a_day_when_clocks_change(cron, zone, day):
+    """Whenever Prefect's server looks ahead, as it does each minute."""
+    schedule, noon = CronSchedule(cron=cron, timezone=zone), datetime.combine(day, time(12), ZoneInfo(zone))
+    looks = [noon + timedelta(minutes=15 * n) for n in range(96)]
+    dates = {at.astimezone(UTC) for look in looks for at in asyncio.run(schedule.get_dates(n=3, start=look))}
+    days = sorted(at.astimezone(ZoneInfo(zone)).date() for at in dates)
+    assert days == [day + timedelta(days=n) for n in range(1, len(days) + 1)]

@@ -2,11 +2,8 @@
 
 import html
 import re
-import uuid
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import duckdb
@@ -128,12 +125,9 @@ def test_hostile_text_did_reach_the_results(report):
 
 def test_prefects_page_shows_the_answer_as_text(report, monkeypatch):
     pages = []
-    run = SimpleNamespace(parameters={"study": {"name": "hostile"}})
-    client = SimpleNamespace(read_flow_run=lambda identity: run)
-    monkeypatch.setattr(upkeep, "get_client", lambda sync_client: nullcontext(client))
     monkeypatch.setattr(upkeep, "create_markdown_artifact", lambda page, key: pages.append(page))
     monkeypatch.setattr(steps, "answer_of", lambda name: list(HOSTILE))
-    upkeep.publish_report.fn(f"prefect.flow-run.{uuid.uuid4()}")
+    upkeep.publish_report("hostile")
     for token in walk(MarkdownIt("commonmark").parse(pages[0])):
         assert token.type not in ("html_block", "html_inline", "link_open", "image", "fence")
 

@@ -1,7 +1,7 @@
 """What changed between two runs."""
 
-from dataclasses import replace
 import time
+from dataclasses import replace
 
 import pytest
 from invented_study import Model, write_warehouse

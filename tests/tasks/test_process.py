@@ -40,7 +40,7 @@ def out_of_disk(report):
 
 
 def unreadable(report):
-    open("/nowhere/at/all")
+    Path("/nowhere/at/all").read_text()
 
 
 def killed(report):
@@ -95,6 +95,7 @@ def test_a_time_out_kills_the_child():
     assert not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE
 
 
+# Prints the process that is to end with it.
 PARENT = """
 from test_process import endless
 from tasks.process import run_in_process
@@ -103,9 +104,20 @@ if __name__ == "__main__":
 """
 
 
-def test_a_child_does_not_outlive_a_killed_parent(tmp_path):
+PARENT_OF_ANY = """
+import subprocess
+from tasks.process import end_together
+if __name__ == "__main__":
+    with subprocess.Popen(["sleep", "600"]) as other:
+        end_together(other.pid)
+        print(other.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize("content", [PARENT, PARENT_OF_ANY])
+def test_what_is_to_end_with_a_killed_parent_does(tmp_path, content):
     script = tmp_path / "parent.py"
-    script.write_text(PARENT)
+    script.write_text(content)
     path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
     environment = {**os.environ, "PYTHONPATH": path}
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=environment) as parent:

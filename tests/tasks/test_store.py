@@ -474,9 +474,9 @@ class TestSweep:
 
 class TestUse:
     def test_nothing_is_removed_while_any_run_goes_on(self, store):
-        with store.in_use(), store.in_use():
-            with pytest.raises(WorkError, match="no run must be going on"), store.at_rest():
-                pytest.fail("a run goes on")
+        refused = pytest.raises(WorkError, match="no run must be going on")
+        with store.in_use(), store.in_use(), refused, store.at_rest():
+            pytest.fail("a run goes on")
         with store.at_rest():
             pass
 

@@ -104,20 +104,33 @@ def test_killed_at_random_steps_it_ends_with_the_same_bytes(trained, tmp_path):
     assert weights(folder) == weights(trained[0])
 
 
+def stop_at_60(progress):
+    if progress.step == 60:
+        raise InterruptedError
+
+
 def test_a_resumed_run_does_not_start_again(tmp_path):
-    class Stop(Exception):
-        pass
-
-    def stop_at_60(progress):
-        if progress.step == 60:
-            raise Stop
-
-    with pytest.raises(Stop):
+    with pytest.raises(InterruptedError):
         train(tmp_path, report=stop_at_60, save_every_seconds=0.0)
     seen = []
     train(tmp_path, report=lambda progress: seen.append(progress.step))
     assert seen[0] == 60  # the state saved before step 60 was reported is that of step 50
     assert seen[-1] == 120
+
+
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "a bit flipped", "another step"])
+def test_a_damaged_state_is_not_resumed_from(trained, tmp_path, damage, caplog):
+    with pytest.raises(InterruptedError):
+        train(tmp_path, report=stop_at_60, save_every_seconds=0.0)
+    state = tmp_path / ".resume" / "state.safetensors"
+    content = bytearray(state.read_bytes())
+    if damage == "a bit flipped":
+        content[-1000] ^= 1
+    damaged = {"truncated": content[:-5], "emptied": b"", "another step": content.replace(b'"50"', b'"40"')}
+    state.write_bytes(damaged.get(damage, content))
+    train(tmp_path)
+    assert "so training begins again" in caplog.text
+    assert weights(tmp_path) == weights(trained[0])
 
 
 def test_a_diverging_loss_stops_with_what_to_try(tmp_path):

@@ -1,0 +1,110 @@
+"""Thousands of results: what people ask first is answered at once, and the index is built in a bearable time."""
+
+import time
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from faults.home import Home
+from tasks.manifest import Artifact, Request
+from tasks.store import Store
+from tasks.study_record import RECORD_TABLES, ModelOutcome, record_request, write_record
+from tasks.tables import write_table
+
+MODELS = 5000
+ALSO_PRUNED = 5  # every so many models; the others are trained, and their behaviour is measured
+TABLES = ("models", "training", "evaluations", "heads", "importance", "ablations", "pruning")
+ANSWER_SECONDS = 1.0
+INDEX_SECONDS = 120.0
+ASKED_FIRST = ("model_summary", "head_summary", "induction_by_depth", "scaling_by_heads", "learning_curves")
+ASKED_FIRST += ("phase_changes", "pruning_curve", "importance_agreement", "claims_latest")
+
+
+class Template:
+    """An artifact of a real run, of which others are made that differ in their model."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.stage, self.facts = artifact.manifest.stage, artifact.manifest.facts
+        names = [name for name in TABLES if f"{name}.parquet" in artifact.manifest.files]
+        self.frames = {name: pq.read_table(artifact.file(f"{name}.parquet")).to_pandas() for name in names}
+
+    def make(self, store: Store, model_id: str, seed: int) -> Artifact:
+        def write(folder: Path) -> dict[str, object]:
+            for name, frame in self.frames.items():
+                write_table(folder, name, self._of(frame, model_id, seed))
+            return {**self.facts, "model_id": model_id}
+
+        return store.build(Request(self.stage, "v1", {"model": model_id}, {}, {}), write)
+
+    @staticmethod
+    def _of(frame: pd.DataFrame, model_id: str, seed: int) -> pd.DataFrame:
+        changed = {"model_id": model_id, "seed": seed}
+        return frame.assign(**{name: value for name, value in changed.items() if name in frame.columns})
+
+
+@pytest.fixture(scope="module")
+def many(reference, tmp_path_factory) -> Home:
+    """A home with thousands of models like the reference's, and one study of them."""
+    home = Home(tmp_path_factory.mktemp("many") / "home", reference.environment)
+    stages = ("training", "behaviour", "importance", "pruning")
+    by_stage = {stage: [Template(artifact) for artifact in reference.artifacts(stage)] for stage in stages}
+    outcomes = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.store._fsync", lambda path: None)  # how long a disk takes is not asked
+        for seed in range(MODELS):
+            measured = stages if seed % ALSO_PRUNED == 0 else stages[:2]
+            templates = [by_stage[stage][seed % 2] for stage in measured]
+            model_id = f"{templates[0].facts['name']}-s{seed}-{seed:08x}"
+            artifacts = [template.make(home.store, model_id, seed) for template in templates]
+            outcomes.append(ModelOutcome(f"seed={seed}", model_id, artifacts))
+        config = {"name": "many"}
+        home.store.build(
+            record_request(config, outcomes, [], None),
+            lambda folder: write_record(folder, "many", "", config, outcomes, time.monotonic()),
+            timed=RECORD_TABLES,
+        )
+    return home
+
+
+def seconds(home: Home, *arguments: str) -> float:
+    """How long a command takes."""
+    started = time.perf_counter()
+    home.run_well(*arguments)
+    return time.perf_counter() - started
+
+
+@pytest.mark.fault("{models:,} models: `headstream index`", "a warehouse within two minutes")
+@pytest.mark.parametrize("models", [MODELS])
+def test_indexing(models, many, record_property):
+    took = seconds(many, "index")
+    record_property("took", f"{len(many.artifacts()):,} artifacts in {took:.0f} s")
+    assert many.rows("select count(*) from models") == [(models,)]
+    assert took < INDEX_SECONDS
+
+
+@pytest.mark.fault("{models:,} models: all of `{view}`", "an answer within a second")
+@pytest.mark.parametrize("models", [MODELS])
+@pytest.mark.parametrize("view", ASKED_FIRST)
+def test_asking(models, view, many, record_property):
+    many.run_well("index") if not many.warehouse.exists() else None
+    with duckdb.connect(str(many.warehouse), read_only=True) as connection:
+        started = time.perf_counter()
+        rows = connection.execute(f"FROM {view}").fetchall()
+        took = time.perf_counter() - started
+    command = seconds(many, "sql", f"select * from {view} limit 20")
+    record_property("took", f"{len(rows):,} rows in {took:.2f} s; `headstream sql` shows 20 in {command:.1f} s")
+    assert rows
+    assert took < ANSWER_SECONDS
+
+
+@pytest.mark.fault("{models:,} models: `headstream {command}`", "an answer within half a minute")
+@pytest.mark.parametrize("models", [MODELS])
+@pytest.mark.parametrize("command", ["check", "studies", "gc"])
+def test_looking_after_them(models, command, many, record_property):
+    many.run_well("index") if not many.warehouse.exists() else None
+    took = seconds(many, command, *(["--dry-run"] if command == "gc" else []))
+    record_property("took", f"{took:.1f} s")
+    assert took < 30

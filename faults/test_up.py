@@ -1,0 +1,135 @@
+"""`headstream up`: its parts killed, all of it killed, and its schedule."""
+
+import itertools
+import signal
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psutil
+import pytest
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.schedules import CronSchedule
+from tiny import tiny_text
+
+from faults.installation import Installation, wait_until
+
+RECOVERY_SECONDS = 180
+seeds = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory) -> Iterator[Installation]:
+    installation = Installation(tmp_path_factory.mktemp("installation"), tiny_text())
+    installation.start()
+    yield installation
+    installation.up.terminate()
+    installation.up.wait(60)
+
+
+@pytest.fixture
+def installation(kept) -> Installation:
+    """An installation that is up, where nothing runs; the tests share it."""
+    if kept.up.poll() is not None:
+        kept.start()
+        kept.cancel_all()
+    return kept
+
+
+@pytest.fixture
+def unseen(study) -> dict[str, Any]:
+    """The study under another name, with models that nobody has trained, and little to measure."""
+    content, seed = tomllib.loads(study.read_text()), next(seeds)
+    content["analysis"] = {"stages": ["behaviour"], "behaviour": content["analysis"]["behaviour"]}
+    content["training"]["seed"] = seed
+    return content | {"name": f"upset-{seed}"}
+
+
+def require_recovery(installation: Installation, study: dict[str, Any], run: UUID) -> str:
+    """Wait until a run has completed and its report is published, once; says what was seen."""
+    seconds = wait_until(lambda: installation.state(run) in ("Completed", "Failed", "Cancelled"))
+    states = installation.states(run)
+    assert states[-1] == "Completed"
+    assert states.count("Running") == states.count("Scheduled") == states.count("Crashed") + 1
+    reports = f"report of {study['name']}"
+    wait_until(lambda: states_of(installation.runs(reports)) == ["Completed"])
+    assert seconds < RECOVERY_SECONDS
+    return f"completed after {seconds:.0f} s"
+
+
+def require_gone(processes: list[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=60)
+    assert not [process.cmdline() for process in alive]
+
+
+@pytest.mark.fault("kill -9 of {parts}", "the study completes within 3 minutes; its report is published once")
+@pytest.mark.parametrize("parts", ["flow", "worker", "server", "worker and server", "worker, server and flow"])
+def test_parts_are_killed(parts, installation, unseen, record_property):
+    run = installation.begin(unseen)
+    installation.kill(*(part for part in ("worker", "server", "flow") if part in parts))
+    record_property("seen", require_recovery(installation, unseen, run))
+    assert installation.states(run).count("Crashed") == ("flow" in parts)
+
+
+@pytest.mark.fault("a flow killed with -9 three times", "the run fails, and says why")
+def test_a_run_dies_again_and_again(installation, unseen):
+    run = installation.begin(unseen)
+    for n_runs in range(1, 4):
+        wait_until(lambda n=n_runs: installation.states(run).count("Running") == n)
+        installation.kill("flow")
+    wait_until(lambda: installation.state(run) == "Failed")
+    with installation.client() as client:
+        assert client.read_flow_run(run).state.message.startswith("crashed 3 times; the last time: Process exited")
+
+
+@pytest.mark.fault("`headstream up` killed with -9, started again", "nothing is left; the study completes by itself")
+def test_up_is_killed(installation, unseen, record_property):
+    run = installation.begin(unseen)
+    processes = installation.processes()
+    installation.up.kill()
+    installation.up.wait()
+    require_gone(processes)
+    installation.start()
+    record_property("seen", require_recovery(installation, unseen, run))
+
+
+@pytest.mark.fault("{signals} while a study runs", "`headstream up` ends with exit code 0, and nothing is left")
+@pytest.mark.parametrize("signals", ["SIGTERM", "SIGINT, SIGINT", "kill -9 of the guard, SIGTERM"])
+def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
+    installation.begin(unseen)
+    processes = installation.processes()
+    for name in signals.split(", "):
+        if name in signal.Signals.__members__:
+            installation.up.send_signal(signal.Signals[name])
+        else:
+            installation.kill("guard")
+    record_property("seen", f"ended after {wait_until(lambda: installation.up.poll() is not None):.0f} s")
+    require_gone(processes)
+    assert installation.up.returncode == 0
+
+
+@pytest.mark.fault("a cron schedule one minute ahead, twice", "both run; reports and what changed are artifacts")
+def test_the_schedule_runs(installation, unseen):
+    name = unseen["name"]
+    for seed in (1000, 1001):
+        at = datetime.now(UTC) + timedelta(seconds=75)
+        study = unseen | {"training": unseen["training"] | {"seed": seed}}
+        schedule = CronSchedule(cron=f"{at.minute} {at.hour} * * *", timezone="UTC")
+        with installation.client() as client:
+            deployment = client.read_deployment_by_name("study/nightly").id
+            client.create_deployment_schedules(deployment, [(schedule, True)], parameters={"study": study})
+        n_reports = seed - 999
+        wait_until(lambda n=n_reports: states_of(installation.runs(f"report of {name}")) == ["Completed"] * n)
+    with installation.client() as client:
+        found = client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(like_=f"%-{name}")))
+    kinds = Counter(artifact.key.split("-")[0] for artifact in found)
+    assert kinds == {"report": 2, "link": 2, "claims": 2, "changes": 1}
+    assert "training.seed" in next(artifact.data for artifact in found if artifact.key.startswith("changes"))
+
+
+def states_of(runs: list[FlowRun]) -> list[str | None]:
+    return [run.state_name for run in runs]
