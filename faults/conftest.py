@@ -1,11 +1,12 @@
 """The matrix of faults: each test is a row, with what went wrong and what must hold all the same."""
 
 import itertools
+import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -81,7 +82,8 @@ def finished(tmp_path, reference) -> Home:
 
 OPENING = """# Faults, and what held
 
-`make faults` wrote this on {date}, on {machine}: {n} rows in {minutes:.0f} minutes. In each row something goes wrong
+`make faults` wrote this on {date}, on {machine}: {n} rows, {minutes:.0f} minutes in all; a row says what its last run
+saw. In each row something goes wrong
 while the real command runs in real processes, on the study [study.toml](study.toml), and afterwards what must hold is
 compared with a run that nothing disturbed: the same artifacts byte for byte, weights included (less what records the
 clock), as many rows in every table, nothing half-written, and nothing that `headstream check` finds fault with.
@@ -127,11 +129,33 @@ def pytest_runtest_makereport(item, call):
 
 def pytest_terminal_summary(terminalreporter, config) -> None:
     rows = config.stash[ROWS]
+    terminalreporter.write_line("\n".join(_grouped(rows)))
+    if file := config.getoption("--matrix"):
+        rows = _merged(_written(file), rows)
+        minutes = sum(float(row.cells[3]) for row in rows) / 60
+        opening = OPENING.format(date=date.today(), machine=describe_machine(), n=len(rows), minutes=minutes)
+        file.write_text("\n".join([opening.rstrip(), *_grouped(rows), ""]))
+
+
+def _grouped(rows: Iterable[Row]) -> list[str]:
     lines: list[str] = []
     for group, found in itertools.groupby(rows, key=lambda row: row.group):
         lines += ["", f"## {group}", "", HEAD, *(f"| {' | '.join(row.cells)} |" for row in found)]
-    terminalreporter.write_line("\n".join(lines))
-    if file := config.getoption("--matrix"):
-        minutes = sum(float(row.cells[3]) for row in rows) / 60
-        opening = OPENING.format(date=date.today(), machine=describe_machine(), n=len(rows), minutes=minutes)
-        file.write_text("\n".join([opening.rstrip(), *lines, ""]))
+    return lines
+
+
+def _written(file: Path) -> list[Row]:
+    """The rows of earlier runs."""
+    rows, group = [], ""
+    for line in file.read_text().splitlines() if file.exists() else []:
+        if line.startswith("## "):
+            group = line.removeprefix("## ")
+        elif line.startswith("| ") and not HEAD.startswith(line) and not line.startswith("| ---"):
+            rows.append(Row(group, tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])))
+    return rows
+
+
+def _merged(earlier: list[Row], rows: list[Row]) -> list[Row]:
+    """Every row as it came out last, group by group."""
+    latest = {(row.group, *row.cells[:2]): row for row in (*earlier, *rows)}
+    return sorted(latest.values(), key=lambda row: row.group)

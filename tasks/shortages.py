@@ -2,15 +2,18 @@
 
 import errno
 import os
+import re
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CUT_SHORT = re.compile(r"\d+ requested and \d+ written")  # all that NumPy says
 _NO_MEMORY = (os.strerror(errno.ENOMEM), "can't allocate memory", "out of memory", "std::bad_alloc")
 
 
 def disk_is_full(error: BaseException) -> bool:
     """Whether no more could be written: for want of room, or because of a quota or a limit."""
     code = error.errno if isinstance(error, OSError) else None
-    return code in _FULL or any(os.strerror(full) in str(error) for full in _FULL)
+    said = str(error)
+    return code in _FULL or any(os.strerror(full) in said for full in _FULL) or bool(_CUT_SHORT.fullmatch(said))
 
 
 def memory_is_short(error: BaseException) -> bool:

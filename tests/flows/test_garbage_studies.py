@@ -21,6 +21,9 @@ from flows.study_schema import MOST_MODELS, Study, parse_study
 from tasks.manifest import json_sha256
 from tasks.study_source import MAX_BYTES
 
+# Threads that other tests left behind use `random`, and hypothesis takes that for the strategies' doing.
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
+
 STUDY: dict[str, Any] = {
     "name": "mine",
     "question": "Does it?",

@@ -149,7 +149,7 @@ def test_text_is_evenly_spread_over_the_first_half(tokens):
 
 
 def test_more_windows_than_there_are_come_once_each(tokens):
-    stimuli = build_stimuli(BehaviourConfig(loss_windows=10**6, pattern_windows=10**6), tokens, n_ctx=16)
+    stimuli = build_stimuli(BehaviourConfig(loss_windows=10**5, pattern_windows=10**5), tokens, n_ctx=16)
     assert len(stimuli.text) == len(tokens.validation) // 2 // 16
     assert len(stimuli.more_text) == 0
 

@@ -35,8 +35,8 @@ def out_of_memory(report):
     raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes.")
 
 
-def out_of_disk(report):
-    raise Exception("Error while serializing: I/O error: No space left on device (os error 28)")
+def out_of_disk(words, report):
+    raise OSError(words)
 
 
 def unreadable(report):
@@ -74,10 +74,14 @@ def test_memory_that_a_library_could_not_get_is_said_in_one_line(capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_errors_of_the_system_keep_their_number():
+@pytest.mark.parametrize("words", ["I/O error: No space left on device (os error 28)", "218 requested and 143 written"])
+def test_a_full_disk_has_one_error_whichever_library_met_it(words):
     with pytest.raises(OSError, match="No space left on device") as full:
-        run_in_process(out_of_disk)
+        run_in_process(out_of_disk, words)
     assert full.value.errno == errno.ENOSPC
+
+
+def test_errors_of_the_system_keep_their_number():
     with pytest.raises(FileNotFoundError, match="unreadable failed: No such file or directory") as missing:
         run_in_process(unreadable)
     assert missing.value.filename == "/nowhere/at/all"
