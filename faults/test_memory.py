@@ -79,7 +79,7 @@ def test_too_large_a_model(home: Home, study, tmp_path):
 
     done = home.run("run", str(file), preexec_fn=limit)
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
     large = [name for (name,) in home.rows("select model_id from study_models where cell like '%large%'")]
     require_told(home, large[0], REFUSED, done.stderr.splitlines()[-1])
     file.write_text(file.read_text().replace("batch_size = 65536", "batch_size = 64"))

@@ -39,7 +39,7 @@ def read_only(finished) -> Iterator[Home]:
 def test_a_run_on_a_read_only_store(read_only, study):
     done = read_only.run("run", str(study))
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
     said = done.stderr.splitlines()[-1]
     assert said.startswith("headstream: ")
     assert f"{read_only.store.root} must be a folder that can be read and written" in said

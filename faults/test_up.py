@@ -45,7 +45,7 @@ def unseen(study) -> dict[str, Any]:
     """The study under another name, with models that nobody has trained, and little to measure."""
     content, seed = tomllib.loads(study.read_text()), next(seeds)
     content["analysis"] = {"stages": ["behaviour"], "behaviour": content["analysis"]["behaviour"]}
-    content["training"]["seed"] = seed
+    content["training"] |= {"seed": seed, "tokens": 200_000}
     return content | {"name": f"upset-{seed}"}
 
 
@@ -112,11 +112,11 @@ def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
     assert installation.up.returncode == 0
 
 
-@pytest.mark.fault("a cron schedule one minute ahead, twice", "both run; reports and what changed are artifacts")
+@pytest.mark.fault("a cron schedule that is due soon, twice", "both run; reports and what changed are artifacts")
 def test_the_schedule_runs(installation, unseen):
     name = unseen["name"]
     for seed in (1000, 1001):
-        at = datetime.now(UTC) + timedelta(seconds=75)
+        at = datetime.now(UTC) + timedelta(minutes=2)
         study = unseen | {"training": unseen["training"] | {"seed": seed}}
         schedule = CronSchedule(cron=f"{at.minute} {at.hour} * * *", timezone="UTC")
         with installation.client() as client:

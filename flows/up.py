@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -55,14 +55,14 @@ def up(host: str, port: int, database_url: str | None) -> None:
             with console.status("starting Prefect's server"):
                 command = [PREFECT, "server", "start", "--host", host, "--port", str(port)]
                 server = services.start("server", command, environment)
-                if not _answers(server, address):
+                if not _answers(server, environment):
                     raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
             with console.status("making deployments"):
                 call([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
                 call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
             services.start("worker", [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"], environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
-            _keep_up(services, server, address, console)
+            _keep_up(services, server, environment, console)
         except _Stopped:
             console.print("Stopping.")
 
@@ -73,29 +73,32 @@ def environment_for(address: str, port: int, database_url: str | None) -> dict[s
     environment = {"PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": own_pages, **os.environ, **SETTINGS}
     if database_url:
         environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database_url
+    if password := environment.get("PREFECT_SERVER_API_AUTH_STRING"):
+        environment["PREFECT_API_AUTH_STRING"] = password
     return environment | {"PREFECT_API_URL": f"{address}/api"}
 
 
-def _keep_up(services: Services, server: Service, address: str, console: Console) -> None:
+def _keep_up(services: Services, server: Service, environment: Mapping[str, str], console: Console) -> None:
     """Start services again that ended, and runs that died.
 
     Raises:
         WorkError: a service ended again and again.
     """
+    from prefect import settings
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException
-    from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
     from flows.recovery import look_after_runs
 
     answering_since = datetime.now(UTC)
-    with temporary_settings({PREFECT_API_URL: f"{address}/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
+    own = {s: environment.get(s.name) for s in (settings.PREFECT_API_URL, settings.PREFECT_API_AUTH_STRING)}
+    with settings.temporary_settings(own | {settings.PREFECT_CLIENT_MAX_RETRIES: 0}):
         for second in count():
             for service in services.started:
                 if service.has_ended():
                     console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} the {service.name} ended; it starts again.")
                     service.restart()
-                    if service is server and _answers(server, address):
+                    if service is server and _answers(server, environment):
                         answering_since = datetime.now(UTC)
             if second % LOOK_SECONDS == 0:
                 services.tidy()
@@ -104,7 +107,7 @@ def _keep_up(services: Services, server: Service, address: str, console: Console
             time.sleep(1)
 
 
-def _answers(server: Service, address: str) -> bool:
+def _answers(server: Service, environment: Mapping[str, str]) -> bool:
     """Wait until the server answers, or has ended.
 
     Raises:
@@ -115,7 +118,7 @@ def _answers(server: Service, address: str) -> bool:
         if server.has_ended():
             return False
         try:
-            if httpx.get(f"{address}/api/health", timeout=5).is_success:
+            if httpx.get(f"{environment['PREFECT_API_URL']}/health", timeout=5).is_success:
                 return True
         except httpx.HTTPError:
             time.sleep(0.3)

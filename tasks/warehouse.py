@@ -21,6 +21,7 @@ from filelock import FileLock
 from tasks import claims, tables
 from tasks.errors import WorkError
 from tasks.manifest import Artifact
+from tasks.shortages import disk_is_full
 from tasks.store import Store
 from tasks.study_record import latest_records
 from tasks.tables import Table, quoted, schema_script, table_named, table_schema
@@ -88,7 +89,9 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
             finally:
                 _remove_database(building)
         return True
-    except (duckdb.IOException, OSError) as error:
+    except (duckdb.Error, OSError) as error:
+        if not (isinstance(error, duckdb.IOException | OSError) or disk_is_full(error)):
+            raise
         raise WorkError(
             f"{path} must be writable, with room for a second copy, got: {' '.join(str(error).split())} "
             "Free disk space or correct its permissions, then run `headstream index`."

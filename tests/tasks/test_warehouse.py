@@ -349,12 +349,13 @@ def test_a_writer_elsewhere_is_not_in_the_way(built):
     assert built.query("SELECT count(*) FROM training") == [(1,)]
 
 
-def test_a_build_that_fails_leaves_the_old_file_and_nothing_else(built, monkeypatch):
+@pytest.mark.parametrize("error", [OSError, duckdb.IOException, duckdb.TransactionException])
+def test_a_build_that_fails_leaves_the_old_file_and_nothing_else(built, monkeypatch, error):
     before = built.everything()
     built.record("quick", built.add("training", "b", training={"step": [1]}))
 
     def fail(*args: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise error("Could not write: No space left on device")
 
     monkeypatch.setattr(warehouse, "_publish", fail)
     with pytest.raises(WorkError, match=r"with room for a second copy, got: .*No space left on device"):
