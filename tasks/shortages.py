@@ -16,6 +16,12 @@ def disk_is_full(error: BaseException) -> bool:
     return code in _FULL or any(os.strerror(full) in said for full in _FULL) or bool(_CUT_SHORT.fullmatch(said))
 
 
+def in_words(error: BaseException) -> str:
+    """What an error says, on one line; for NumPy, which gives numbers alone, what they mean."""
+    said = " ".join(str(error).split())
+    return f"{os.strerror(errno.ENOSPC)} ({said})" if _CUT_SHORT.fullmatch(said) else said
+
+
 def memory_is_short(error: BaseException) -> bool:
     """Whether memory was asked for that the machine, its GPU or a limit does not give."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)

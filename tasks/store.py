@@ -37,7 +37,7 @@ from tasks.manifest import (
     json_sha256,
     read_manifest,
 )
-from tasks.shortages import disk_is_full
+from tasks.shortages import disk_is_full, in_words
 
 RESUME = ".resume"
 
@@ -368,7 +368,7 @@ def _explained(root: Path) -> Iterator[None]:
     except (RequestError, WorkError):
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())
+        reason = in_words(error)
         if disk_is_full(error):
             raise WorkError(
                 f"{root} must have room for another artifact, got: {reason}. "

@@ -18,6 +18,7 @@ from prefect.server.schemas.schedules import CronSchedule
 from flows.notices import tell_of_failure
 from flows.study import run_study
 from flows.study_schema import complete_study, parse_study
+from flows.up import environment_for
 from tasks import places
 from tasks.errors import RequestError
 
@@ -155,6 +156,14 @@ def test_a_notice_that_cannot_be_delivered_is_logged_without_its_address(target,
     tell_of_failure(*FAILED)
     assert ("was not delivered" in caplog.text) == bool(target)
     assert not target or target not in caplog.text
+
+
+def test_the_servers_password_is_given_to_its_clients(monkeypatch):
+    monkeypatch.delenv("PREFECT_API_AUTH_STRING", raising=False)
+    monkeypatch.delenv("PREFECT_SERVER_API_AUTH_STRING", raising=False)
+    assert "PREFECT_API_AUTH_STRING" not in environment_for("http://127.0.0.1:1", 1, None)
+    monkeypatch.setenv("PREFECT_SERVER_API_AUTH_STRING", "name:password")
+    assert environment_for("http://127.0.0.1:1", 1, None)["PREFECT_API_AUTH_STRING"] == "name:password"
 
 
 DEPLOYMENTS = yaml.safe_load((places.ROOT / "prefect.yaml").read_text())["deployments"]

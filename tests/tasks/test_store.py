@@ -611,3 +611,11 @@ def check_whole(store: Store, artifact: Artifact) -> None:
     assert store.open("corpus", artifact.manifest.key) == artifact
     assert set(artifact.file("b.bin").read_bytes()) == {artifact.manifest.config["n"]}
     assert artifact.file("b.bin").stat().st_size == 2 * MEGABYTE
+
+
+def test_numbers_that_numpy_gives_for_a_full_disk_are_put_in_words(store):
+    def write(folder):
+        raise OSError("21844 requested and 14336 written")
+
+    with pytest.raises(WorkError, match=r"got: No space left on device \(21844 requested and 14336 written\)"):
+        store.build(Request("tokens", "v1", {}, {}, {}), write)
