@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -95,6 +96,19 @@ def test_up_is_killed(installation, unseen, record_property):
     require_gone(processes)
     installation.start()
     record_property("seen", require_recovery(installation, unseen, run))
+
+
+@pytest.mark.fault("all processes stopped for 100 s, as if the machine slept", "the study goes on, and starts once")
+def test_all_sleep(installation, unseen, record_property):
+    run = installation.begin(unseen)
+    processes = installation.processes()
+    for process in processes:
+        process.suspend()
+    time.sleep(100)
+    for process in processes:
+        process.resume()
+    record_property("seen", require_recovery(installation, unseen, run))
+    assert "Crashed" not in installation.states(run)
 
 
 @pytest.mark.fault("{signals} while a study runs", "`headstream up` ends with exit code 0, and nothing is left")

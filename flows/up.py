@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import FrameType
@@ -23,6 +23,7 @@ PREFECT = str(PROGRAMS / "prefect")
 START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
 LOOK_SECONDS = 5  # between looks at runs that may have died
+GAP = timedelta(seconds=30)  # in which this process did nothing: the machine slept, or its clock was set
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # those that are old go
@@ -90,7 +91,7 @@ def _keep_up(services: Services, server: Service, environment: Mapping[str, str]
 
     from flows.recovery import look_after_runs
 
-    answering_since = datetime.now(UTC)
+    listening_since = now = datetime.now(UTC)
     own = {s: environment.get(s.name) for s in (settings.PREFECT_API_URL, settings.PREFECT_API_AUTH_STRING)}
     with settings.temporary_settings(own | {settings.PREFECT_CLIENT_MAX_RETRIES: 0}):
         for second in count():
@@ -99,11 +100,14 @@ def _keep_up(services: Services, server: Service, environment: Mapping[str, str]
                     console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} the {service.name} ended; it starts again.")
                     service.restart()
                     if service is server and _answers(server, environment):
-                        answering_since = datetime.now(UTC)
+                        listening_since = datetime.now(UTC)
+            before, now = now, datetime.now(UTC)
+            if now - before > GAP:
+                listening_since = now
             if second % LOOK_SECONDS == 0:
                 services.tidy()
                 with suppress(httpx.HTTPError, PrefectException), get_client(sync_client=True) as client:
-                    look_after_runs(client, POOL, answering_since)
+                    look_after_runs(client, POOL, listening_since)
             time.sleep(1)
 
 

@@ -84,5 +84,5 @@ def check_everything() -> None:
         WorkError: something does not hold.
     """
     findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
-    create_table_artifact([vars(finding) for finding in findings], key="check")
+    create_table_artifact(_cells(map(vars, findings)), key="check")
     require_sound(findings)
