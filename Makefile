@@ -22,9 +22,10 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
-# Kills, starves and corrupts running studies; half an hour. Writes what held to faults/README.md.
+# Kills, starves and corrupts running studies; an hour. Writes what held to faults/README.md.
 faults: $(WITH_RAY)
-	$(BIN)/python -m pytest -q faults --matrix faults/README.md
+	rm -f faults/README.md
+	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md faults tests/flows/test_garbage_studies.py
 
 # TransformerLens wants an environment of its own.
 peers:

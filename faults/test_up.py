@@ -126,6 +126,21 @@ def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
     assert installation.up.returncode == 0
 
 
+@pytest.mark.fault("`headstream up` ended and started again", "schedules that people added or paused stay so")
+def test_schedules_stay(installation):
+    with installation.client() as client:
+        deployment = client.read_deployment_by_name("study/nightly")
+        (own,) = (schedule for schedule in deployment.schedules if schedule.slug == "nightly")
+        client.update_deployment_schedule(deployment.id, own.id, active=False)
+        client.create_deployment_schedules(deployment.id, [(CronSchedule(cron="1 2 3 4 *", timezone="UTC"), True)])
+    installation.up.terminate()
+    installation.up.wait()
+    installation.start()
+    with installation.client() as client:
+        schedules = client.read_deployment_by_name("study/nightly").schedules
+    assert {(own.schedule.cron, False), ("1 2 3 4 *", True)} <= {(s.schedule.cron, s.active) for s in schedules}
+
+
 @pytest.mark.fault("a cron schedule that is due soon, twice", "both run; reports and what changed are artifacts")
 def test_the_schedule_runs(installation, unseen):
     name = unseen["name"]

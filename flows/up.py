@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -59,8 +59,7 @@ def up(host: str, port: int, database_url: str | None) -> None:
                 if not _answers(server, environment):
                     raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
             with console.status("making deployments"):
-                call([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
-                call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
+                _deploy(environment)
             services.start("worker", [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"], environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
             _keep_up(services, server, environment, console)
@@ -79,21 +78,44 @@ def environment_for(address: str, port: int, database_url: str | None) -> dict[s
     return environment | {"PREFECT_API_URL": f"{address}/api"}
 
 
+def _deploy(environment: Mapping[str, str]) -> None:
+    """Make the work pool, and the deployments as in prefect.yaml.
+
+    Schedules that people added in Prefect's pages stay, and those that they paused stay paused; Prefect sees to that if
+    every schedule has a slug.
+    """
+    from prefect.client.orchestration import get_client
+
+    call([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
+    with _talking_to_server(environment), get_client(sync_client=True) as client:
+        for deployment in client.read_deployments():
+            for schedule in deployment.schedules:
+                if not schedule.slug:
+                    client.update_deployment_schedule(deployment.id, schedule.id, slug=f"added-{schedule.id}")
+    call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
+
+
+def _talking_to_server(environment: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Prefect's clients in this process talk to the server of an environment."""
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+
+    return temporary_settings({s: environment.get(s.name) for s in (PREFECT_API_URL, PREFECT_API_AUTH_STRING)})
+
+
 def _keep_up(services: Services, server: Service, environment: Mapping[str, str], console: Console) -> None:
     """Start services again that ended, and runs that died.
 
     Raises:
         WorkError: a service ended again and again.
     """
-    from prefect import settings
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException
+    from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
     from flows.recovery import look_after_runs
 
     listening_since = now = datetime.now(UTC)
-    own = {s: environment.get(s.name) for s in (settings.PREFECT_API_URL, settings.PREFECT_API_AUTH_STRING)}
-    with settings.temporary_settings(own | {settings.PREFECT_CLIENT_MAX_RETRIES: 0}):
+    with _talking_to_server(environment), temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
         for second in count():
             for service in services.started:
                 if service.has_ended():

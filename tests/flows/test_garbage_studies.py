@@ -174,6 +174,8 @@ def mutations(draw: st.DrawFn) -> dict[str, Any]:
 
 # The tests
 
+ANSWER = "a valid study, or exit code 2 and one line; never a traceback"
+
 
 def test_the_study_that_is_mutated_is_valid():
     found = answer(document(STUDY))
@@ -214,6 +216,7 @@ def test_what_is_too_large_or_too_deep(content):
     assert isinstance(answer(content), str)
 
 
+@pytest.mark.fault("100 study files of random bytes", ANSWER)
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes(content):
@@ -223,18 +226,21 @@ def test_random_bytes(content):
 signs = st.lists(st.sampled_from([*"a1.=[]{}'\"\n", "name", "grid", "inf", "2025-01-01"]), max_size=40)
 
 
+@pytest.mark.fault("150 study files of random text", ANSWER)
 @settings(max_examples=150, deadline=None)
 @given(texts | signs.map("".join))
 def test_random_text(content):
     check(content.encode())
 
 
+@pytest.mark.fault("150 study files of random TOML", ANSWER)
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(texts | st.sampled_from(list(STUDY)), values, max_size=6).map(document))
 def test_random_toml(content):
     check(content)
 
 
+@pytest.mark.fault("400 study files that are valid but for up to three random changes", ANSWER)
 @settings(max_examples=400, deadline=None)
 @given(mutations().map(document))
 def test_mutated_studies(content):
