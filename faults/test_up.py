@@ -111,6 +111,19 @@ def test_all_sleep(installation, unseen, record_property):
     assert "Crashed" not in installation.states(run)
 
 
+@pytest.mark.fault("the {part} hangs", "it is started again; the study completes; its report is published once")
+@pytest.mark.parametrize("part", ["server", "worker"])
+def test_a_part_hangs(part, installation, unseen, record_property):
+    run = installation.begin(unseen)
+    hanging = installation.processes(part)
+    for process in hanging:
+        process.suspend()
+    seconds = wait_until(lambda: not any(process.is_running() for process in hanging))
+    require_recovery(installation, unseen, run)
+    record_property("seen", f"started again after {seconds:.0f} s")
+    assert "Crashed" not in installation.states(run)
+
+
 @pytest.mark.fault("{signals} while a study runs", "`headstream up` ends with exit code 0, and nothing is left")
 @pytest.mark.parametrize("signals", ["SIGTERM", "SIGINT, SIGINT", "kill -9 of the guard, SIGTERM"])
 def test_up_is_asked_to_stop(signals, installation, unseen, record_property):

@@ -23,6 +23,8 @@ PREFECT = str(PROGRAMS / "prefect")
 START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
 LOOK_SECONDS = 5  # between looks at runs that may have died
+ANSWER_SECONDS = 20.0  # for the server to answer one question of these
+HANGING = timedelta(seconds=90)  # without an answer of the server, or a sign of the worker
 GAP = timedelta(seconds=30)  # in which this process did nothing: the machine slept, or its clock was set
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -60,9 +62,10 @@ def up(host: str, port: int, database_url: str | None) -> None:
                     raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
             with console.status("making deployments"):
                 _deploy(environment)
-            services.start("worker", [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"], environment)
+            command = [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"]
+            worker = services.start("worker", command, environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
-            _keep_up(services, server, environment, console)
+            _keep_up(services, server, worker, environment, console)
         except _Stopped:
             console.print("Stopping.")
 
@@ -102,34 +105,53 @@ def _talking_to_server(environment: Mapping[str, str]) -> AbstractContextManager
     return temporary_settings({s: environment.get(s.name) for s in (PREFECT_API_URL, PREFECT_API_AUTH_STRING)})
 
 
-def _keep_up(services: Services, server: Service, environment: Mapping[str, str], console: Console) -> None:
-    """Start services again that ended, and runs that died.
+def _keep_up(
+    services: Services, server: Service, worker: Service, environment: Mapping[str, str], console: Console
+) -> None:
+    """Start services again that ended or hang, and runs that died.
 
     Raises:
         WorkError: a service ended again and again.
     """
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.objects import WorkPoolStatus
     from prefect.exceptions import PrefectException
-    from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+    from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
     from flows.recovery import look_after_runs
 
-    listening_since = now = datetime.now(UTC)
-    with _talking_to_server(environment), temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
+    def say(text: str) -> None:
+        console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {text}")
+
+    once = temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: ANSWER_SECONDS})
+    answered = listening_since = now = datetime.now(UTC)
+    with _talking_to_server(environment), once:
         for second in count():
             for service in services.started:
                 if service.has_ended():
-                    console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} the {service.name} ended; it starts again.")
+                    say(f"the {service.name} ended; it starts again.")
                     service.restart()
-                    if service is server and _answers(server, environment):
-                        listening_since = datetime.now(UTC)
+                    if service is server:
+                        _answers(server, environment)
+                    answered = listening_since = datetime.now(UTC)
             before, now = now, datetime.now(UTC)
             if now - before > GAP:
-                listening_since = now
+                answered = listening_since = now
             if second % LOOK_SECONDS == 0:
                 services.tidy()
-                with suppress(httpx.HTTPError, PrefectException), get_client(sync_client=True) as client:
-                    look_after_runs(client, POOL, listening_since)
+                try:
+                    with suppress(httpx.HTTPStatusError, PrefectException), get_client(sync_client=True) as client:
+                        look_after_runs(client, POOL, listening_since)
+                        without_worker = client.read_work_pool(POOL).status is WorkPoolStatus.NOT_READY
+                        if without_worker and now - listening_since > HANGING:
+                            say("the worker gives no sign of life.")
+                            worker.kill()
+                    answered = now
+                except httpx.TransportError:
+                    listening_since = datetime.now(UTC)
+                    if now - answered > HANGING:
+                        say("the server does not answer.")
+                        server.kill()
             time.sleep(1)
 
 

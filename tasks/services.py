@@ -41,6 +41,10 @@ class Service:
         """Whether it must be started again."""
         return self.process.poll() is not None
 
+    def kill(self) -> None:
+        """End it, even if it hangs; what it leaves running in its group goes on."""
+        self.process.kill()
+
     def restart(self) -> None:
         """Start it again.
 
