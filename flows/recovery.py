@@ -20,16 +20,14 @@ from prefect.events.filters import EventFilter, EventOccurredFilter, EventResour
 from prefect.states import Crashed, Failed, Scheduled
 
 from flows.notices import tell_of_failure
-from flows.up import HEARTBEAT_SECONDS
 
-SILENT = timedelta(seconds=3 * HEARTBEAT_SECONDS)
 SETTLED = timedelta(seconds=20)  # a worker reports a crash twice: started again in between, a run would run twice
 MAX_CRASHES = 3  # of one run; the last is a failure
 
 UNDER_WAY = [StateType.PENDING, StateType.RUNNING]
 
 
-def look_after_runs(client: SyncPrefectClient, pool: str, listening_since: datetime) -> None:
+def look_after_runs(client: SyncPrefectClient, pool: str, listening_since: datetime, silence: timedelta) -> None:
     """Crash runs of a work pool that went silent, start crashed ones again, and fail those that crashed too often.
 
     What is done depends on the server's records alone, so it may be done at any time, and again.
@@ -46,8 +44,8 @@ def look_after_runs(client: SyncPrefectClient, pool: str, listening_since: datet
         if run.state.is_crashed():
             if now - changed > SETTLED:
                 _start_again(client, run)
-        elif now - max(changed, listening_since) > SILENT and not _is_heard(client, run, now - SILENT):
-            client.set_flow_run_state(run.id, Crashed(message=f"no sign of life for {SILENT.seconds} s"), force=True)
+        elif now - max(changed, listening_since) > silence and not _is_heard(client, run, now - silence):
+            client.set_flow_run_state(run.id, Crashed(message=f"no sign of life for {silence.seconds} s"), force=True)
             _start_again(client, run)
 
 

@@ -22,9 +22,9 @@ PROGRAMS = Path(sys.executable).parent
 PREFECT = str(PROGRAMS / "prefect")
 START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
+SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # of a run, the worker or the server: it is dead, or hangs
 LOOK_SECONDS = 5  # between looks at runs that may have died
 ANSWER_SECONDS = 20.0  # for the server to answer one question of these
-HANGING = timedelta(seconds=90)  # without an answer of the server, or a sign of the worker
 GAP = timedelta(seconds=30)  # in which this process did nothing: the machine slept, or its clock was set
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -141,15 +141,15 @@ def _keep_up(
                 services.tidy()
                 try:
                     with suppress(httpx.HTTPStatusError, PrefectException), get_client(sync_client=True) as client:
-                        look_after_runs(client, POOL, listening_since)
+                        look_after_runs(client, POOL, listening_since, SILENCE)
                         without_worker = client.read_work_pool(POOL).status is WorkPoolStatus.NOT_READY
-                        if without_worker and now - listening_since > HANGING:
+                        if without_worker and now - listening_since > SILENCE:
                             say("the worker gives no sign of life.")
                             worker.kill()
                     answered = now
                 except httpx.TransportError:
                     listening_since = datetime.now(UTC)
-                    if now - answered > HANGING:
+                    if now - answered > SILENCE:
                         say("the server does not answer.")
                         server.kill()
             time.sleep(1)

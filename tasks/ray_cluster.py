@@ -3,7 +3,7 @@
 Every node needs this code, the same Python, the store below the same path, and a way to Prefect's server.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -23,14 +23,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from tasks import places, progress
 from tasks.code_version import code_version
 from tasks.errors import RequestError
-from tasks.runners import Submit
 
 CHECK_SECONDS = 120.0
 _PROGRESS = "headstream-progress"
 
 
 @contextmanager
-def opened_cluster(cpus: float) -> Iterator[Submit]:
+def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
     """Connect to the cluster, and give what submits tasks to it, each with so many CPU cores.
 
     Raises:

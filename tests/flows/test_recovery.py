@@ -8,7 +8,8 @@ from prefect.client.schemas.objects import State
 from prefect.states import Crashed, Pending, Running
 
 from flows import recovery
-from flows.recovery import MAX_CRASHES, SETTLED, SILENT, look_after_runs
+from flows.recovery import MAX_CRASHES, SETTLED, look_after_runs
+from flows.up import SILENCE
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
@@ -50,25 +51,25 @@ def ago(state: State, seconds: float) -> State:
 
 def names(server: Server, listening_since: datetime = LONG_AGO) -> list[str | None]:
     """The states of the run after a look at it."""
-    look_after_runs(server, "headstream", listening_since)  # type: ignore[arg-type]
+    look_after_runs(server, "headstream", listening_since, SILENCE)  # type: ignore[arg-type]
     return [state.name for state in server.states]
 
 
 @pytest.mark.parametrize("state", [Running(), Pending()])
 def test_a_silent_run_starts_again(state, told):
-    assert names(Server(ago(state, SILENT.seconds + 1)))[1:] == ["Crashed", "Scheduled"]
+    assert names(Server(ago(state, SILENCE.seconds + 1)))[1:] == ["Crashed", "Scheduled"]
     assert not told
 
 
 def test_a_run_that_is_heard_or_has_just_begun_goes_on():
     assert names(Server(ago(Running(), 10_000), heard=True)) == ["Running"]
-    assert names(Server(ago(Running(), SILENT.seconds - 1))) == ["Running"]
+    assert names(Server(ago(Running(), SILENCE.seconds - 1))) == ["Running"]
 
 
 def test_a_server_that_could_not_listen_gives_runs_time():
     now = datetime.now(UTC)
-    assert names(Server(ago(Running(), 10_000)), now - SILENT + timedelta(seconds=1)) == ["Running"]
-    assert names(Server(ago(Running(), 10_000)), now - SILENT - timedelta(seconds=1))[1:] == ["Crashed", "Scheduled"]
+    assert names(Server(ago(Running(), 10_000)), now - SILENCE + timedelta(seconds=1)) == ["Running"]
+    assert names(Server(ago(Running(), 10_000)), now - SILENCE - timedelta(seconds=1))[1:] == ["Crashed", "Scheduled"]
 
 
 def test_a_crash_is_left_alone_until_its_worker_has_reported_it_twice():
@@ -86,5 +87,5 @@ def test_the_last_crash_is_a_failure_that_people_are_told_of_once(told):
 
 def test_a_run_whose_last_crash_is_silence_fails(told):
     crashes = [ago(Crashed(), 900) for _ in range(MAX_CRASHES - 1)]
-    assert names(Server(*crashes, ago(Running(), SILENT.seconds + 1)))[-2:] == ["Crashed", "Failed"]
+    assert names(Server(*crashes, ago(Running(), SILENCE.seconds + 1)))[-2:] == ["Crashed", "Failed"]
     assert len(told) == 1
