@@ -25,10 +25,8 @@ from models.circuits.virtual_heads import (
 )
 from tasks.analysis_config import BehaviourConfig, CircuitsConfig
 from tasks.behaviour import build_stimuli
-from tasks.checkpoints import checkpoint_steps
-from tasks.last_checkpoint import open_last_checkpoint
-from tasks.tables import write_table
 from tasks.tokens import TokenStream
+from tasks.trained_model import TrainedModel
 from tasks.weight_circuits import finite_weights
 
 Rows = list[dict[str, Any]]
@@ -39,12 +37,9 @@ N_IDENTITY_WINDOWS = 4
 
 def measure_activation_circuits(
     config: CircuitsConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks and identities.
 
@@ -52,8 +47,8 @@ def measure_activation_circuits(
         RequestError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
-    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
-    step, architecture = checkpoint_steps(training_folder)[-1], model.architecture
+    tokens, model = trained.open()
+    step, architecture = trained.steps[-1], model.architecture
     windows = BehaviourConfig(loss_windows=config.bigram_windows, pattern_windows=config.path_windows)
     stimuli = build_stimuli(windows, tokens, architecture.n_ctx)
     text, bos = stimuli.text, stimuli.bos
@@ -87,7 +82,7 @@ def measure_activation_circuits(
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
     }
     for name, rows in tables.items():
-        write_table(folder, name, [{"model_id": model_id, **row} for row in rows])
+        trained.write(folder, name, rows)
     report(1.0)
     return {
         "virtual_heads": n_virtual_heads(architecture.heads_per_layer),

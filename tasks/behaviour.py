@@ -15,22 +15,19 @@ from models.heads.gate_activity import gate_activity
 from models.heads.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
 from models.transformer import Transformer
 from tasks.analysis_config import BehaviourConfig
-from tasks.checkpoints import checkpoint_steps, load_model, tokens_per_step
-from tasks.tables import write_table
+from tasks.checkpoints import tokens_per_step
 from tasks.text_windows import evaluation_text
-from tasks.tokens import Tokens, require_context
+from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 MAX_PASSAGES = 4096  # windows among which the passage is chosen
 
 
 def measure_behaviour(
     config: BehaviourConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Measure every checkpoint of a model into the tables of `folder`; returns facts about the last one.
 
@@ -39,26 +36,23 @@ def measure_behaviour(
     Raises:
         RequestError: the validation text is too short for one sequence.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens, steps = Tokens.open(tokens_folder), checkpoint_steps(training_folder)
-    model = load_model(training_folder, steps[-1])
+    (tokens, model), steps = trained.open(), trained.steps
     n_ctx = model.architecture.n_ctx
-    require_context(tokens, n_ctx)
     stimuli = build_stimuli(config, tokens, n_ctx)
     measured: dict[int, Behaviour] = {}
     for step in steps:
-        measured[step] = model_behaviour(load_model(training_folder, step).to(device), stimuli)
+        measured[step] = model_behaviour(trained.at(step), stimuli)
         report(len(measured) / len(steps))
-    tables = behaviour_rows(measured, tokens_per_step(training_folder))
+    tables = behaviour_rows(measured, tokens_per_step(trained.training_folder))
     for name, rows in tables.items():
-        write_table(folder, name, [{"model_id": model_id, **row} for row in rows])
+        trained.write(folder, name, rows)
     if measured[steps[-1]].layers:
         passage = choose_passage(tokens, min(config.passage_tokens, n_ctx))
         samples = attention_samples(model, passage, tokens.token_labels())
-        write_table(folder, "attention_samples", {"model_id": model_id, **samples})
+        trained.write(folder, "attention_samples", samples)
         if model.architecture.gates != "none":
             rows = gate_rows(model, stimuli.text, tokens.token_labels(), tokens.bos)
-            write_table(folder, "gate_activity", [{"model_id": model_id, **row} for row in rows])
+            trained.write(folder, "gate_activity", rows)
     return _facts(tables)
 
 

@@ -16,27 +16,23 @@ from models.heads.feed_forward_ablation import (
 )
 from models.heads.losses import sequence_losses
 from tasks.analysis_config import FeedForwardConfig
-from tasks.last_checkpoint import open_last_checkpoint
-from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
+from tasks.trained_model import TrainedModel
 
 
 @torch.inference_mode()
 def measure_feed_forward(
     config: FeedForwardConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Write feed_forward_ablations, of a model that has feed-forward layers.
 
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
+    tokens, model = trained.open()
     n_ctx = model.architecture.n_ctx
     if not model.architecture.mlp_width or not len(model.layers):
         report(1.0)
@@ -53,7 +49,7 @@ def measure_feed_forward(
     report(0.2)
     ablations = neuron_ablations(model, text, fills, config.n_groups)
     rows = ablation_rows(config, ablations, of_all)
-    write_table(folder, "feed_forward_ablations", [{"model_id": model_id, **row} for row in rows])
+    trained.write(folder, "feed_forward_ablations", rows)
     report(1.0)
     return {"feed_forward_effect_nats": of_all["mean"] if isfinite(of_all["mean"]) else None}
 

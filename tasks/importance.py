@@ -13,9 +13,8 @@ from models.heads.evidence import Evidence, HeadScores
 from models.heads.importance import METHODS, head_scores, normalise
 from models.heads.references import mean_z
 from tasks.analysis_config import ImportanceConfig
-from tasks.last_checkpoint import open_last_checkpoint
-from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
+from tasks.trained_model import TrainedModel
 
 Rows = list[dict[str, Any]]
 ABLATIONS = (
@@ -32,19 +31,16 @@ SCORES = {f"ablation_{method}": Ablation("head", method, "full") for method in (
 
 def measure_importance(
     config: ImportanceConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Write ablations and importance; a model without heads has neither.
 
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
+    tokens, model = trained.open()
     n_ctx, n_heads = model.architecture.n_ctx, sum(model.architecture.heads_per_layer)
     if not n_heads:
         report(1.0)
@@ -68,8 +64,8 @@ def measure_importance(
     scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
     ablations = [row for ablation, own in effects.items() for row in ablation_rows(ablation, own, config)]
     importance = [row for method, own in scores.items() for row in importance_rows(method, own)]
-    write_table(folder, "ablations", [{"model_id": model_id, **row} for row in ablations])
-    write_table(folder, "importance", [{"model_id": model_id, **row} for row in importance])
+    trained.write(folder, "ablations", ablations)
+    trained.write(folder, "importance", importance)
     report(1.0)
     by_mean = torch.cat(scores["ablation_mean"])
     return {"heads": n_heads, "largest_effect_nats": by_mean.max().item() if by_mean.isfinite().all() else None}

@@ -11,9 +11,8 @@ from torch import Tensor
 from models.heads.probes import control_labels, fit_probes, site_activations, standardise
 from models.transformer import Transformer
 from tasks.analysis_config import ProbesConfig
-from tasks.last_checkpoint import open_last_checkpoint
 from tasks.probe_labels import ProbeTask, ProbeText, probe_tasks, probe_texts
-from tasks.tables import write_table
+from tasks.trained_model import TrainedModel
 
 
 class Sites(NamedTuple):
@@ -26,19 +25,16 @@ class Sites(NamedTuple):
 
 def measure_probes(
     config: ProbesConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Write probes and probe_tasks.
 
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
+    tokens, model = trained.open()
     n_ctx = model.architecture.n_ctx
     texts = probe_texts(tokens, n_ctx - 1, config.train_tokens, config.test_tokens)
     tasks = probe_tasks(tokens, *texts)
@@ -50,9 +46,9 @@ def measure_probes(
             labels = labels_with_control(task, *texts, tokens.vocabulary, config.seed)
             rows += [row for group in sites for row in probe_rows(config, task, group, *labels)]
         report(0.2 + 0.8 * n_done / len(tasks))
-    write_table(folder, "probe_tasks", [{"model_id": model_id, **task_row(task)} for task in tasks])
+    trained.write(folder, "probe_tasks", [task_row(task) for task in tasks])
     if rows:
-        write_table(folder, "probes", [{"model_id": model_id, **row} for row in rows])
+        trained.write(folder, "probes", rows)
     return {
         "probe_tasks": sum(task.why_absent is None for task in tasks),
         "probes": len(rows),

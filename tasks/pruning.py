@@ -21,7 +21,6 @@ from models.transformer import Layer, Transformer
 from tasks.analysis_config import PruningConfig
 from tasks.batches import Batches
 from tasks.importance import importance_rows
-from tasks.last_checkpoint import open_last_checkpoint
 from tasks.pruned_models import SmallerModel, choose, keep_models, most_within_limits
 from tasks.pruning_curves import (
     GATES,
@@ -35,9 +34,9 @@ from tasks.pruning_curves import (
     relative_increases,
     retrained_curve,
 )
-from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 Rows = list[dict[str, Any]]
 BEST = CurveKey("iterative", "ablation_mean")
@@ -70,12 +69,9 @@ class Gates:
 
 def measure_pruning(
     config: PruningConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Write gates, gate_sweeps, importance (method gate), pruning, and pruned_models with their checkpoints.
 
@@ -84,7 +80,7 @@ def measure_pruning(
     Raises:
         RequestError: the text is too short for one sequence.
     """
-    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
+    tokens, model = trained.open()
     n_ctx = model.architecture.n_ctx
     if not heads_of(model):
         report(1.0)
@@ -113,11 +109,11 @@ def measure_pruning(
         "gate_sweeps": [sweep_row(subject, own) for own in gates],
         "importance": importance_rows("gate", gate_scores),
         "pruning": curve_rows(subject, curves, config),
-        "pruned_models": keep_models(smaller, model, text, training_folder, folder, config.repeats),
+        "pruned_models": keep_models(smaller, model, text, trained.training_folder, folder, config.repeats),
     }
     for name, rows in tables.items():
         if rows:
-            write_table(folder, name, [{"model_id": model_id, **row} for row in rows])
+            trained.write(folder, name, rows)
     report(1.0)
     return _facts(curves, smaller)
 

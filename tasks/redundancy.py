@@ -21,11 +21,9 @@ from models.heads.references import mean_z
 from models.transformer import Transformer
 from tasks.analysis_config import BehaviourConfig, RedundancyConfig
 from tasks.behaviour import choose_passage
-from tasks.checkpoints import checkpoint_steps, load_model
-from tasks.last_checkpoint import open_last_checkpoint
-from tasks.tables import write_table
 from tasks.text_windows import evaluation_text, reference_text
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 from tasks.weight_circuits import finite_weights
 
 Columns = dict[str, Any]
@@ -33,12 +31,9 @@ Columns = dict[str, Any]
 
 def measure_redundancy(
     config: RedundancyConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
-    device: str = "cpu",
 ) -> dict[str, object]:
     """Write head_similarity, head_clusters and attention_aggregates; without heads, none of them.
 
@@ -46,8 +41,8 @@ def measure_redundancy(
         RequestError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
-    tokens, model = open_last_checkpoint(training_folder, tokens_folder, device)
-    steps, architecture = checkpoint_steps(training_folder), model.architecture
+    tokens, model = trained.open()
+    steps, architecture = trained.steps, model.architecture
     n_ctx = architecture.n_ctx
     places = heads_of(model)
     if not places:
@@ -62,7 +57,7 @@ def measure_redundancy(
     if weights is not None:
         similarities["ov_cosine"] = ov_cosines(stack_heads(weights.layers))
     if steps[0] == 0:
-        initial = load_model(training_folder, 0).to(device)
+        initial = trained.at(0)
         similarities["initial_distance"] = pattern_distances(initial, text, tokens.bos)
     report(0.4)
     distances = similarities["jensen_shannon_distance"]
@@ -81,7 +76,7 @@ def measure_redundancy(
     if pairs:
         tables["head_similarity"] = similarity_columns(places, pairs, similarities, effects)
     for name, columns in tables.items():
-        write_table(folder, name, {"model_id": model_id, **columns})
+        trained.write(folder, name, columns)
     report(1.0)
     return {
         "heads": len(places),

@@ -51,6 +51,7 @@ from tasks.runners import Submit
 from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
 from tasks.tables import write_table
+from tasks.trained_model import TrainedModel
 from tasks.training_run import Progress
 from tasks.warehouse import build_warehouse
 
@@ -285,10 +286,8 @@ def analyse(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Arti
         facts = run_in_process(
             ANALYSES[stage].measure,
             _part(config, stage),
-            model.folder,
-            encoded.folder,
+            TrainedModel(name, model.folder, encoded.folder),
             folder,
-            name,
             on_report=_fractions(stage, name),
         )
         return {"model_id": name, **facts}

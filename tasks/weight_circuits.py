@@ -24,10 +24,9 @@ from models.circuits.skip_trigrams import skip_trigrams
 from models.circuits.subspaces import bandwidth, overlaps, rewriting
 from models.transformer import Transformer
 from tasks.analysis_config import CircuitsConfig
-from tasks.checkpoints import checkpoint_steps, load_model
 from tasks.errors import WorkError
-from tasks.tables import write_table
-from tasks.tokens import Tokens, require_context
+from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
@@ -36,10 +35,8 @@ TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 def measure_weight_circuits(
     config: CircuitsConfig,
-    training_folder: Path,
-    tokens_folder: Path,
+    trained: TrainedModel,
     folder: Path,
-    model_id: str,
     report: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write heads and compositions of every checkpoint and the last one's other tables; returns facts about that.
@@ -50,17 +47,15 @@ def measure_weight_circuits(
         RequestError: the text is too short for one sequence.
         WorkError: a checkpoint's weights are not finite.
     """
-    torch.set_num_threads(1)  # models are measured side by side
-    tokens, steps = Tokens.open(tokens_folder), checkpoint_steps(training_folder)
-    architecture = load_model(training_folder, steps[0]).architecture
-    require_context(tokens, architecture.n_ctx)
+    (tokens, last), steps = trained.open(), trained.steps
+    architecture = last.architecture
     tables: dict[str, list[Columns]] = {name: [] for name in TABLES}
     facts: dict[str, object] = {"no_weight_circuits": why_no_circuits(architecture)}
     if facts["no_weight_circuits"] is None:
         stimuli = circuit_stimuli(config, tokens, architecture.n_ctx)
         initial = None
         for i, step in enumerate(steps):
-            model = load_model(training_folder, step)
+            model = trained.at(step)
             weights = finite_weights(model, step)
             now = composition(weights)
             initial = initial or now
@@ -72,7 +67,7 @@ def measure_weight_circuits(
         tables["eigenvalues"] = eigenvalue_columns(weights, now)
         facts |= _facts(tables) | {"bandwidth": bandwidth(weights, architecture.mlp_width)}
     for name, parts in tables.items():
-        write_table(folder, name, _one_below_the_other([{"model_id": model_id} | part for part in parts]))
+        trained.write(folder, name, _one_below_the_other(parts))
     return facts
 
 

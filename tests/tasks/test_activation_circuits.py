@@ -24,6 +24,7 @@ from tasks.checkpoints import save_checkpoint, write_model_card
 from tasks.errors import WorkError
 from tasks.tables import table_schema, write_table
 from tasks.tokens import Tokens, TokenStream
+from tasks.trained_model import TrainedModel
 from tasks.warehouse import create_tables_and_views
 from tasks.weight_circuits import composition_columns
 
@@ -52,7 +53,7 @@ def rows_of(folder, name):
 
 def measure(folder, model, config=CONFIG):
     save_model(folder, model)
-    return measure_activation_circuits(config, folder, tiny_tokens(), folder, "m")
+    return measure_activation_circuits(config, TrainedModel("m", folder, tiny_tokens()), folder)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,11 @@ def measured(tmp_path_factory, tokens):
     folder = tmp_path_factory.mktemp("circuits")
     save_model(folder, random_model(tokens))
     heard = []
-    return folder, measure_activation_circuits(CONFIG, folder, tiny_tokens(), folder, "m", heard.append), heard
+    return (
+        folder,
+        measure_activation_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder, heard.append),
+        heard,
+    )
 
 
 def test_every_table_has_every_column(measured):
@@ -185,8 +190,8 @@ def circuit_of(folder, model):
     """The row of a model on which all that the view reads was measured."""
     save_model(folder, model)
     small = BehaviourConfig(loss_windows=2, pattern_windows=2, random_period_sequences=8)
-    measure_behaviour(small, folder, tiny_tokens(), folder, "m")
-    measure_activation_circuits(CONFIG, folder, tiny_tokens(), folder, "m")
+    measure_behaviour(small, TrainedModel("m", folder, tiny_tokens()), folder)
+    measure_activation_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder)
     weights = circuit_weights(model)
     columns = composition_columns(CONFIG, weights, composition(weights), composition(weights))
     write_table(folder, "compositions", {"model_id": "m", "step": 3, **columns})

@@ -19,6 +19,7 @@ from tasks.checkpoints import load_model, save_checkpoint, write_model_card
 from tasks.errors import RequestError
 from tasks.tables import table_schema
 from tasks.tokens import Tokens, TokenStream
+from tasks.trained_model import TrainedModel
 
 CONFIG = BehaviourConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)
 TABLES = ["evaluations", "position_losses", "repeat_losses", "heads", "attention_samples"]
@@ -47,7 +48,7 @@ def measured(tmp_path_factory, tokens):
     folder = tmp_path_factory.mktemp("behaviour")
     save_model(folder, tokens)
     heard = []
-    facts = measure_behaviour(CONFIG, folder, tiny_tokens(), folder, "m", heard.append)
+    facts = measure_behaviour(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder, heard.append)
     return folder, facts, heard
 
 
@@ -104,14 +105,14 @@ def test_attention_samples_are_rows_of_patterns(measured, tokens):
 
 def test_the_same_model_measures_the_same(measured, tmp_path):
     folder, facts, _ = measured
-    assert measure_behaviour(CONFIG, folder, tiny_tokens(), tmp_path, "m") == facts
+    assert measure_behaviour(CONFIG, TrainedModel("m", folder, tiny_tokens()), tmp_path) == facts
     for name in TABLES:
         assert (tmp_path / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
 
 
 def test_a_model_without_layers_has_no_heads(tmp_path, tokens):
     save_model(tmp_path, tokens, n_layers=0)
-    facts = measure_behaviour(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    facts = measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     assert facts["best_previous_token"] is None
     assert rows_of(tmp_path, "heads") == []
     assert len(rows_of(tmp_path, "evaluations")) == 2
@@ -121,7 +122,7 @@ def test_a_model_without_layers_has_no_heads(tmp_path, tokens):
 def test_what_can_not_be_computed_is_null(tmp_path, tokens):
     """Nothing repeats four times within 8 positions."""
     save_model(tmp_path, tokens, n_ctx=8)
-    measure_behaviour(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     for row in rows_of(tmp_path, "heads"):
         assert row["prefix_matching"] is None
         assert row["previous_token"] > 0
@@ -131,7 +132,7 @@ def test_planted_induction_is_found_through_the_stage(tmp_path, tokens):
     model = induction_model(tokens.vocabulary, n_ctx=64)
     save_checkpoint(tmp_path, model, 0)
     write_model_card(tmp_path, model, tokens_per_step=1)
-    facts = measure_behaviour(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    facts = measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     assert facts["best_induction_random_period"] > 0.99
     assert facts["best_previous_token"] > 0.99
     assert facts["repeat_gain_nats"] > 4
@@ -165,7 +166,7 @@ def test_the_passage_is_where_bigrams_come_again():
 def test_too_short_a_validation_text_is_refused(tmp_path, tokens):
     save_model(tmp_path, tokens, n_ctx=len(tokens.validation) + 1)
     with pytest.raises(RequestError, match="validation"):
-        measure_behaviour(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+        measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
 
 
 def test_facts_hold_no_nan():
@@ -175,7 +176,7 @@ def test_facts_hold_no_nan():
 
 def test_gates_are_measured_by_class_of_token(tokens, tmp_path):
     save_model(tmp_path, tokens, gates="dynamic")
-    measure_behaviour(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     activity = rows_of(tmp_path, "gate_activity")
     assert (
         {"bos", "word", "space"} <= {row["token_class"] for row in activity} <= {"bos", "word", "space", "punctuation"}

@@ -12,6 +12,7 @@ from tasks.checkpoints import save_checkpoint, write_model_card
 from tasks.feed_forward import measure_feed_forward
 from tasks.tables import table_schema
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 CONFIG = FeedForwardConfig(windows=7, reference_windows=5, n_groups=3, bootstraps=200)
 
@@ -28,7 +29,7 @@ def measure(folder, model, config=CONFIG):
     save_checkpoint(folder, model, 3)
     write_model_card(folder, model, tokens_per_step=100)
     heard = []
-    facts = measure_feed_forward(config, folder, tiny_tokens(), folder, "m", heard.append)
+    facts = measure_feed_forward(config, TrainedModel("m", folder, tiny_tokens()), folder, heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1
     file = folder / "feed_forward_ablations.parquet"

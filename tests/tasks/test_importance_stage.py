@@ -19,6 +19,7 @@ from tasks.importance import ABLATIONS, importance_rows, measure_importance
 from tasks.tables import SCHEMA, table_schema
 from tasks.text_windows import evaluation_text, reference_text
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 CONFIG = ImportanceConfig(windows=6, reference_windows=3, bootstraps=100)
 
@@ -37,7 +38,7 @@ def random_model(tokens, **options):
 def measure(folder, model, config=CONFIG, **options):
     save_checkpoint(folder, model, step=3)
     write_model_card(folder, model, tokens_per_step=100)
-    return measure_importance(config, folder, tiny_tokens(), folder, "m", **options)
+    return measure_importance(config, TrainedModel("m", folder, tiny_tokens()), folder, **options)
 
 
 def rows_of(folder, name):

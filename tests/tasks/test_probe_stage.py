@@ -20,6 +20,7 @@ from tasks.probe_labels import PYTHON_TASKS, TASKS
 from tasks.probes import measure_probes
 from tasks.tables import table_schema
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 CONFIG = ProbesConfig(train_tokens=3500, test_tokens=3000)
 ANY_TEXT = {"seen_before", "distance_bucket", "line_position", "sentence_position"}
@@ -38,7 +39,7 @@ def random_model(vocabulary, **options):
 def measure(folder, model, tokens_folder=None, config=CONFIG, report=lambda fraction: None):
     save_checkpoint(folder, model, 3)
     write_model_card(folder, model, tokens_per_step=100)
-    return measure_probes(config, folder, tokens_folder or tiny_tokens(), folder, "m", report)
+    return measure_probes(config, TrainedModel("m", folder, tokens_folder or tiny_tokens()), folder, report)
 
 
 def rows_of(folder, name):

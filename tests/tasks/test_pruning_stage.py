@@ -26,6 +26,7 @@ from tasks.pruning_curves import Point, Subject, measure_curves, relative_increa
 from tasks.tables import table_schema
 from tasks.text_windows import evaluation_text, reference_text
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 CONFIG = PruningConfig(
     windows=5,
@@ -63,7 +64,7 @@ def save(folder, model):
 
 def measure(folder, model, config=CONFIG, report=lambda fraction: None):
     save(folder, model)
-    return measure_pruning(config, folder, tiny_tokens(), folder, "m", report)
+    return measure_pruning(config, TrainedModel("m", folder, tiny_tokens()), folder, report)
 
 
 def rows_of(folder, name):

@@ -14,6 +14,7 @@ from tasks.errors import WorkError
 from tasks.redundancy import measure_redundancy, nearest_first
 from tasks.tables import table_schema
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 CONFIG = RedundancyConfig(windows=4, reference_windows=4)
 TABLES = ["head_similarity", "head_clusters", "attention_aggregates"]
@@ -34,7 +35,7 @@ def measure(folder, model, config=CONFIG, initial=None, **options):
         save_checkpoint(folder, initial, step=0)
     save_checkpoint(folder, model, step=3)
     write_model_card(folder, model, tokens_per_step=100)
-    return measure_redundancy(config, folder, tiny_tokens(), folder, "m", **options)
+    return measure_redundancy(config, TrainedModel("m", folder, tiny_tokens()), folder, **options)
 
 
 def rows_of(folder, name):
@@ -86,7 +87,7 @@ def test_values_are_in_range(measured):
 
 def test_aggregates_are_of_the_passage_that_the_samples_are_of(measured):
     folder, _, _ = measured
-    measure_behaviour(BehaviourConfig(loss_windows=2), folder, tiny_tokens(), folder, "m")
+    measure_behaviour(BehaviourConfig(loss_windows=2), TrainedModel("m", folder, tiny_tokens()), folder)
     samples, heads = {}, set()
     for row in rows_of(folder, "attention_samples"):
         place = (row["layer"], row["query"], row["key"])

@@ -14,6 +14,7 @@ from tasks.checkpoints import save_checkpoint, write_model_card
 from tasks.errors import RequestError, WorkError
 from tasks.tables import table_schema
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 from tasks.weight_circuits import TABLES, measure_weight_circuits
 
 CONFIG = CircuitsConfig(rotations=5, statistics_tokens=5000, min_count=3, evaluator_sequences=2, persistence_windows=2)
@@ -51,7 +52,7 @@ def measured(tmp_path_factory, tokens):
     folder = tmp_path_factory.mktemp("circuits")
     save_initial(folder, tokens, n_layers=3, n_heads=(2, 1, 2), d_head=5, d_value=3)
     heard = []
-    facts = measure_weight_circuits(CONFIG, folder, tiny_tokens(), folder, "m", heard.append)
+    facts = measure_weight_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder, heard.append)
     return folder, facts, heard
 
 
@@ -128,7 +129,7 @@ def test_a_planted_circuit_is_found_through_the_stage(tmp_path, tokens):
         for parameter in attention_of(initial, layer).parameters():
             parameter.normal_(0, 0.1, generator=generator)
     save_models(tmp_path, initial, trained)
-    facts = measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    facts = measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     assert facts["significant_pairs"] == 1
     rows = [row for row in rows_of(tmp_path, "compositions") if row["step"] == 1]
     (found,) = [row for row in rows if row["significant"]]
@@ -145,7 +146,7 @@ def test_a_planted_circuit_is_found_through_the_stage(tmp_path, tokens):
 @pytest.mark.parametrize("options", [{"n_layers": 0}, {"n_layers": 1, "n_heads": 1}])
 def test_models_without_pairs_have_empty_tables(tmp_path, tokens, options):
     save_initial(tmp_path, tokens, **options)
-    facts = measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    facts = measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     assert rows_of(tmp_path, "compositions") == rows_of(tmp_path, "subspaces") == []
     assert len(rows_of(tmp_path, "heads")) == 2 * options["n_layers"]
     assert facts["significant_pairs"] == 0
@@ -161,7 +162,7 @@ def test_models_without_pairs_have_empty_tables(tmp_path, tokens, options):
 )
 def test_every_other_architecture_is_taken_apart(tmp_path, tokens, options):
     save_initial(tmp_path, tokens, **options)
-    measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     heads = rows_of(tmp_path, "heads")
     assert all(row["qk_position_sd"] is None for row in heads)
     assert all(value is not None for row in heads for name, value in row.items() if name != "qk_position_sd")
@@ -169,7 +170,7 @@ def test_every_other_architecture_is_taken_apart(tmp_path, tokens, options):
 
 def test_norms_between_layers_leave_empty_tables_and_a_reason(tmp_path, tokens):
     save_initial(tmp_path, tokens, normalization="layernorm", normalization_place="post")
-    facts = measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+    facts = measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
     assert "normalization_place must be 'pre'" in facts["no_weight_circuits"]
     assert all(rows_of(tmp_path, name) == [] for name in TABLES)
 
@@ -179,13 +180,13 @@ def test_a_diverged_checkpoint_is_refused(tmp_path, tokens):
     attention_of(model, 0).W_V[1, 2, 3] = torch.nan
     save_models(tmp_path, model)
     with pytest.raises(WorkError, match=r"step 0 can't be taken apart: weights must be finite, got 1 in .*W_V"):
-        measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+        measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
 
 
 def test_too_short_a_text_is_refused(tmp_path, tokens):
     save_initial(tmp_path, tokens, n_ctx=len(tokens.validation) + 1)
     with pytest.raises(RequestError, match="validation"):
-        measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path, "m")
+        measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
 
 
 def test_results_are_the_same_every_time(tmp_path, tokens):
@@ -193,6 +194,6 @@ def test_results_are_the_same_every_time(tmp_path, tokens):
     written = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        measure_weight_circuits(CONFIG, tmp_path, tiny_tokens(), tmp_path / name, "m")
+        measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path / name)
         written.append([(tmp_path / name / f"{table}.parquet").read_bytes() for table in TABLES])
     assert written[0] == written[1]
