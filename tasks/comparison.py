@@ -96,7 +96,12 @@ def _within(old: Metric, new: Metric) -> bool:
 
 
 def _printed(metric: Metric) -> str:
-    return f"{metric.mean:,.4g}" + (f" ± {metric.ci95:,.2g}" if metric.ci95 is not None else "")
+    return _number(metric.mean, 4) + (f" ± {_number(metric.ci95, 2)}" if metric.ci95 is not None else "")
+
+
+def _number(value: float, digits: int) -> str:
+    """A number with so many significant digits, or all digits of its integer part."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
 
 
 def _different(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str) -> Iterator[Change]:

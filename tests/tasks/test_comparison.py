@@ -45,6 +45,12 @@ def test_without_an_error_bar_every_change_is_told_as_such():
     assert metric_changes(BEFORE, with_metrics(Metric("2L4H", "gain", 1.0, None, 1))) == []
 
 
+def test_large_numbers_are_written_out():
+    was = replace(BEFORE, metrics=[Metric("0L", "tokens_per_second", 135_512.4, 1_234.5, 3)])
+    (change,) = metric_changes(was, with_metrics(Metric("0L", "tokens_per_second", 99_000.0, 12.34, 3)))
+    assert (change.before, change.after) == ("135,512 ± 1,234", "99,000 ± 12")
+
+
 def test_only_the_same_kinds_of_models_are_compared():
     assert metric_changes(BEFORE, with_metrics(Metric("3L4H", "loss", 1.0, 0.01, 3))) == []
 
