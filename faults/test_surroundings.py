@@ -15,7 +15,7 @@ from faults.home import Home, require_same, wait_until
 from faults.prefect_states import is_running, now
 from flows.study_schema import parse_study
 from tasks.manifest import Artifact
-from tasks.steps import corpus_request
+from tasks.requests import corpus_request
 from tasks.study_source import read_study_file
 
 QUERY = ("select model_id from models order by 1", "--format", "csv")

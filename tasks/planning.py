@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks import places, steps
+from tasks import places, requests
 from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.claims import read_claims, undecidable
@@ -52,8 +52,8 @@ def plan_steps(
     text: CorpusConfig, tokenizer: TokenizerConfig, cells: Sequence[Cell], analysis: AnalysisConfig
 ) -> Iterator[PlannedStep]:
     """Every step that a study's artifacts need, in order."""
-    shelf = _Shelf(steps.open_store())
-    request = steps.corpus_request(text)
+    shelf = _Shelf(Store(places.store_folder()))
+    request = requests.corpus_request(text)
     corpus_bytes = request.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
     documents, planned = shelf.look(request, "documents", seconds / 2, corpus_bytes // 3)
@@ -62,7 +62,7 @@ def plan_steps(
     if documents is None:
         yield PlannedStep("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
     else:
-        request = steps.tokens_request(tokenizer, documents)
+        request = requests.tokens_request(tokenizer, documents)
         encoded, planned = shelf.look(request, "tokens", seconds, corpus_bytes)
         yield planned
     for cell in cells:
@@ -167,7 +167,7 @@ def _plan_model(
         yield PlannedStep("training", cell.label, False, "its tokens will be made first", seconds, size)
         model = None
     else:
-        model, planned = shelf.look(steps.training_request(cell, encoded), cell.label, seconds, size)
+        model, planned = shelf.look(requests.training_request(cell, encoded), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
     for stage in analysis.stages:
@@ -175,4 +175,4 @@ def _plan_model(
         if model is None or encoded is None:
             yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds, size)
         else:
-            yield shelf.look(steps.analysis_request(stage, analysis, model, encoded), cell.label, seconds, size)[1]
+            yield shelf.look(requests.analysis_request(stage, analysis, model, encoded), cell.label, seconds, size)[1]

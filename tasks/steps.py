@@ -1,7 +1,7 @@
-"""The steps of a study: what each one's artifact is decided by, and how it is made when the store lacks it.
+"""The steps of a study: Prefect tasks that make the artifacts which the store lacks.
 
-A `*_request` says what decides an artifact, so that `plan` can ask for it without making anything; the Prefect task of
-the same step builds it. What a stage computes is in its own module, which knows neither the store nor Prefect.
+What decides an artifact is in requests.py; what a stage computes, in its own module, which knows neither the store nor
+Prefect.
 """
 
 import logging
@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,34 +18,28 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
-from pydantic import BaseModel
 
-from tasks import (
-    activation_circuits,
-    behaviour,
-    corpus,
-    costs,
-    feed_forward,
-    importance,
-    places,
-    probes,
-    pruning,
-    redundancy,
-    reporting,
-    tokens,
-    training,
-    weight_circuits,
-)
+from tasks import corpus, costs, places, reporting, tokens, training
 from tasks.analysis_config import AnalysisConfig, Stage
 from tasks.cell import Cell
-from tasks.code_version import code_version
 from tasks.costs_config import CostsConfig
-from tasks.device import Numerics, resolve_numerics, training_flops
+from tasks.device import Numerics, training_flops
 from tasks.errors import RequestError, WorkError
 from tasks.gpu_slots import gpu_slot
 from tasks.manifest import Artifact, Request
 from tasks.process import ProcessDied, run_in_process, start_server
 from tasks.progress import Event, publish
+from tasks.requests import (
+    ANALYSES,
+    analysis_request,
+    corpus_request,
+    costs_request,
+    model_id,
+    numerics_of,
+    part_of,
+    tokens_request,
+    training_request,
+)
 from tasks.runners import Submit
 from tasks.store import Store
 from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
@@ -56,27 +49,6 @@ from tasks.training_run import Progress
 from tasks.warehouse import build_warehouse
 
 PREFECT_PROGRESS_SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """A stage that measures a trained model, the part of [analysis] that it reads, and its files that time things."""
-
-    measure: Callable[..., dict[str, Any]]
-    part: str
-    timed: tuple[str, ...] = ()
-
-
-ANALYSES: dict[Stage, Analysis] = {
-    "behaviour": Analysis(behaviour.measure_behaviour, "behaviour"),
-    "weight-circuits": Analysis(weight_circuits.measure_weight_circuits, "circuits"),
-    "activation-circuits": Analysis(activation_circuits.measure_activation_circuits, "circuits"),
-    "importance": Analysis(importance.measure_importance, "importance"),
-    "pruning": Analysis(pruning.measure_pruning, "pruning", timed=pruning.TIMED_FILES),
-    "redundancy": Analysis(redundancy.measure_redundancy, "redundancy"),
-    "probes": Analysis(probes.measure_probes, "probes"),
-    "feed-forward": Analysis(feed_forward.measure_feed_forward, "feed_forward"),
-}
 
 
 class TextChanged(WorkError):
@@ -89,56 +61,9 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 
-def corpus_request(config: corpus.CorpusConfig) -> Request:
-    """Decided by the config and by the bytes of every source file."""
-    slice_ = {"corpus": config.model_dump(mode="json"), "files": corpus.corpus_fingerprint(config)}
-    return Request("corpus", code_version("tasks.corpus"), slice_, {}, {})
-
-
-def tokens_request(config: tokens.TokenizerConfig, text: Artifact) -> Request:
-    """Decided by the config and the text."""
-    return Request("tokens", code_version("tasks.tokens"), config.model_dump(mode="json"), {"corpus": text}, {})
-
-
-def training_request(cell: Cell, encoded: Artifact, numerics: Numerics | None = None) -> Request:
-    """Decided by architecture, training, tokens, and by what the device changes in the numbers."""
-    numerics = numerics or _numerics(cell, encoded)[0]
-    slice_ = {
-        "architecture": cell.architecture.model_dump(mode="json"),
-        "training": cell.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
-    }
-    return Request("training", code_version("tasks.training"), slice_, {"tokens": encoded}, asdict(numerics))
-
-
-def analysis_request(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
-    """Decided by that stage's part of the config, the checkpoints and the tokens."""
-    inputs = {"training": model, "tokens": encoded}
-    module = ANALYSES[stage].measure.__module__
-    return Request(stage, code_version(module), _part(config, stage).model_dump(mode="json"), inputs, {})
-
-
-def _part(config: AnalysisConfig, stage: Stage) -> BaseModel:
-    return getattr(config, ANALYSES[stage].part)
-
-
-def costs_request(config: CostsConfig, study: str) -> Request:
-    """Decided by the config, and by the study, whose name is in the rows."""
-    slice_ = {"costs": config.model_dump(mode="json"), "study": study}
-    return Request("costs", code_version("tasks.costs"), slice_, {}, {})
-
-
-def model_id(cell: Cell, request: Request) -> str:
-    """What tables call a model: readable first, unique at the end."""
-    return f"{cell.architecture.name}-s{cell.training.seed}-{request.key[:8]}"
-
-
 def open_store() -> Store:
     """The store of this installation."""
     return Store(places.store_folder())
-
-
-def _numerics(cell: Cell, encoded: Artifact) -> tuple[Numerics, str]:
-    return resolve_numerics(cell.architecture, cell.training, encoded.manifest.facts["vocabulary"])
 
 
 def _is_transient(task: Any, run: Any, state: State) -> bool:
@@ -240,7 +165,7 @@ def measure_costs(config: CostsConfig, study: str) -> Artifact:
 
 def start_training(submit: Submit, cell: Cell, encoded: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
     """Submit the training of a model; its numerics are decided here, so that it is the same wherever it trains."""
-    numerics, why = _numerics(cell, encoded)
+    numerics, why = numerics_of(cell, encoded)
     log.info("%s on %s in %s, %s", cell.label, numerics.device, numerics.precision, why)
     gpus = gpu_share if numerics.device == "cuda" else 0.0
     return submit(train, gpus, cell=cell, encoded=encoded, numerics=numerics, gpu_share=gpus)
@@ -285,7 +210,7 @@ def analyse(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Arti
     def write(folder: Path) -> dict[str, Any]:
         facts = run_in_process(
             ANALYSES[stage].measure,
-            _part(config, stage),
+            part_of(config, stage),
             TrainedModel(name, model.folder, encoded.folder),
             folder,
             on_report=_fractions(stage, name),

@@ -9,6 +9,7 @@ from flows.study import run_study
 from flows.study_schema import parse_study
 from tasks import places, steps, store
 from tasks.errors import WorkError
+from tasks.requests import ANALYSES
 from tasks.study_record import latest_record
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -78,7 +79,7 @@ def test_another_cell_trains_alone():
     before = made()
     run_study(study(grid={"n_layers": [0, 1, 2]}))
     new = sorted(key.split("/")[0] for key in set(made()) - set(before))
-    assert new == sorted(["training", *steps.ANALYSES, "study", "report"])
+    assert new == sorted(["training", *ANALYSES, "study", "report"])
     assert rows("select n_models from studies") == [(3,)]
 
 

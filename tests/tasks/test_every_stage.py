@@ -21,10 +21,11 @@ from tasks.analysis_config import (
     RedundancyConfig,
 )
 from tasks.checkpoints import save_checkpoint, write_model_card
-from tasks.steps import ANALYSES
+from tasks.requests import ANALYSES, part_of
 from tasks.tables import table_schema
 from tasks.text_windows import reference_text
 from tasks.tokens import Tokens
+from tasks.trained_model import TrainedModel
 
 SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 12, "n_ctx": 24}
 WINDOWS = {"windows": 3, "reference_windows": 3, "bootstraps": 100}
@@ -83,9 +84,8 @@ def test_every_stage_on(kind, tmp_path):
         folder = tmp_path / stage
         folder.mkdir()
         heard: list[float] = []
-        facts = analysis.measure(
-            getattr(CONFIG, analysis.part), tmp_path, tokens.folder, folder, "m", report=heard.append
-        )
+        measured = TrainedModel("m", tmp_path, tokens.folder)
+        facts = analysis.measure(part_of(CONFIG, stage), measured, folder, heard.append)
         assert heard == sorted(heard)
         assert all(fact is None or fact == fact for fact in facts.values())
         for path in folder.glob("*.parquet"):
