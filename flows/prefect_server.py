@@ -12,7 +12,9 @@ os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
 
+import httpx
 from prefect.client.orchestration import get_client
+from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from tasks.errors import RequestError
@@ -30,12 +32,15 @@ def starting_server() -> Iterator[Future[None]]:
 
 
 def _reach_server() -> None:
-    with get_client(sync_client=True) as client:
-        if error := client.api_healthcheck():
-            raise RequestError(
-                f"Prefect's server must answer at {client.api_url}, got {type(error).__name__}: {error}. Start it with"
-                " `headstream up`, or unset PREFECT_API_URL to do without."
-            )
+    try:
+        with get_client(sync_client=True) as client:
+            client.api_version()
+    except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError) as error:
+        raise RequestError(
+            f"Prefect's server must answer at {PREFECT_API_URL.value() or 'an address of its own'}, got"
+            f" {type(error).__name__}: {error}. Start it with `headstream up`; if it asks for a password, set"
+            " PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without."
+        ) from error
     if not PREFECT_API_URL.value():
         from prefect.server.api.server import SubprocessASGIServer  # the client has imported it, which takes seconds
 

@@ -14,6 +14,7 @@ from types import FrameType
 import httpx
 from rich.console import Console
 
+from tasks import places
 from tasks.errors import WorkError
 from tasks.services import Service, Services, call, guarded, require_free
 
@@ -47,11 +48,12 @@ def up(host: str, port: int, database_url: str | None) -> None:
     """Run until Ctrl-C or SIGTERM; then stop all that was started.
 
     Raises:
-        RequestError: the address is taken.
+        RequestError: the address is taken, or none that clients can use.
         WorkError: a part did not start, or ended again and again.
     """
     require_free(host, port)
-    console, address = Console(stderr=True, highlight=False, soft_wrap=True), f"http://{host}:{port}"
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
     environment = environment_for(address, port, database_url)
     with _stopping_on_signals(), guarded() as services:
         try:
@@ -78,24 +80,30 @@ def environment_for(address: str, port: int, database_url: str | None) -> dict[s
         environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database_url
     if password := environment.get("PREFECT_SERVER_API_AUTH_STRING"):
         environment["PREFECT_API_AUTH_STRING"] = password
-    return environment | {"PREFECT_API_URL": f"{address}/api"}
+    roots = os.pathsep.join(str(root.absolute()) for root in places.corpus_roots())
+    own = {"HEADSTREAM_HOME": str(places.home()), "HEADSTREAM_CORPUS_ROOTS": roots}  # services run in another folder
+    return environment | own | {"PREFECT_API_URL": f"{address}/api"}
 
 
 def _deploy(environment: Mapping[str, str]) -> None:
     """Make the work pool, and the deployments as in prefect.yaml.
 
-    Schedules that people added in Prefect's pages stay, and those that they paused stay paused; Prefect sees to that if
-    every schedule has a slug.
+    Schedules that people added in Prefect's pages stay, and what they paused stays paused; of schedules Prefect sees to
+    that if every one has a slug, of deployments not at all.
     """
     from prefect.client.orchestration import get_client
 
     call([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
     with _talking_to_server(environment), get_client(sync_client=True) as client:
-        for deployment in client.read_deployments():
+        before = client.read_deployments()
+        for deployment in before:
             for schedule in deployment.schedules:
                 if not schedule.slug:
                     client.update_deployment_schedule(deployment.id, schedule.id, slug=f"added-{schedule.id}")
-    call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
+        call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
+        for deployment in before:
+            if deployment.paused:
+                client.pause_deployment(deployment.id)
 
 
 def _talking_to_server(environment: Mapping[str, str]) -> AbstractContextManager[object]:

@@ -1,16 +1,19 @@
 """Slots of this machine's GPUs: one model a GPU, or several if each takes a share, whichever process asks."""
 
+import math
 import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
 
 POLL_SECONDS = 0.5
+PARTS = 60  # of a GPU, each a lock: as many as divide well
 
 
 @contextmanager
@@ -21,17 +24,38 @@ def gpu_slot(share: float, gpus: Sequence[str] | None = None) -> Iterator[dict[s
     """
     folder = Path(tempfile.gettempdir()) / f"headstream-gpus-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    slots = [(gpu, folder / f"{gpu}-{i}.lock") for i in range(int(1 / share)) for gpu in gpus or visible_gpus()]
+    n_parts = math.ceil(share * PARTS - 1e-9)
     with ExitStack() as held:
-        while True:
-            for gpu, file in slots:  # the first slot of each GPU before the second of any
-                try:
-                    held.enter_context(FileLock(file, timeout=0, thread_local=False))
-                except Timeout:
-                    continue
-                yield {"CUDA_VISIBLE_DEVICES": gpu}
-                return
-            time.sleep(POLL_SECONDS)
+        # Who waits for much is not overtaken for ever by those who take little.
+        with FileLock(folder / "queue.lock", thread_local=False):
+            while (gpu := _take(n_parts, gpus or visible_gpus(), folder, held)) is None:
+                time.sleep(POLL_SECONDS)
+        yield {"CUDA_VISIBLE_DEVICES": gpu}
+
+
+def _take(n_parts: int, gpus: Sequence[str], folder: Path, held: ExitStack) -> str | None:
+    """Hold parts of the GPU that has most of them free; None if none has enough."""
+    free = {gpu: [lock for i in range(PARTS) if _locks(lock := _part(folder, gpu, i))] for gpu in gpus}
+    gpu = max(gpus, key=lambda gpu: len(free[gpu]))
+    taken = free[gpu][:n_parts] if len(free[gpu]) >= n_parts else []
+    for lock in chain(*free.values()):
+        if lock in taken:
+            held.callback(lock.release)
+        else:
+            lock.release()
+    return gpu if taken else None
+
+
+def _part(folder: Path, gpu: str, i: int) -> FileLock:
+    return FileLock(folder / f"{gpu}-{i}.lock", timeout=0, thread_local=False)
+
+
+def _locks(lock: FileLock) -> bool:
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    return True
 
 
 def visible_gpus() -> list[str]:

@@ -41,7 +41,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Finding]:
     A corrupt artifact goes to the quarantine, as it does when a study meets it: the next run makes it again.
     """
     known = store.quarantined()
-    artifacts = [a for a in store.artifacts() if store.open(a.manifest.stage, a.manifest.key)]
+    artifacts = [a for a in store.artifacts() if store.verified(a.manifest.stage, a.manifest.key)]
     corrupt = [path.name for path in store.quarantined() if path not in known]
     size = sum(map(stored_bytes, artifacts)) / 1e6
     yield Finding("artifacts", not corrupt, f"{len(artifacts)} of {size:,.0f} MB are as they were written")

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.errors import RequestError, WorkError
+from tasks.attaching import attach_warehouse
+from tasks.errors import RequestError
 from tasks.markdown import visible
-from tasks.tables import quoted
 
 FORMATS = ("table", "csv", "json", "markdown")
 MEMORY_GIB = 4  # that a query may use
@@ -117,20 +117,10 @@ def format_table(table: pa.Table, output: str = "table", width: int | None = Non
 @contextmanager
 def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that can read the warehouse and do nothing else: no file, no network, no setting."""
-    if not path.exists():
-        raise RequestError("no results yet: run `headstream run quick`")
     with duckdb.connect() as connection:
-        try:
-            # duckdb.connect(path) would share the database that another thread has open, be it that of an older file.
-            connection.execute(f"ATTACH {quoted(str(path))} AS results (READ_ONLY)")
-        except duckdb.Error as error:
-            raise WorkError(
-                f"{path} must be a warehouse that nobody writes to, got: {str(error).splitlines()[0]} "
-                "Close other programs that use it, or rebuild it: `headstream index`."
-            ) from error
+        attach_warehouse(connection, path)
         connection.execute(
             f"""
-            USE results;
             SET memory_limit = '{MEMORY_GIB}GiB';
             SET threads = {THREADS};
             SET temp_directory = '';

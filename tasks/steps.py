@@ -12,10 +12,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import httpx
 from prefect import Task, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
+from prefect.exceptions import PrefectException
 from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
 
@@ -236,10 +238,14 @@ def _in_prefect(name: str) -> Callable[[float], None]:
             return
         shown = now
         percent = round(100 * fraction, 1)
-        if artifact is None:
-            artifact = create_progress_artifact(percent, key=f"training-{name.lower()}", description=f"Training {name}")
-        else:
-            update_progress_artifact(artifact, percent)
+        try:
+            if artifact is None:
+                key, description = f"training-{name.lower()}", f"Training {name}"
+                artifact = create_progress_artifact(percent, key=key, description=description)
+            else:
+                update_progress_artifact(artifact, percent)
+        except (httpx.HTTPError, PrefectException) as error:  # the training goes on without
+            log.warning("the progress of %s can't be shown: %s", name, type(error).__name__)
 
     return show
 

@@ -60,12 +60,16 @@ class Store:
         return self.open(request.stage, request.key)
 
     def open(self, stage: str, key: str) -> Artifact | None:
-        """The artifact of that name, its files verified; None when there is none, or it was corrupt."""
-        artifact = self._load(stage, key, verify=True)
+        """As `verified`, for a use of the artifact."""
+        artifact = self.verified(stage, key)
         if artifact:
             with suppress(OSError):  # a read-only store is still readable
                 os.utime(artifact.folder / MANIFEST)
         return artifact
+
+    def verified(self, stage: str, key: str) -> Artifact | None:
+        """The artifact of that name, its files verified; None when there is none, or it was corrupt."""
+        return self._load(stage, key, verify=True)
 
     def days_unused(self, artifact: Artifact) -> float:
         """Days since a run last opened or made an artifact; 0 if it has just been removed."""

@@ -10,6 +10,7 @@ import duckdb
 import pandas as pd
 
 from tasks import places
+from tasks.attaching import attach_warehouse
 from tasks.errors import RequestError
 from tasks.tables import quoted
 
@@ -47,12 +48,13 @@ def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
     """Open a warehouse to read one study.
 
     Raises:
-        RequestError: the study isn't in it.
+        RequestError: the study isn't in it, or there is none.
+        WorkError: it is damaged, or another program writes to it.
     """
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH {quoted(str(warehouse))} AS results (READ_ONLY)")
+        attach_warehouse(connection, warehouse)
         # Threads would add up in another order each time, and sums of floats depend on it.
-        connection.execute("USE results; SET threads = 1")
+        connection.execute("SET threads = 1")
         results = StudyResults(connection, study)
         if not results.rows("study"):
             names = [name for (name,) in connection.execute("SELECT study FROM studies ORDER BY study").fetchall()]

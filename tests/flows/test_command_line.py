@@ -166,11 +166,23 @@ def test_diff_shows_settings_as_they_are(monkeypatch, capsys, tmp_path):
     assert "[/b]*.txt [red]\\x1b[31m" in out
 
 
-def test_sql_before_any_run(monkeypatch, capsys, tmp_path):
+@pytest.mark.parametrize("arguments", [("sql",), ("sql", "select 1"), ("diff", "quick", "heads")])
+def test_a_question_before_any_run(arguments, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
-    code, _, err = call(monkeypatch, capsys, "sql", "select 1")
+    code, _, err = call(monkeypatch, capsys, *arguments)
     assert code == 2
-    assert "headstream run quick" in err
+    assert err == "headstream: no results yet: run `headstream run quick`\n"
+
+
+@pytest.mark.parametrize("arguments", [("sql",), ("sql", "select 1"), ("diff", "quick", "heads")])
+def test_a_question_to_a_damaged_warehouse(arguments, monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    build_warehouse(Store(places.store_folder()), places.warehouse_file())
+    places.warehouse_file().write_bytes(bytes(100_000))
+    code, _, err = call(monkeypatch, capsys, *arguments)
+    assert code == 1
+    assert "rebuild it: `headstream index`" in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", COMMANDS)

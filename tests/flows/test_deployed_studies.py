@@ -150,12 +150,14 @@ def test_an_address_is_told_of_a_failure(monkeypatch):
     assert received == [NOTICE]
 
 
-@pytest.mark.parametrize("target", ["", "no-such-command --really", "http://127.0.0.1:9/", "'unbalanced"])
+@pytest.mark.parametrize(
+    "target", ["", " ", "no-such-command --really", "http://127.0.0.1:9/", "http://h/x\n", "http://h:x/", "'unbalanced"]
+)
 def test_a_notice_that_cannot_be_delivered_is_logged_without_its_address(target, monkeypatch, caplog):
     monkeypatch.setenv("HEADSTREAM_ON_FAILURE", target)
     tell_of_failure(*FAILED)
     assert ("was not delivered" in caplog.text) == bool(target)
-    assert not target or target not in caplog.text
+    assert not target.strip() or target not in caplog.text
 
 
 def test_the_servers_password_is_given_to_its_clients(monkeypatch):
@@ -164,6 +166,18 @@ def test_the_servers_password_is_given_to_its_clients(monkeypatch):
     assert "PREFECT_API_AUTH_STRING" not in environment_for("http://127.0.0.1:1", 1, None)
     monkeypatch.setenv("PREFECT_SERVER_API_AUTH_STRING", "name:password")
     assert environment_for("http://127.0.0.1:1", 1, None)["PREFECT_API_AUTH_STRING"] == "name:password"
+
+
+def test_services_have_the_folders_that_headstream_up_has(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADSTREAM_HOME", "results")
+    assert environment_for("http://127.0.0.1:1", 1, None)["HEADSTREAM_CORPUS_ROOTS"] == str(
+        tmp_path / "results/corpora"
+    )
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", "a:/b")
+    environment = environment_for("http://127.0.0.1:1", 1, None)
+    assert environment["HEADSTREAM_HOME"] == str(tmp_path / "results")
+    assert environment["HEADSTREAM_CORPUS_ROOTS"] == f"{tmp_path}/a:/b"
 
 
 DEPLOYMENTS = yaml.safe_load((places.ROOT / "prefect.yaml").read_text())["deployments"]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -71,6 +72,18 @@ def test_a_completed_study_asks_for_its_report(parameter, monkeypatch):
     assert asked == [("report/on-study", {"study": "quick"})]
     assert nightly_study.on_completion_hooks == [ask_for_report]
     assert not run_study.on_completion_hooks
+
+
+@pytest.mark.parametrize(("minutes_ago", "published"), [(60, True), (-60, False)])
+def test_a_study_that_failed_in_part_asks_for_its_report_too(minutes_ago, published, monkeypatch):
+    run_study(small())
+    asked = []
+    monkeypatch.setattr(upkeep, "run_deployment", lambda name, parameters, **_: asked.append(parameters))
+    hook = nightly_study.on_failure_hooks[-1]
+    for named in ("a_study", {"name": "a_study"}, "another", {}):
+        began = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+        hook(None, SimpleNamespace(parameters={"study": named}, start_time=began), None)
+    assert asked == [{"study": "a_study"}] * (2 * published)
 
 
 OVERDUE = """

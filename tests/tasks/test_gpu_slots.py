@@ -32,6 +32,32 @@ def test_models_that_take_half_fill_every_gpu_once_before_any_twice():
         assert [held(stack, 0.5, ["0", "1"]) for _ in range(4)] == ["0", "1", "0", "1"]
 
 
+def test_a_model_that_takes_a_whole_gpu_waits_until_all_of_it_is_free():
+    got = []
+
+    def wait():
+        with gpu_slot(1.0, ["0"]) as environment:
+            got.append(environment)
+
+    first, second = ExitStack(), ExitStack()
+    held(first, 0.5, ["0"])
+    held(second, 0.5, ["0"])
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    first.close()
+    waiting.join(0.2)
+    assert not got
+    second.close()
+    waiting.join(60)
+    assert got == [{"CUDA_VISIBLE_DEVICES": "0"}]
+
+
+@pytest.mark.parametrize(("share", "n"), [(1 / 3, 3), (0.3, 3), (0.2, 5), (0.1, 10)])
+def test_as_many_models_share_a_gpu_as_fit(share, n):
+    with ExitStack() as stack:
+        assert [held(stack, share, ["0", "1"]) for _ in range(2 * n)] == ["0", "1"] * n
+
+
 def test_one_too_many_waits_for_the_first_that_ends():
     got = []
 

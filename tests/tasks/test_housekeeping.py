@@ -65,6 +65,8 @@ def test_what_a_run_used_lately_stays(store):
     long_ago = time.time() - 30 * 86400
     os.utime(artifact.folder / MANIFEST, (long_ago, long_ago))
     assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
+    list(check_all(store, store.root / "no warehouse"))  # a check is no use
+    assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
     assert store.find(Request("training", "v1", {"of": "found again"}, {}, {}))
     assert unneeded(store, keep_days=7) == []
 

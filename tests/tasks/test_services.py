@@ -177,3 +177,9 @@ def test_an_address_must_be_free():
         with pytest.raises(RequestError, match=f"got 127.0.0.1:{port}"):
             require_free("127.0.0.1", port)
     require_free("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_an_address_must_be_one_that_clients_can_use(host):
+    with pytest.raises(RequestError, match="must be one address of this machine"):
+        require_free(host, 4200)
