@@ -151,7 +151,7 @@ def _keep_up(
                     with suppress(httpx.HTTPStatusError, PrefectException), get_client(sync_client=True) as client:
                         look_after_runs(client, POOL, listening_since, SILENCE)
                         without_worker = client.read_work_pool(POOL).status is WorkPoolStatus.NOT_READY
-                        if without_worker and now - listening_since > SILENCE:
+                        if without_worker and now - listening_since > 2 * SILENCE:  # it may be slow to start
                             say("the worker gives no sign of life.")
                             worker.kill()
                     answered = now
