@@ -13,11 +13,11 @@ from tasks.device import describe_machine
 
 OPENING = """# Faults, and what held
 
-`make faults` wrote this on {date}, on {machine}: {n} rows, {minutes:.0f} minutes in all; a row says what its last run
-saw. In each row something goes wrong while the real command runs in real processes, on the study
-[study.toml](study.toml), and afterwards what must hold is compared with a run that nothing disturbed: the same
-artifacts byte for byte, weights included (less what records the clock), as many rows in every table, nothing
-half-written, and nothing that `headstream check` finds fault with.
+`make faults` wrote this on {date}, on {machine}: {n} rows,
+{minutes:.0f} minutes in all; a row says what its last run saw. In each row something goes wrong while the real command
+runs in real processes, on the study [study.toml](study.toml), and afterwards what must hold is compared with a run
+that nothing disturbed: the same artifacts byte for byte, weights included (less what records the clock), as many rows
+in every table, nothing half-written, and nothing that `headstream check` finds fault with.
 """
 HEAD = "| fault | must hold | | seconds | seen |\n| --- | --- | --- | ---: | --- |"
 OUTCOMES = {"passed": "holds", "failed": "**fails**", "skipped": "skipped"}

@@ -74,7 +74,7 @@ def test_a_node_removed_mid_study_loses_nothing(on_ray, cluster, reference, stud
     require_same(on_ray, reference)
 
 
-@pytest.mark.fault("Ray, no Prefect server that nodes reach", "one clear line, exit code 2")
+@pytest.mark.fault("Ray, where Prefect's server is said to be at {api_url!r}", "one clear line, exit code 2")
 @pytest.mark.parametrize("api_url", ["", "http://127.0.0.1:9/api"])
 def test_without_a_server_that_nodes_reach(on_ray, api_url, study):
     environment = {**on_ray.environment, "PREFECT_API_URL": api_url}
@@ -84,9 +84,13 @@ def test_without_a_server_that_nodes_reach(on_ray, api_url, study):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.fault("Ray, more CPUs or GPUs asked for than a node has", "one clear line, exit code 2")
-@pytest.mark.parametrize("asked", ["[resources]\ncpus = 64", "[resources]\ngpus = 1.0\n[training]\ndevice = 'cuda'"])
-def test_more_than_a_node_has(on_ray, asked, study, tmp_path):
+ASKED = {"64 CPUs": "[resources]\ncpus = 64", "a GPU": "[resources]\ngpus = 1.0\n[training]\ndevice = 'cuda'"}
+
+
+@pytest.mark.fault("Ray, a model asks for {what}, which no node has", "one clear line, exit code 2")
+@pytest.mark.parametrize("what", ASKED)
+def test_more_than_a_node_has(on_ray, what, study, tmp_path):
+    asked = ASKED[what]
     file = tmp_path / "wide.toml"
     text = study.read_text()
     file.write_text(text.replace("[training]\n", f"{asked}\n" if "[training]" in asked else f"{asked}\n[training]\n"))
