@@ -5,8 +5,8 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import FrameType
@@ -24,9 +24,7 @@ PREFECT = str(PROGRAMS / "prefect")
 START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
 SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # of a run, the worker or the server: it is dead, or hangs
-LOOK_SECONDS = 5  # between looks at runs that may have died
-ANSWER_SECONDS = 20.0  # for the server to answer one question of these
-GAP = timedelta(seconds=30)  # in which this process did nothing: the machine slept, or its clock was set
+LOOK_SECONDS = 5  # between looks at them
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # those that are old go
@@ -121,45 +119,18 @@ def _keep_up(
     Raises:
         WorkError: a service ended again and again.
     """
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.objects import WorkPoolStatus
-    from prefect.exceptions import PrefectException
-    from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
-
-    from flows.recovery import look_after_runs
+    from flows.watch import Watch, asking_once
 
     def say(text: str) -> None:
         console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {text}")
 
-    once = temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: ANSWER_SECONDS})
-    answered = listening_since = now = datetime.now(UTC)
-    with _talking_to_server(environment), once:
+    watch = Watch(services, server, worker, lambda: _answers(server, environment), say)
+    with _talking_to_server(environment), asking_once():
         for second in count():
-            for service in services.started:
-                if service.has_ended():
-                    say(f"the {service.name} ended; it starts again.")
-                    service.restart()
-                    if service is server:
-                        _answers(server, environment)
-                    answered = listening_since = datetime.now(UTC)
-            before, now = now, datetime.now(UTC)
-            if now - before > GAP:
-                answered = listening_since = now
+            watch.restart_what_ended()
             if second % LOOK_SECONDS == 0:
                 services.tidy()
-                try:
-                    with suppress(httpx.HTTPStatusError, PrefectException), get_client(sync_client=True) as client:
-                        look_after_runs(client, POOL, listening_since, SILENCE)
-                        without_worker = client.read_work_pool(POOL).status is WorkPoolStatus.NOT_READY
-                        if without_worker and now - listening_since > 2 * SILENCE:  # it may be slow to start
-                            say("the worker gives no sign of life.")
-                            worker.kill()
-                    answered = now
-                except httpx.TransportError:
-                    listening_since = datetime.now(UTC)
-                    if now - answered > SILENCE:
-                        say("the server does not answer.")
-                        server.kill()
+                watch.look(POOL, SILENCE)
             time.sleep(1)
 
 
