@@ -8,14 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flows.study_plan import planned
 from flows.study_schema import Study, parse_study
-from tasks.planning import PlannedStep, plan_claims, plan_steps
+from tasks.planning import PlannedStep, plan_claims
 from tasks.study_source import read_study_file, shipped_studies
 
-
-def planned(study: Study) -> list[PlannedStep]:
-    """Every step of a study, done or to run."""
-    return list(plan_steps(study.corpus, study.tokenizer, study.cells, study.analysis))
+SHARED = ("corpus", "tokens", "costs")  # steps that no other runs beside
 
 
 def print_plan(study: Study) -> None:
@@ -57,8 +55,8 @@ def _what_is_left(steps: list[PlannedStep]) -> str:
     if not left:
         return "Nothing to run: the report needs no more than seconds."
     cores = os.cpu_count() or 1
-    shared = sum(s.seconds for s in left if s.step in ("corpus", "tokens"))
-    models = [s.seconds for s in left if s.step not in ("corpus", "tokens")]
+    shared = sum(s.seconds for s in left if s.step in SHARED)
+    models = [s.seconds for s in left if s.step not in SHARED]
     minutes = (shared + max([sum(models) / cores, *models])) / 60
     megabytes = sum(s.bytes for s in left) / 1e6
     what = f"{len(left)} of {len(steps)} steps to run"

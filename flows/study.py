@@ -6,9 +6,10 @@ from pathlib import Path
 from prefect import flow, runtime
 
 from flows.notices import tell_of_failure
+from flows.study_plan import planned
 from flows.study_schema import ShippedStudy, Study, complete_study
 from tasks import steps
-from tasks.planning import plan_steps, require_space
+from tasks.planning import require_space
 from tasks.runners import opened_runner
 
 
@@ -35,7 +36,7 @@ def run_study(study: ShippedStudy | Study) -> Path:
             same.
     """
     study = complete_study(study, from_api=runtime.deployment.id is not None)
-    require_space(plan_steps(study.corpus, study.tokenizer, study.cells, study.analysis))
+    require_space(planned(study))
     with steps.store_in_use():
         return _make(study)
 
@@ -43,9 +44,9 @@ def run_study(study: ShippedStudy | Study) -> Path:
 def _make(study: Study) -> Path:
     started = time.monotonic()
     steps.prepare()
-    costs = [steps.measure_costs(study.costs, study.name)] if study.costs.sizes else []
     text = steps.read_corpus(study.corpus)
     tokens = steps.tokenise(study.tokenizer, text)
+    costs = [steps.measure_costs(study.costs, study.name)] if study.costs.sizes else []
 
     cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
     with opened_runner(study.runner, study.resources) as submit:

@@ -171,7 +171,7 @@ class Attention(nn.Module):
         return pattern, self._gated(pattern @ v, x)
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
-        """The mixed values alone: with few scores, or none on a GPU, of keys that are out of sight."""
+        """The mixed values alone; windows, and full attention on a CPU, leave out most keys that are out of sight."""
         return self._gated(self._mix_fused(*self.queries_keys_values(x)), x)
 
     def _mix_fused(

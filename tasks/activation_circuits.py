@@ -19,10 +19,10 @@ from models.circuits.score_terms import ScoreTerm, score_terms
 from models.circuits.virtual_heads import (
     VirtualCircuit,
     VirtualPattern,
-    n_virtual_heads,
     virtual_circuits,
     virtual_patterns,
 )
+from models.heads.head import Head
 from tasks.analysis_config import BehaviourConfig, CircuitsConfig
 from tasks.behaviour import build_stimuli
 from tasks.tokens import TokenStream
@@ -85,7 +85,7 @@ def measure_activation_circuits(
         trained.write(folder, name, rows)
     report(1.0)
     return {
-        "virtual_heads": n_virtual_heads(architecture.heads_per_layer),
+        "virtual_heads": len(pairs),
         "explained_share": fit.explained_share if isfinite(fit.explained_share) else None,
         "paths_sum_difference": identities["paths-sum"],
     }
@@ -176,5 +176,5 @@ def sample_rows(logits: BigramLogits, labels: Sequence[str], n: int) -> Rows:
     ]
 
 
-def _place(role: str, head: paths.Head) -> dict[str, int]:
+def _place(role: str, head: Head) -> dict[str, int]:
     return {f"{role}_layer": head.layer, f"{role}_head": head.head}

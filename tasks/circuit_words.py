@@ -7,7 +7,7 @@ from tasks.markdown import MISSING, compact
 from tasks.shown_models import best_of_depths
 from tasks.study_results import StudyResults
 
-CLEARLY = 0.5  # eigenvalue score, 0..1, of what copies or matches
+CLEARLY = 0.5  # eigenvalue score, -1..1, from which a head copies or matches
 ORDINALS = ("first", "second", "third")
 
 Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql

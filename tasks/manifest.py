@@ -72,7 +72,7 @@ class Request:
     """Everything that decides what an artifact holds: equal requests have equal keys, and so one artifact.
 
     `config` is the slice that the stage reads; `inputs` maps roles to artifacts; `numerics` is what changes
-    numbers besides: device kind, precision, thread count.
+    numbers besides: device kind, precision, thread count, compiling.
     """
 
     stage: str

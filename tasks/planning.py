@@ -14,6 +14,7 @@ from tasks.analysis_config import AnalysisConfig
 from tasks.cell import Cell
 from tasks.claims import read_claims, undecidable
 from tasks.corpus import CorpusConfig
+from tasks.costs_config import CostsConfig
 from tasks.device import training_flops
 from tasks.errors import WorkError
 from tasks.housekeeping import stored_bytes
@@ -29,6 +30,7 @@ from tasks.warehouse import create_tables_and_views
 FLOPS_PER_SECOND = 80e9
 CORPUS_BYTES_PER_SECOND = 10e6
 SECONDS_PER_CHECKPOINT = 1.5
+COSTS_SECONDS = 180.0
 BYTES_PER_PARAMETER = 4
 RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
 BYTES_PER_RESULT = 100_000
@@ -49,7 +51,12 @@ class PlannedStep:
 
 
 def plan_steps(
-    text: CorpusConfig, tokenizer: TokenizerConfig, cells: Sequence[Cell], analysis: AnalysisConfig
+    study: str,
+    text: CorpusConfig,
+    tokenizer: TokenizerConfig,
+    costs: CostsConfig,
+    cells: Sequence[Cell],
+    analysis: AnalysisConfig,
 ) -> Iterator[PlannedStep]:
     """Every step that a study's artifacts need, in order."""
     shelf = _Shelf(Store(places.store_folder()))
@@ -65,6 +72,8 @@ def plan_steps(
         request = requests.tokens_request(tokenizer, documents)
         encoded, planned = shelf.look(request, "tokens", seconds, corpus_bytes)
         yield planned
+    if costs.sizes:
+        yield shelf.look(requests.costs_request(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
     for cell in cells:
         yield from _plan_model(shelf, cell, encoded, tokenizer.vocabulary, analysis)
 
@@ -135,6 +144,11 @@ class _Shelf:
         seconds = sum(facts["seconds"] for facts in done)
         return sum(facts["flops"] for facts in done) / seconds if seconds else FLOPS_PER_SECOND
 
+    def costs_seconds(self) -> float:
+        """How long passes were timed so far, a study."""
+        done = self.earlier("costs")
+        return sum(artifact.manifest.seconds for artifact in done) / len(done) if done else COSTS_SECONDS
+
     def result_bytes(self, stage: str, checkpoint_bytes: int) -> int:
         """Size of what a stage of the analysis says of one model."""
         if done := self.earlier(stage):
@@ -150,7 +164,9 @@ class _Shelf:
                     r: a.digest for r, a in request.inputs.items()
                 }
                 if earlier.code_version == request.code_version:
-                    reasons.add("the device or threads changed" if same_inputs else "its input changed")
+                    reasons.add(
+                        "device, precision, threads or compiling changed" if same_inputs else "its input changed"
+                    )
                 elif same_inputs:
                     reasons.add("the code changed")
         return ", or ".join(sorted(reasons)) or "not made yet"

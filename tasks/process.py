@@ -18,20 +18,7 @@ from tasks.shortages import disk_is_full, memory_is_short
 
 # A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(
-    [
-        "tasks.training",
-        "tasks.behaviour",
-        "tasks.weight_circuits",
-        "tasks.activation_circuits",
-        "tasks.importance",
-        "tasks.pruning",
-        "tasks.redundancy",
-        "tasks.probes",
-        "tasks.feed_forward",
-    ]
-)
-
+_context.set_forkserver_preload(["tasks.training", "tasks.requests"])  # the latter imports the other stages
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave things to clear away
 

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.paths import Head
 from models.hard_concrete import gates_without_noise, open_probability
-from models.heads.gates import train_gates
+from models.heads.gate_training import train_gates
+from models.heads.head import Head
 from models.heads.losses import sequence_losses
 from models.heads.pruned_losses import HeadSet, heads_of, mask_without
 from models.heads.references import mean_z

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.paths import Head
 from models.heads.bootstrap import bootstrap_ci
 from models.heads.evidence import Evidence
+from models.heads.head import Head
 from models.heads.importance import METHODS, head_scores
 from models.heads.losses import sequence_losses
 from models.heads.pruned_losses import HeadSet, heads_of, losses_without, mask_without

@@ -157,7 +157,7 @@ def make_text(config: corpus.CorpusConfig, tokenizer: tokens.TokenizerConfig) ->
 
 @step("measure costs")
 def measure_costs(config: CostsConfig, study: str) -> Artifact:
-    """How long passes take and what they compute, by size; before anything else runs beside them."""
+    """How long passes take and what they compute, by size; to be asked for while nothing else runs."""
 
     def write(folder: Path) -> dict[str, Any]:
         return run_in_process(costs.measure_costs, config, study, folder, on_report=_fractions("costs", study))

@@ -21,7 +21,7 @@ from models.circuits.head_weights import CircuitWeights, circuit_weights, why_no
 from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
-from models.circuits.subspaces import bandwidth, overlaps, rewriting
+from models.circuits.subspaces import overlaps, rewriting
 from models.transformer import Transformer
 from tasks.analysis_config import CircuitsConfig
 from tasks.errors import WorkError
@@ -65,7 +65,7 @@ def measure_weight_circuits(
         tables["skip_trigrams"] = skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
         tables["subspaces"] = [subspace_columns(weights)]
         tables["eigenvalues"] = eigenvalue_columns(weights, now)
-        facts |= _facts(tables) | {"bandwidth": bandwidth(weights, architecture.mlp_width)}
+        facts |= _facts(tables)
     for name, parts in tables.items():
         trained.write(folder, name, _one_below_the_other(parts))
     return facts

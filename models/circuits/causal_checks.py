@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
-from models.circuits.paths import Head, Path
+from models.circuits.paths import Path
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.batches import batches
 from models.heads.behaviour import Stimuli
+from models.heads.head import Head
 from models.heads.repeats import Repeats
 from models.transformer import Layer, Transformer
 

@@ -7,24 +7,13 @@ and norm scales are the run's. A feed-forward layer can't be expanded: paths fro
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from models.circuits.frozen import FrozenRun
-
-
-class Head(NamedTuple):
-    """A head by its place."""
-
-    layer: int
-    head: int
-
-    def __str__(self) -> str:
-        return f"L{self.layer}H{self.head}"
-
+from models.heads.head import Head
 
 Path = tuple[Head, ...]
 

@@ -12,12 +12,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from models.circuits.frozen import FrozenLayer, Sources, freeze_run
-from models.circuits.paths import Head
 from models.heads.batches import batches
+from models.heads.head import Head
 from models.heads.patterns import visible_keys
 from models.transformer import Transformer
 
-Composition = Literal["direct", "Q", "K", "QK", "position", "feed-forward"]
+Part = Literal["direct", "Q", "K", "QK", "position", "feed-forward"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ScoreTerm:
     share: float  # of the whole score's variance; sums to 1 over a head's terms, NaN where the score is constant
 
     @property
-    def composition(self) -> Composition:
+    def composition(self) -> Part:
         """Which sides owe to earlier heads."""
         if self.query_source == "distance":
             return "position"

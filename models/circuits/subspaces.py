@@ -79,12 +79,6 @@ def rewriting(weights: CircuitWeights) -> Float[Tensor, "pair"]:
     return torch.cat([weights.W_E.new_empty(0), *returned])
 
 
-def bandwidth(weights: CircuitWeights, d_mlp: int) -> float:
-    """Dimensions that heads and feed-forward layers write to, over those that there are."""
-    ranks = [numerical_rank(ov_singular_values(heads), weights.d_stream).sum().item() for heads in weights.layers]
-    return (sum(ranks) + len(ranks) * d_mlp) / weights.d_stream
-
-
 def _above_rounding(singular_values: Tensor, d_model: int) -> Tensor:
     smallest = singular_values.amax(-1, keepdim=True) * d_model * torch.finfo(singular_values.dtype).eps
     return singular_values > smallest

@@ -6,7 +6,6 @@ Source: Elhage et al. 2021, "virtual attention heads".
 from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass
-from math import prod
 
 import torch
 from jaxtyping import Float, Int
@@ -15,8 +14,9 @@ from torch import Tensor
 from models.circuits.composition import reader_factors, writer_factors
 from models.circuits.eigenvalues import eigenvalue_score
 from models.circuits.head_weights import CircuitWeights, HeadWeights
-from models.circuits.paths import Head, Path
+from models.circuits.paths import Path
 from models.heads.batches import batches
+from models.heads.head import Head
 from models.heads.patterns import pattern_statistics, visible_keys
 from models.transformer import Transformer
 
@@ -35,11 +35,6 @@ class VirtualPattern:
 
     mean_distance: float  # positions back
     confidence: float  # 0..1: largest weight of a query
-
-
-def n_virtual_heads(heads_per_layer: tuple[int, ...]) -> int:
-    """How many virtual heads there could be: paths through two heads or more, at most one a layer."""
-    return prod(1 + n for n in heads_per_layer) - 1 - sum(heads_per_layer)
 
 
 @torch.no_grad()

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.paths import Head
 from models.heads.batches import batches
+from models.heads.head import Head
 from models.heads.losses import token_losses
 from models.transformer import Fill, HeadMask, Layer, Transformer
 

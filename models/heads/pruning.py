@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.circuits.paths import Head
+from models.heads.head import Head
 from models.heads.pruned_losses import HeadSet
 
 Scores = Sequence[Float[Tensor, "_"]]  # a tensor a layer, one number a head, high for heads that matter

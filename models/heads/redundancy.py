@@ -7,9 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.batches import batches
-from models.heads.losses import token_losses
-from models.transformer import Fill, Layer, Transformer
+from models.heads.pruned_losses import HeadSet, heads_of, losses_without
+from models.transformer import Fill, Transformer
 
 CHEAP = 0.01  # share of the intact loss
 CLEAR = 2.0  # standard errors
@@ -36,14 +35,6 @@ class PairEffects:
     redundant: list[bool | None]  # None for a single sequence
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A forward pass that can go on from any layer."""
-
-    streams: list[Tensor]  # what each layer reads, and what the last one leaves
-    z: list[Tensor]
-
-
 def pair_effects(losses: AblationLosses, pairs: Sequence[Pair]) -> PairEffects:
     """A pair is redundant if either head costs under `CHEAP` of the loss, and both together clearly more than the sum.
 
@@ -60,48 +51,17 @@ def pair_effects(losses: AblationLosses, pairs: Sequence[Pair]) -> PairEffects:
     return PairEffects(alone.mean(1), both.mean(1), sem, redundant.tolist() if n > 1 else [None] * len(pairs))
 
 
-@torch.inference_mode()
 def ablation_losses(
     model: Transformer, sequences: Int[Tensor, "batch pos"], fill: Fill, pairs: Sequence[Pair]
 ) -> AblationLosses:
-    """Losses where `fill` takes the place of z of each head alone, and of both heads of each pair.
+    """Losses where `fill` takes the place of z of each head alone, and of both heads of each pair."""
+    heads = heads_of(model)
+    alone = [frozenset([head]) for head in heads]
+    both = [frozenset([heads[first], heads[second]]) for first, second in pairs]
+    intact: HeadSet = frozenset()
+    found = losses_without(model, sequences, fill, [intact, *alone, *both])
 
-    A pair goes on from the run without its first head, so that only what follows its second head is run again.
-    """
-    places = [(layer, head) for layer, n in enumerate(model.architecture.heads_per_layer) for head in range(n)]
-    parts = []
-    for batch in batches(model, sequences):
-        tokens, targets = batch[:, :-1], batch[:, 1:]
-        intact = _run_on(model, [model.embed(tokens)], [])
-        alone, both = (torch.empty(n, len(batch), dtype=torch.float64) for n in (len(places), len(pairs)))
-        for head, place in enumerate(places):
-            run = _without(model, intact, place, fill)
-            alone[head] = _losses(model, run, targets)
-            for i, (first, second) in enumerate(pairs):
-                if first == head:
-                    both[i] = _losses(model, _without(model, run, places[second], fill), targets)
-        parts.append((_losses(model, intact, targets), alone, both))
-    return AblationLosses(*(torch.cat(part, dim=-1) for part in zip(*parts, strict=True)))
+    def stacked(sets: Sequence[HeadSet]) -> Float[Tensor, "set batch"]:
+        return torch.stack([found[heads] for heads in sets]) if sets else found[intact].new_empty(0, len(sequences))
 
-
-def _without(model: Transformer, run: _Run, place: tuple[int, int], fill: Fill) -> _Run:
-    layer, head = place
-    z = run.z[layer].clone()
-    z[:, head] = fill[layer][head]
-    return _run_on(model, run.streams[: layer + 1], [*run.z[:layer], z])
-
-
-def _run_on(model: Transformer, streams: list[Tensor], z: list[Tensor]) -> _Run:
-    """The rest of a run of which the stream is known up to some layer, and z perhaps of that layer too."""
-    streams, z = [*streams], [*z]
-    for i in range(len(streams) - 1, len(model.layers)):
-        layer = model.layers[i]
-        assert isinstance(layer, Layer)
-        if len(z) == i:
-            z.append(layer.attention.mix_fused(layer.read(streams[i])))
-        streams.append(layer.write(streams[i], z[i])[-1])
-    return _Run(streams, z)
-
-
-def _losses(model: Transformer, run: _Run, targets: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch"]:
-    return token_losses(model.finish(run.streams[-1], len(model.layers)), targets).double().mean(1).cpu()
+    return AblationLosses(found[intact], stacked(alone), stacked(both))

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.circuits.paths import Head
+from models.heads.head import Head
 from models.heads.losses import token_losses
 from models.heads.pruned_losses import heads_of, mask_without
 from models.heads.pruning import Scores, by_importance

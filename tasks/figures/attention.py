@@ -3,9 +3,11 @@
 from collections.abc import Collection, Sequence
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from models.heads.attended_keys import induction_keys, previous_token_keys
 from tasks.figures.pattern_panels import pattern_matrix, pattern_panels
 from tasks.figures.sentences import listed
 from tasks.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, SCORE, WIDTH, Palette, Picture, tinted
@@ -17,6 +19,7 @@ LARGEST_CELL = 0.28
 LABEL_LENGTH = 14  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
 COLORS = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
+KEYS = {"induction": induction_keys, "previous token": previous_token_keys}
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
 EXPECTED = {"induction": "what followed earlier copies of the current token", "previous token": "the token before"}
 
@@ -31,14 +34,9 @@ def attention(results: StudyResults, palette: Palette) -> list[Picture]:
 
 
 def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
-    """Whether a head of that role should look from a query at a key, as [query, key]."""
-    n = len(tokens)
-    if role == "previous token":
-        return np.eye(n, k=-1, dtype=bool)
-    copies = np.array([[earlier == token for earlier in tokens] for token in tokens])
-    following = np.zeros((n, n), dtype=bool)
-    following[:, 1:] = np.tril(copies, -1)[:, :-1]
-    return following
+    """Whether a head of that role should look from a query at a key, as [query, key]; the first token is BOS."""
+    numbers = torch.from_numpy(np.unique(tokens, return_inverse=True)[1])[None]
+    return KEYS[role](numbers, bos=int(numbers[0, 0]))[0].numpy()
 
 
 def _picture(role: str, pattern: DataFrame) -> Picture:

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from pandas import DataFrame
 
+from models.circuits.eigenvalues import eigenvalue_score
+from tasks.circuit_words import CLEARLY
 from tasks.figures.by_model import picture_each
 from tasks.figures.sentences import counted, listed
 from tasks.figures.style import GRID, INK, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
@@ -17,7 +20,6 @@ from tasks.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
 MAX_HEADS = 8  # side by side
-CLEARLY = 0.5  # score, -1..1, from which a sentence names a head
 COLORS = {"OV": KINDS["V"], "QK": SCORE, "K-composed": KINDS["K"]}
 PITCH = 2.5  # radii between the centres of two circles
 SIDE = 1.3  # inches between them at most
@@ -32,7 +34,7 @@ def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
     with_role = heads[heads.role.notna() & (heads.role != "other")]
 
     def draw(label: str, spectra: DataFrame) -> tuple[str, Figure]:
-        scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(eigenvalue_score).to_dict()
+        scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(score_of).to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
         n_more = spectra.head_label.nunique() - len(telling)
         not_drawn = (
@@ -44,10 +46,10 @@ def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
     return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
 
 
-def eigenvalue_score(spectrum: DataFrame) -> float:
-    """Sum of eigenvalues over sum of their sizes, -1..1; NaN if all are 0."""
-    size = np.hypot(spectrum.real, spectrum.imaginary).sum()
-    return float(spectrum.real.sum() / size) if size else np.nan
+def score_of(spectrum: DataFrame) -> float:
+    """Eigenvalue score of a spectrum, -1..1; NaN if all of it is 0."""
+    values = spectrum.real.to_numpy(float) + 1j * spectrum.imaginary.to_numpy(float)
+    return eigenvalue_score(torch.from_numpy(values)).item()
 
 
 def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:

@@ -9,11 +9,12 @@ from pandas import DataFrame
 
 from tasks.figures.by_model import picture_each
 from tasks.figures.style import INDUCTION, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.pruned_models import LIMITS
 from tasks.pruning_words import HOW, pruning_line
 from tasks.study_results import StudyResults
 
 QUERIES = ("pruning_curves", "pruned_heads")
-BARS = (0.01, 0.05)  # relative increases of the loss that are asked about
+BARS = tuple(LIMITS.values())
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 1, 5, 20)
 PROCEDURES = {  # the last on top
     "one_shot": ("one shot", KINDS["K"]),

@@ -15,10 +15,11 @@ from models.circuits.causal_checks import causal_checks
 from models.circuits.frozen import freeze_run
 from models.circuits.full_circuits import position_spread
 from models.circuits.identities import identity_errors
-from models.circuits.paths import Head, head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
+from models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
 from models.circuits.score_terms import score_terms
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.behaviour import Stimuli
+from models.heads.head import Head
 from models.heads.patterns import pattern_statistics, visible_keys
 from models.transformer import Transformer
 

@@ -10,9 +10,10 @@ from torch.nn import functional as F
 
 from models.circuits.causal_checks import causal_checks
 from models.circuits.frozen import freeze_run
-from models.circuits.paths import Head, virtual_heads_of
+from models.circuits.paths import virtual_heads_of
 from models.heads import batches
 from models.heads.behaviour import Stimuli, model_behaviour
+from models.heads.head import Head
 from models.heads.repeats import fixed_period_repeats, random_period_repeats
 
 

@@ -9,8 +9,9 @@ from random_models import D_VOCAB, random_model
 from torch.nn import functional as F
 
 from models.circuits.order_of_terms import order_of_terms
-from models.circuits.paths import Head, virtual_heads_of
+from models.circuits.paths import virtual_heads_of
 from models.heads import batches
+from models.heads.head import Head
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SETTINGS = [

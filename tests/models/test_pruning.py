@@ -7,7 +7,7 @@ import torch
 from planted import attention_of, blank_model, induction_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
-from models.circuits.paths import Head
+from models.heads.head import Head
 from models.heads.losses import sequence_losses
 from models.heads.pruned_losses import heads_of, losses_without, mask_without
 from models.heads.pruning import by_importance, iterative_order, prefixes, random_orders

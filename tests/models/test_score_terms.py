@@ -8,9 +8,9 @@ import torch
 from planted import BOS, blank_model, induction_model, query_composed_model
 from random_models import D_VOCAB, random_model
 
-from models.circuits.paths import Head
 from models.circuits.score_terms import ScoreTerm, score_terms
 from models.heads import batches
+from models.heads.head import Head
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SEQUENCES[:, 0] = BOS

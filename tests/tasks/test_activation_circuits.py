@@ -13,8 +13,9 @@ from tiny import tiny_tokens
 from models.architecture import Architecture
 from models.circuits.composition import composition
 from models.circuits.head_weights import circuit_weights
-from models.circuits.paths import Head, virtual_heads_of
+from models.circuits.paths import virtual_heads_of
 from models.circuits.score_terms import ScoreTerm
+from models.heads.head import Head
 from models.transformer import Transformer
 from tasks import activation_circuits
 from tasks.activation_circuits import count_bigrams, measure_activation_circuits, strongest_pairs

@@ -8,7 +8,7 @@ from pandas import NA, DataFrame
 
 from tasks.figures import FIGURES
 from tasks.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
-from tasks.figures.eigenvalues import MAX_HEADS, eigenvalue_score
+from tasks.figures.eigenvalues import MAX_HEADS, score_of
 from tasks.figures.path_terms import MAX_PATHS, _order
 from tasks.figures.score_terms import PARTS, strongest_source
 from tasks.figures.sentences import counted, rise
@@ -92,10 +92,8 @@ def test_no_composition_is_said_to_be_none(study):
 
 
 def test_eigenvalue_scores():
-    assert eigenvalue_score(DataFrame({"real": [3.0, 3.0, -5.0], "imaginary": [4.0, -4.0, 0.0]})) == pytest.approx(
-        1 / 15
-    )
-    assert np.isnan(eigenvalue_score(DataFrame({"real": [0.0], "imaginary": [0.0]})))
+    assert score_of(DataFrame({"real": [3.0, 3.0, -5.0], "imaginary": [4.0, -4.0, 0.0]})) == pytest.approx(1 / 15)
+    assert np.isnan(score_of(DataFrame({"real": [0.0], "imaginary": [0.0]})))
 
 
 def test_spectra_are_beside_each_other_and_scored(results):

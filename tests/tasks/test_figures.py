@@ -138,7 +138,7 @@ def test_attention_counts_what_it_outlines(results):
     # 15 tokens, 7 of them for the second time; the invented head then gives everything to what came next.
     assert "gives 1.00 of its attention to what followed earlier copies" in induction.sentence
     assert "over the 7 queries" in induction.sentence
-    assert "over the 14 queries" in previous.sentence
+    assert "over the 13 queries" in previous.sentence  # not BOS, nor the one that follows it
     weights = induction.figure.axes[0].images[0].get_array()[..., 3]
     assert weights.shape == (15, 15)
     assert weights[8, 2] == 1
@@ -146,11 +146,11 @@ def test_attention_counts_what_it_outlines(results):
 
 
 def test_expected_keys():
-    a, b, c = "abc"
-    tokens = [a, b, c, a, b]
-    assert np.argwhere(expected_keys("induction", tokens)).tolist() == [[3, 1], [4, 2]]
-    assert np.argwhere(expected_keys("previous token", tokens)).tolist() == [[1, 0], [2, 1], [3, 2], [4, 3]]
-    assert np.argwhere(expected_keys("induction", [a, a, a])).tolist() == [[1, 1], [2, 1], [2, 2]]
+    bos, a, b, c = "^abc"
+    tokens = [bos, a, b, c, a, b]
+    assert np.argwhere(expected_keys("induction", tokens)).tolist() == [[4, 2], [5, 3]]
+    assert np.argwhere(expected_keys("previous token", tokens)).tolist() == [[2, 1], [3, 2], [4, 3], [5, 4]]
+    assert np.argwhere(expected_keys("induction", [bos, a, a, a])).tolist() == [[3, 2]]
 
 
 def test_pieces_of_sentences():

@@ -10,7 +10,7 @@ from planted import blank_model, dimensions, plant_fixed_offset
 from tiny import tiny_tokens
 
 from models.architecture import Architecture
-from models.circuits.paths import Head
+from models.heads.head import Head
 from models.heads.losses import sequence_losses
 from models.heads.pruned_losses import heads_of, mask_without
 from models.heads.references import mean_z

@@ -85,7 +85,6 @@ def test_heads_and_compositions_have_every_checkpoint(measured):
     ]
     assert heard == pytest.approx([1 / 3, 2 / 3])
     assert facts["no_weight_circuits"] is None
-    assert facts["bandwidth"] == 5 * 3 / 10
 
 
 def test_spectra_are_whole_and_add_up_to_the_scores(measured):

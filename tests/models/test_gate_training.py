@@ -6,7 +6,7 @@ from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
 from models.hard_concrete import START, gates_without_noise, open_probability
-from models.heads.gates import train_gates
+from models.heads.gate_training import train_gates
 
 
 def repeats(n_batches: int, size: int = 8, seed: int = 0) -> list[torch.Tensor]:
