@@ -33,9 +33,12 @@ class Installation:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/api"
-        environment = environment_for(folder, self.url) | {"HEADSTREAM_CORPUS_ROOTS": str(corpus)}
+        self._notices, self._said = folder / "notices", folder / "up.txt"
+        environment = environment_for(folder, self.url) | {
+            "HEADSTREAM_CORPUS_ROOTS": str(corpus),
+            "HEADSTREAM_ON_FAILURE": f"tee -a {self._notices}",
+        }
         self.home = Home(folder / "home", environment | {"HEADSTREAM_HOME": str(folder / "home")})
-        self._said = folder / "up.txt"
 
     def start(self) -> None:
         """Run `headstream up`, and wait until it says that it is."""
@@ -75,14 +78,22 @@ class Installation:
         with temporary_settings({PREFECT_API_URL: self.url}), get_client(sync_client=True) as client:
             yield client
 
-    def begin(self, study: Mapping[str, Any]) -> UUID:
-        """Start a run of `study/nightly`, wait until a model is in training, and give the run's id."""
+    def ask_for(self, study: Mapping[str, Any]) -> UUID:
+        """Ask for a run of `study/nightly`, and give its id."""
         with self.client() as client:
             deployment = client.read_deployment_by_name("study/nightly")
-            run = client.create_flow_run_from_deployment(deployment.id, parameters={"study": dict(study)})
+            return client.create_flow_run_from_deployment(deployment.id, parameters={"study": dict(study)}).id
+
+    def begin(self, study: Mapping[str, Any]) -> UUID:
+        """The same, and wait until a model is in training."""
+        run = self.ask_for(study)
         staging = self.home.folder / "data" / "store" / ".staging"
-        wait_until(lambda: self.state(run.id) == "Running" and any(staging.glob("*/.resume/*")))
-        return run.id
+        wait_until(lambda: self.state(run) == "Running" and any(staging.glob("*/.resume/*")))
+        return run
+
+    def was_told_of(self, run: UUID) -> bool:
+        """Whether people got a notice of a run."""
+        return self._notices.exists() and str(run) in self._notices.read_text()
 
     def cancel_all(self) -> None:
         """Let no run go on that was interrupted."""

@@ -76,7 +76,7 @@ def test_parts_are_killed(parts, installation, unseen, record_property):
     assert installation.states(run).count("Crashed") == ("flow" in parts)
 
 
-@pytest.mark.fault("a flow killed with -9 three times", "the run fails, and says why")
+@pytest.mark.fault("a flow killed with -9 three times", "the run fails, says why, and people are told")
 def test_a_run_dies_again_and_again(installation, unseen):
     run = installation.begin(unseen)
     for n_runs in range(1, 4):
@@ -85,6 +85,7 @@ def test_a_run_dies_again_and_again(installation, unseen):
     wait_until(lambda: installation.state(run) == "Failed")
     with installation.client() as client:
         assert client.read_flow_run(run).state.message.startswith("crashed 3 times; the last time: Process exited")
+    wait_until(lambda: installation.was_told_of(run))
 
 
 @pytest.mark.fault("`headstream up` killed with -9, started again", "nothing is left; the study completes by itself")
@@ -137,6 +138,16 @@ def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
     record_property("seen", f"ended after {wait_until(lambda: installation.up.poll() is not None):.0f} s")
     require_gone(processes)
     assert installation.up.returncode == 0
+
+
+@pytest.mark.fault("a study is due while another runs", "it is cancelled, and people are told; the other completes")
+def test_a_run_is_turned_away(installation, unseen):
+    run = installation.begin(unseen)
+    other = installation.ask_for(unseen)
+    wait_until(lambda: installation.state(other) == "Cancelled")
+    wait_until(lambda: installation.was_told_of(other))
+    require_recovery(installation, unseen, run)
+    assert not installation.was_told_of(run)
 
 
 @pytest.mark.fault("`headstream up` ended and started again", "what people added or paused stays so")

@@ -10,7 +10,7 @@ from prefect.client.schemas.objects import WorkPoolStatus
 from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from flows.recovery import look_after_runs
+from flows.recovery import look_after_runs, tell_of_runs_turned_away
 from tasks.services import Service, Services
 
 ANSWER_SECONDS = 20.0  # for the server to answer one question
@@ -35,7 +35,7 @@ class Watch:
     ) -> None:
         self._services, self._server, self._worker = services, server, worker
         self._wait_for_server, self._say = wait_for_server, say
-        self._looked = self._answered = self._listening_since = datetime.now(UTC)
+        self._looked = self._answered = self._listening_since = self._told = datetime.now(UTC)
 
     def restart_what_ended(self) -> None:
         """Start parts again that ended.
@@ -59,6 +59,8 @@ class Watch:
         try:
             with suppress(httpx.HTTPStatusError, PrefectException), get_client(sync_client=True) as client:
                 look_after_runs(client, pool, self._listening_since, silence)
+                tell_of_runs_turned_away(client, pool, self._told, now)
+                self._told = now
                 without_worker = client.read_work_pool(pool).status is WorkPoolStatus.NOT_READY
                 if without_worker and now - self._listening_since > 2 * silence:  # it may be slow to start
                     self._say("the worker gives no sign of life.")

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 from prefect.client.schemas.objects import State
-from prefect.states import Crashed, Pending, Running
+from prefect.states import Cancelled, Crashed, Pending, Running
 
 from flows import recovery
-from flows.recovery import MAX_CRASHES, SETTLED, look_after_runs
+from flows.recovery import MAX_CRASHES, SETTLED, TURNED_AWAY, look_after_runs, tell_of_runs_turned_away
 from flows.up import SILENCE
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
@@ -89,3 +89,13 @@ def test_a_run_whose_last_crash_is_silence_fails(told):
     crashes = [ago(Crashed(), 900) for _ in range(MAX_CRASHES - 1)]
     assert names(Server(*crashes, ago(Running(), SILENCE.seconds + 1)))[-2:] == ["Crashed", "Failed"]
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds", "n_told"),
+    [(TURNED_AWAY, 30, 1), (TURNED_AWAY, 90, 0), (TURNED_AWAY, 5, 0), ("somebody cancelled it", 30, 0)],
+)
+def test_people_are_told_of_a_run_that_was_turned_away(message, seconds, n_told, told):
+    server, now = Server(ago(Cancelled(message=message), seconds)), datetime.now(UTC)
+    tell_of_runs_turned_away(server, "headstream", now - timedelta(minutes=1), now - timedelta(seconds=10))  # type: ignore[arg-type]
+    assert told == [("study", "Cancelled")] * n_told

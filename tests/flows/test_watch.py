@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 
 import httpx
@@ -37,10 +38,12 @@ class Installation:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.status, self.error = datetime(2026, 1, 1, tzinfo=UTC), WorkPoolStatus.READY, None
-        self.server, self.worker, self.listening_since, self.said = Part("server"), Part("worker"), [], []
+        self.server, self.worker, self.listening_since = Part("server"), Part("worker"), []
+        self.told, self.said = [], []
         monkeypatch.setattr(watch, "datetime", SimpleNamespace(now=lambda zone: self.now))
         monkeypatch.setattr(watch, "get_client", self.client)
         monkeypatch.setattr(watch, "look_after_runs", lambda *arguments: self.listening_since.append(arguments[2]))
+        monkeypatch.setattr(watch, "tell_of_runs_turned_away", lambda *arguments: self.told.append(arguments[2:]))
         services = SimpleNamespace(started=[self.server, self.worker])
         self.watch = Watch(services, self.server, self.worker, lambda: None, self.said.append)
 
@@ -122,3 +125,14 @@ def test_after_the_machine_slept_nothing_is_taken_for_dead(installation):
     installation.look(5)
     assert (installation.server.done, installation.worker.done) == ([], [])
     assert installation.now - installation.listening_since[-1] == timedelta(seconds=5)
+
+
+def test_people_are_told_of_every_moment_once(installation):
+    begun = installation.now
+    installation.look(5, times=2)
+    installation.error = httpx.ReadTimeout("")
+    installation.look(5, times=2)
+    installation.error = None
+    installation.look(5)
+    moments = [begun + timedelta(seconds=seconds) for seconds in (0, 5, 10, 25)]
+    assert installation.told == list(pairwise(moments))
