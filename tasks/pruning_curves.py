@@ -11,12 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.heads.bootstrap import bootstrap_ci
-from models.heads.evidence import Evidence
+from models.heads.evidence import Evidence, HeadScores
 from models.heads.head import Head
 from models.heads.importance import METHODS, head_scores
 from models.heads.losses import sequence_losses
 from models.heads.pruned_losses import HeadSet, heads_of, losses_without, mask_without
-from models.heads.pruning import Scores, by_importance, iterative_order, prefixes, random_orders
+from models.heads.pruning import by_importance, iterative_order, prefixes, random_orders
 from models.heads.references import mean_z
 from models.heads.removal import count_parameters, remove_heads
 from models.heads.retraining import prune_and_retrain
@@ -38,7 +38,7 @@ class Subject:
     reference: Int[Tensor, "batch pos"]
     fill: Fill
 
-    def scores(self, method: str, pruned: HeadSet = frozenset()) -> Scores:
+    def scores(self, method: str, pruned: HeadSet = frozenset()) -> HeadScores:
         """Importance of the heads that are left; NaN for the others."""
         mask = mask_without(self.model, pruned) if pruned else None
         return head_scores(method, Evidence(self.model, self.reference, self.fill, mask))
@@ -63,7 +63,7 @@ Curve = list[Point]  # from no heads pruned
 GATES, RETRAINED = CurveKey("gates", "gate"), CurveKey("iterative_retrain", RETRAIN_BY)
 
 
-def plan_curves(subject: Subject, config: PruningConfig, gate_scores: Scores) -> dict[CurveKey, list[HeadSet]]:
+def plan_curves(subject: Subject, config: PruningConfig, gate_scores: HeadScores) -> dict[CurveKey, list[HeadSet]]:
     """The sets of heads on each curve that is an order of the model as it is."""
     heads = heads_of(subject.model)
     scores = {method: subject.scores(method) for method in METHODS} | {"gate": gate_scores}

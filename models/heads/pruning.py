@@ -3,16 +3,13 @@
 from collections.abc import Callable, Collection, Sequence
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
+from models.heads.evidence import HeadScores
 from models.heads.head import Head
 from models.heads.pruned_losses import HeadSet
 
-Scores = Sequence[Float[Tensor, "_"]]  # a tensor a layer, one number a head, high for heads that matter
 
-
-def by_importance(scores: Scores, heads: Collection[Head]) -> list[Head]:
+def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:
     """The heads, lowest score first and equal scores by layer and head.
 
     Heads without a score (NaN) come last: nothing says that they can go.
@@ -25,7 +22,9 @@ def by_importance(scores: Scores, heads: Collection[Head]) -> list[Head]:
     return sorted(heads, key=key)
 
 
-def iterative_order(scores: Scores, scores_without: Callable[[HeadSet], Scores], heads: Collection[Head]) -> list[Head]:
+def iterative_order(
+    scores: HeadScores, scores_without: Callable[[HeadSet], HeadScores], heads: Collection[Head]
+) -> list[Head]:
     """The order in which heads go if those that are left are scored anew after each."""
     order = by_importance(scores, heads)[:1]
     while len(order) < len(heads):

@@ -6,10 +6,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from models.heads.evidence import HeadScores
 from models.heads.head import Head
 from models.heads.losses import token_losses
 from models.heads.pruned_losses import heads_of, mask_without
-from models.heads.pruning import Scores, by_importance
+from models.heads.pruning import by_importance
 from models.heads.removal import remove_heads
 from models.optimisers import rate_factor
 from models.transformer import Fill, Transformer
@@ -17,7 +18,7 @@ from models.transformer import Fill, Transformer
 
 def prune_and_retrain(
     model: Transformer,
-    score: Callable[[Transformer, Fill], Scores],
+    score: Callable[[Transformer, Fill], HeadScores],
     means: Callable[[Transformer], Fill],
     batches: Iterator[Int[Tensor, "batch pos"]],
     n_steps: int,
