@@ -62,6 +62,11 @@ def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int)
     return F.pad(scores, (0, n - scores.shape[1]), value=float("-inf"))
 
 
+def window_block(n_seen: int, stride: int, n: int) -> int:
+    """Queries of one remainder that `windowed_attention` takes at a time; of n in all, each sees n_seen keys."""
+    return min(max(n_seen, MIN_BLOCK), -(-n // stride))
+
+
 def windowed_attention(
     q: Float[Tensor, "batch head pos d_head"],
     k: Float[Tensor, "batch head pos d_head"],
@@ -76,7 +81,7 @@ def windowed_attention(
     and of the one before. Time and memory grow with the number of positions, not with its square.
     """
     n = q.shape[2]
-    length = min(max(by_distance.shape[1], MIN_BLOCK), -(-n // stride))
+    length = window_block(by_distance.shape[1], stride, n)
     q, k, v = (_blocks(x, stride, length) for x in (q, k, v))
     scores = relative_scores(at_every_distance(by_distance, 1, 2 * length))[:, None, None, length:]
     first = _mix(q[:, :, :, :1], k[:, :, :, :1], v[:, :, :, :1], scores[..., length:])

@@ -4,8 +4,8 @@ An addition and a multiplication are two. Softmax, norms and activation function
 """
 
 from models.architecture import Architecture
-from models.attention_patterns import MIN_BLOCK
-from models.transformer import MIN_QUERY_BLOCK, QUERY_BLOCKS
+from models.attention_patterns import window_block
+from models.transformer import query_block
 
 BACKWARD = 2  # every factor of a product needs a gradient, which is a product of the same size
 
@@ -29,10 +29,10 @@ def scored_pairs(architecture: Architecture, n_tokens: int) -> int:
     if architecture.attention == "top_k":
         return n_tokens**2
     if architecture.attention == "full":
-        block = max(MIN_QUERY_BLOCK, -(-n_tokens // QUERY_BLOCKS))
+        block = query_block(n_tokens)
         ends = [min(start + block, n_tokens) for start in range(0, n_tokens, block)]
         return sum((end - start) * end for start, end in zip([0, *ends], ends, strict=False))
     seen = architecture.seen_distances
-    block = min(max(len(seen), MIN_BLOCK), -(-n_tokens // seen.step))
+    block = window_block(len(seen), seen.step, n_tokens)
     n_blocks = -(-n_tokens // (seen.step * block))
     return seen.step * block**2 * (2 * n_blocks - 1)

@@ -25,6 +25,7 @@ from models.attention_patterns import (
 )
 from models.gates import DynamicGates, StaticGates
 
+LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
 QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
 
 HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
@@ -87,12 +88,17 @@ class Norm(nn.Module):
     def forward(self, x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
         """Normalise the last axis."""
         if self.kind == "layernorm":
-            return F.layer_norm(x, x.shape[-1:], _like(self.weight, x), _like(self.bias, x))
-        return F.rms_norm(x, x.shape[-1:], _like(self.weight, x), eps=1e-6) if self.kind == "rmsnorm" else x
+            return F.layer_norm(x, x.shape[-1:], _like(self.weight, x), _like(self.bias, x), LAYERNORM_EPS)
+        return F.rms_norm(x, x.shape[-1:], _like(self.weight, x), RMSNORM_EPS) if self.kind == "rmsnorm" else x
 
 
 def _like(weight: Tensor | None, x: Tensor) -> Tensor | None:
     return None if weight is None else weight.to(x.dtype)
+
+
+def query_block(n: int) -> int:
+    """Queries that full attention over n positions takes at a time, so that most future keys are left out."""
+    return max(MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS))
 
 
 class Attention(nn.Module):
@@ -188,9 +194,7 @@ class Attention(nn.Module):
         by_position = self.position_scores(n)
         if q.is_cuda:
             return F.scaled_dot_product_attention(q, k, v, attn_mask=by_position.expand(len(q), -1, -1, -1))
-        block = max(
-            MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS)
-        )  # by blocks nearly half of the keys in the future are left out
+        block = query_block(n)
         for start in range(0, n, block):
             rows, seen = slice(start, start + block), slice(0, start + block)
             scores = scaled[:, :, rows] @ k[:, :, seen].transpose(2, 3) + by_position[..., rows, seen]
@@ -224,9 +228,13 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the layer writes to the stream."""
-        x = x.to(self.W_in.dtype)
-        hidden = self.activation(x @ self.W_in if self.b_in is None else x @ self.W_in + self.b_in)
+        hidden = self.hidden(x)
         return hidden @ self.W_out if self.b_out is None else hidden @ self.W_out + self.b_out
+
+    def hidden(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos neuron"]:
+        """What W_out reads."""
+        x = x.to(self.W_in.dtype)
+        return self.activation(x @ self.W_in if self.b_in is None else x @ self.W_in + self.b_in)
 
 
 class Layer(nn.Module):
@@ -281,11 +289,17 @@ class Layer(nn.Module):
         attention_out = self.attention.write(z)
         return z, attention_out, *self.add(x, attention_out)
 
+    def between(
+        self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """The stream after attention has written and before the feed-forward layer does."""
+        return self.attention_norm(x + attention_out) if self.post else x + attention_out
+
     def add(
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch pos d_model"] | None, Float[Tensor, "batch pos d_model"]]:
         """What the feed-forward layer writes after attention has written, and the stream after both."""
-        x = self.attention_norm(x + attention_out) if self.post else x + attention_out
+        x = self.between(x, attention_out)
         if self.feed_forward is None:
             return None, x
         feed_forward_out = self.feed_forward(x if self.post else self.feed_forward_norm(x))

@@ -11,7 +11,18 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.transformer import Attention, Layer, LayerTrace, Norm, Trace, Transformer, rotate, sinusoids
+from models.transformer import (
+    LAYERNORM_EPS,
+    RMSNORM_EPS,
+    Attention,
+    Layer,
+    LayerTrace,
+    Norm,
+    Trace,
+    Transformer,
+    rotate,
+    sinusoids,
+)
 
 Sources = dict[str, Float[Tensor, "batch pos d_model"]]
 
@@ -184,8 +195,9 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
     if norm.weight is None:
         return NO_NORM
     if norm.kind == "layernorm":
-        return FrozenNorm(norm.weight * (x.var(-1, correction=0, keepdim=True) + 1e-5).rsqrt(), True, norm.bias)
-    return FrozenNorm(norm.weight * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt(), False, None)
+        variance = x.var(-1, correction=0, keepdim=True)
+        return FrozenNorm(norm.weight * (variance + LAYERNORM_EPS).rsqrt(), True, norm.bias)
+    return FrozenNorm(norm.weight * (x.square().mean(-1, keepdim=True) + RMSNORM_EPS).rsqrt(), False, None)
 
 
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
@@ -201,10 +213,9 @@ def _freeze_layer(layer: torch.nn.Module, seen: LayerTrace) -> FrozenLayer:
     a, x, before = layer.attention, seen.residual_in, NO_NORM
     after: tuple[FrozenNorm, ...] = ()
     if layer.post:
-        stream = x + seen.attention_out
-        after = (freeze_norm(layer.attention_norm, stream),)
+        after = (freeze_norm(layer.attention_norm, x + seen.attention_out),)
         if seen.feed_forward_out is not None:
-            stream = layer.attention_norm(stream) + seen.feed_forward_out
+            stream = layer.between(x, seen.attention_out) + seen.feed_forward_out
             after = (*after, freeze_norm(layer.feed_forward_norm, stream))
     else:
         before = freeze_norm(layer.attention_norm, x)

@@ -94,10 +94,8 @@ def losses_without_feed_forward(
 
 def activations(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos neuron"]:
     """What W_out reads."""
-    x = _after_attention(layer, trace)
-    own = _feed_forward(layer)
-    x = (x if layer.post else layer.feed_forward_norm(x)).to(own.W_in.dtype)
-    return own.activation(x @ own.W_in if own.b_in is None else x @ own.W_in + own.b_in)
+    x = layer.between(trace.residual_in, trace.attention_out)
+    return _feed_forward(layer).hidden(x if layer.post else layer.feed_forward_norm(x))
 
 
 def residual_without(
@@ -110,7 +108,7 @@ def residual_without(
     """The stream after a layer of which some neurons' activations are replaced."""
     assert trace.feed_forward_out is not None
     missing = (hidden[:, :, neurons] - fill[neurons]) @ _feed_forward(layer).W_out[neurons]
-    x = _after_attention(layer, trace) + (trace.feed_forward_out - missing)
+    x = layer.between(trace.residual_in, trace.attention_out) + (trace.feed_forward_out - missing)
     return layer.feed_forward_norm(x) if layer.post else x
 
 
@@ -122,11 +120,6 @@ def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Itera
         trace = layer.trace(x)
         x = trace.residual_out
         yield layer, trace
-
-
-def _after_attention(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos d_model"]:
-    x = trace.residual_in + trace.attention_out
-    return layer.attention_norm(x) if layer.post else x
 
 
 def _feed_forward(layer: Layer) -> FeedForward:

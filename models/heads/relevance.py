@@ -68,7 +68,7 @@ def _through_layer(
     """From the stream after a layer to its z, and to the stream before it."""
     x, attention = seen.residual_in, layer.attention
     if layer.feed_forward is not None and seen.feed_forward_out is not None:
-        middle = layer.attention_norm(x + seen.attention_out) if layer.post else x + seen.attention_out
+        middle = layer.between(x, seen.attention_out)
         r, r_out = _to_terms(r, torch.stack([middle, seen.feed_forward_out]), dim=0)
         read = middle if layer.post else layer.feed_forward_norm(middle)
         r = r + _through_feed_forward(layer.feed_forward, read, r_out)
@@ -85,9 +85,7 @@ def _through_layer(
 def _through_feed_forward(
     feed_forward: FeedForward, x: Float[Tensor, "batch pos d_model"], r: Float[Tensor, "batch pos d_model"]
 ) -> Float[Tensor, "batch pos d_model"]:
-    hidden = x @ feed_forward.W_in
-    hidden = feed_forward.activation(hidden if feed_forward.b_in is None else hidden + feed_forward.b_in)
-    return _through_product(_through_product(r, hidden, feed_forward.W_out), x, feed_forward.W_in)
+    return _through_product(_through_product(r, feed_forward.hidden(x), feed_forward.W_out), x, feed_forward.W_in)
 
 
 def _to_terms(r: Float[Tensor, "..."], terms: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
