@@ -145,8 +145,8 @@ def require_free(host: str, port: int) -> None:
     """Raises RequestError when nothing can listen at an address, or no client could name it."""
     if host in ("", "::", "0.0.0.0"):
         raise RequestError(
-            f"--host must be one address of this machine, which clients can use, got {host!r}. Give the one that it has in"
-            " your network."
+            f"--host must be one address of this machine, which clients can use, got {host!r}. Give the one that"
+            " it has in your network."
         )
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
