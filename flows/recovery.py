@@ -25,7 +25,6 @@ from flows.notices import tell_of_failure
 
 SETTLED = timedelta(seconds=20)  # a worker reports a crash twice: started again in between, a run would run twice
 MAX_CRASHES = 3  # of one run; the last is a failure
-
 TURNED_AWAY = "Deployment concurrency limit reached."  # what Prefect says of a run that was due while another went on
 
 UNDER_WAY = [StateType.PENDING, StateType.RUNNING]

@@ -28,17 +28,20 @@ HOUR = 3600.0
 
 def ask_for_report(flow: Any, flow_run: Any, state: Any) -> None:
     """Have the report of a study published that a run completed."""
-    study = flow_run.parameters["study"]
-    name = study if isinstance(study, str) else study["name"]
-    run_deployment("report/on-study", parameters={"study": name}, timeout=0, as_subflow=False)
+    parameters = {"study": _study_of(flow_run)}
+    run_deployment("report/on-study", parameters=parameters, timeout=0, as_subflow=False)
 
 
 def ask_for_report_of_the_rest(flow: Any, flow_run: Any, state: Any) -> None:
     """The same of a run in which some models failed; one that failed before its end has recorded nothing."""
-    study = flow_run.parameters["study"]
-    record = latest_record(Store(places.store_folder()), study if isinstance(study, str) else study.get("name", ""))
+    record = latest_record(Store(places.store_folder()), _study_of(flow_run))
     if record and datetime.fromisoformat(record.manifest.created) >= flow_run.start_time:
         ask_for_report(flow, flow_run, state)
+
+
+def _study_of(flow_run: Any) -> str:
+    study = flow_run.parameters["study"]
+    return study if isinstance(study, str) else study.get("name", "")
 
 
 nightly_study = run_study.with_options(
