@@ -12,7 +12,7 @@ from torch import Tensor
 from benchmarks.circuits import in_turns
 from models.architecture import Architecture
 from models.heads.ablation import Ablation, ablation_effects, zero_z
-from models.heads.losses import sequence_losses
+from models.losses import sequence_losses
 from models.transformer import Transformer
 
 SHAPES = ((2, 8, 256), (4, 8, 256))  # layers, heads, d_model

@@ -19,12 +19,12 @@ from torch.nn import functional as F
 
 from models.architecture import Architecture
 from models.heads.attended_keys import attention_on, induction_keys
-from models.heads.repeats import random_period_repeats
-from tasks.corpus import CorpusConfig, write_corpus
-from tasks.device import Numerics, prepare_process, training_flops
-from tasks.tokens import TokenizerConfig, Tokens, write_tokens
-from tasks.training_config import TrainingConfig
-from tasks.training_run import TrainingRun
+from models.repeats import random_period_repeats
+from tasks.study.training_config import TrainingConfig
+from tasks.text.corpus import CorpusConfig, write_corpus
+from tasks.text.tokens import TokenizerConfig, Tokens, write_tokens
+from tasks.training.device import Numerics, prepare_process, training_flops
+from tasks.training.loop import TrainingRun
 
 MODEL, TRAINING = Architecture(), TrainingConfig()
 TOKENS_PER_STEP = TRAINING.batch_size * MODEL.n_ctx

@@ -1,7 +1,7 @@
 -- The warehouse's tables, the one place that fixes names, types, keys and units.
 --
 -- What follows `--` becomes the COMMENT of the table, column or macro it stands at: above a CREATE, after a column.
--- To add a table, write it here; `python -m tasks.warehouse` then brings data/README.md up to date.
+-- To add a table, write it here; `python -m tasks.results.warehouse` then brings data/README.md up to date.
 -- Losses are nats per token, fractions and scores 0..1, timestamps UTC. NULL is "not measured", never 0.
 
 -- 97.5 % quantile of Student's t with df degrees of freedom: a table to 30, then its expansion around the normal.

@@ -14,8 +14,8 @@ import duckdb
 import psutil
 
 from tasks.housekeeping import check_all, require_sound
-from tasks.manifest import Artifact
-from tasks.store import Store
+from tasks.storage.artifact import Artifact
+from tasks.storage.store import Store
 
 STAGES = ("corpus", "tokens", "training", "behaviour", "weight-circuits", "activation-circuits", "importance")
 STAGES += ("pruning", "redundancy", "probes", "feed-forward", "study", "report")

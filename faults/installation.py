@@ -19,7 +19,12 @@ from prefect.states import Cancelled
 
 from faults.home import HEADSTREAM, Home, environment_for
 
-COMMANDS = {"worker": "worker start", "server": "server start", "flow": "prefect.engine", "guard": "tasks.guard"}
+COMMANDS = {
+    "worker": "worker start",
+    "server": "server start",
+    "flow": "prefect.engine",
+    "guard": "tasks.machines.guard",
+}
 SECONDS = 600  # for anything to come about on a busy machine
 
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.home import Home
-from tasks.manifest import Artifact, Request
-from tasks.store import Store
-from tasks.study_record import RECORD_TABLES, ModelOutcome, record_request, write_record
-from tasks.tables import write_table
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, record_request, write_record
+from tasks.results.tables import write_table
+from tasks.storage.artifact import Artifact, Request
+from tasks.storage.store import Store
 
 MODELS = 5000
 ALSO_PRUNED = 5  # every so many models; the others are trained, and their behaviour is measured
@@ -53,7 +53,7 @@ def many(reference, tmp_path_factory) -> Home:
     by_stage = {stage: [Template(artifact) for artifact in reference.artifacts(stage)] for stage in stages}
     outcomes = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.store._fsync", lambda path: None)  # how long a disk takes is not asked
+        patch.setattr("tasks.storage.store._fsync", lambda path: None)  # how long a disk takes is not asked
         for seed in range(MODELS):
             measured = stages if seed % ALSO_PRUNED == 0 else stages[:2]
             templates = [by_stage[stage][seed % 2] for stage in measured]

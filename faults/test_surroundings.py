@@ -13,10 +13,10 @@ from tiny import tiny_text
 
 from faults.home import Home, require_same, wait_until
 from faults.prefect_states import is_running, now
-from flows.study_schema import parse_study
-from tasks.manifest import Artifact
-from tasks.requests import corpus_request
-from tasks.study_source import read_study_file
+from tasks.artifact_specs import corpus_request
+from tasks.storage.artifact import Artifact
+from tasks.study.schema import parse_study
+from tasks.study.sources import read_study_file
 
 QUERY = ("select model_id from models order by 1", "--format", "csv")
 

@@ -32,7 +32,7 @@ def run(
     from flows.prefect_server import starting_server
 
     with starting_server() as server:
-        from flows.running import run_and_show  # imports torch, while the server starts
+        from flows.run_command import run_and_show  # imports torch, while the server starts
 
         run_and_show(loaded, server)
 
@@ -40,7 +40,7 @@ def run(
 @app.command(epilog="Example: headstream plan quick")
 def plan(study: StudyName) -> None:
     """Show what `run` would do, what is already there and why, time and disk, and what the study could decide."""
-    from flows.planning import print_plan
+    from flows.plan_command import print_plan
 
     print_plan(_load(study))
 
@@ -55,7 +55,7 @@ def sql(
 ) -> None:
     """Ask the results in SQL: read-only, and without reach outside the warehouse."""
     from tasks import places
-    from tasks.sql import format_table, list_tables, run_sql
+    from tasks.results.sql import format_table, list_tables, run_sql
 
     warehouse = places.warehouse_file()
     rows = run_sql(warehouse, query, timeout_seconds=timeout) if query else list_tables(warehouse)
@@ -71,10 +71,10 @@ def claims(
 ) -> None:
     """Show which claims a study confirms and which it refutes, or why it can't tell."""
     from tasks import places
-    from tasks.claims import claims_of
-    from tasks.sql import format_table
-    from tasks.store import Store
-    from tasks.warehouse import build_warehouse
+    from tasks.results.claims import claims_of
+    from tasks.results.sql import format_table
+    from tasks.results.warehouse import build_warehouse
+    from tasks.storage.store import Store
 
     name = _load(study).name
     build_warehouse(Store(places.store_folder()), places.warehouse_file())  # a claim may be new
@@ -85,7 +85,7 @@ def claims(
 @app.command(epilog="Example: headstream report quick")
 def report(study: StudyName) -> None:
     """Write a study's report again from the warehouse."""
-    from flows.running import report_again
+    from flows.run_command import report_again
 
     print(report_again(_load(study)))
 
@@ -96,7 +96,7 @@ def diff(
     second: Annotated[str, typer.Argument(metavar="STUDY", help="Another one.")],
 ) -> None:
     """Show what differs between two studies: settings, metrics beyond their error bars, verdicts on claims."""
-    from flows.comparing import print_changes
+    from flows.diff_command import print_changes
 
     print_changes(first, second)
 
@@ -104,7 +104,7 @@ def diff(
 @app.command(epilog="Example: headstream studies")
 def studies() -> None:
     """List the studies there are, and the state of each."""
-    from flows.planning import print_studies
+    from flows.plan_command import print_studies
 
     print_studies()
 
@@ -113,8 +113,8 @@ def studies() -> None:
 def index() -> None:
     """Build the warehouse again from the store."""
     from tasks import places
-    from tasks.store import Store
-    from tasks.warehouse import build_warehouse
+    from tasks.results.warehouse import build_warehouse
+    from tasks.storage.store import Store
 
     build_warehouse(Store(places.store_folder()), places.warehouse_file(), anew=True)
     print(places.warehouse_file())
@@ -123,7 +123,7 @@ def index() -> None:
 @app.command(epilog="Example: headstream check")
 def check() -> None:
     """Verify every result, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
-    from flows.keeping_house import print_check
+    from flows.store_commands import print_check
 
     print_check()
 
@@ -136,7 +136,7 @@ def gc(
     ] = 7.0,
 ) -> None:
     """Remove results that no study's last run needs."""
-    from flows.keeping_house import remove_unneeded
+    from flows.store_commands import remove_unneeded
 
     remove_unneeded(days, dry_run)
 
@@ -159,8 +159,8 @@ def up(
 
 
 def _load(name_or_path: str):  # type: ignore[no-untyped-def]
-    from flows.study_schema import parse_study
-    from tasks.study_source import read_study_file
+    from tasks.study.schema import parse_study
+    from tasks.study.sources import read_study_file
 
     return parse_study(*read_study_file(name_or_path))
 

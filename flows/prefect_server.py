@@ -18,7 +18,7 @@ from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from tasks.errors import RequestError
-from tasks.process import end_together
+from tasks.machines.child_process import end_together
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from prefect import flow, runtime
 
 from flows.notices import tell_of_failure
 from flows.study_plan import planned
-from flows.study_schema import ShippedStudy, Study, complete_study
 from tasks import steps
+from tasks.machines.runners import opened_runner
 from tasks.planning import require_space
-from tasks.runners import opened_runner
+from tasks.study.schema import ShippedStudy, Study, complete_study
 
 
 def _run_name() -> str:

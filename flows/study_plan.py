@@ -1,7 +1,7 @@
 """What a run of a study would do."""
 
-from flows.study_schema import Study
 from tasks.planning import PlannedStep, plan_steps
+from tasks.study.schema import Study
 
 
 def planned(study: Study) -> list[PlannedStep]:

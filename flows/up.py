@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tasks import places
 from tasks.errors import WorkError
-from tasks.services import Service, Services, call, guarded, require_free
+from tasks.machines.services import Service, Services, call, guarded, require_free
 
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent

@@ -11,7 +11,7 @@ from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.recovery import look_after_runs, tell_of_runs_turned_away
-from tasks.services import Service, Services
+from tasks.machines.services import Service, Services
 
 ANSWER_SECONDS = 20.0  # for the server to answer one question
 GAP = timedelta(seconds=30)  # in which this process did nothing: the machine slept, or its clock was set

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.device import describe_machine
 from tasks.errors import WorkError
-from tasks.manifest import Artifact
-from tasks.provenance import package_version
-from tasks.store import Store
-from tasks.study_record import latest_records
-from tasks.warehouse import is_current, is_whole
+from tasks.results.study_record import latest_records
+from tasks.results.warehouse import is_current, is_whole
+from tasks.storage.artifact import Artifact
+from tasks.storage.provenance import package_version
+from tasks.storage.store import Store
+from tasks.training.device import describe_machine
 
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")

@@ -9,22 +9,22 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks import places, requests
-from tasks.analysis_config import AnalysisConfig
-from tasks.cell import Cell
-from tasks.claims import read_claims, undecidable
-from tasks.corpus import CorpusConfig
-from tasks.costs_config import CostsConfig
-from tasks.device import training_flops
+from tasks import artifact_specs, places
 from tasks.errors import WorkError
 from tasks.housekeeping import stored_bytes
-from tasks.manifest import Artifact, Request
-from tasks.store import Store
-from tasks.tables import table_schema
-from tasks.tokens import TokenizerConfig
-from tasks.training import model_columns
-from tasks.training_run import kept_steps, step_count
-from tasks.warehouse import create_tables_and_views
+from tasks.results.claims import read_claims, undecidable
+from tasks.results.tables import table_schema
+from tasks.results.warehouse import create_tables_and_views
+from tasks.storage.artifact import Artifact, Request
+from tasks.storage.store import Store
+from tasks.study.analysis_config import AnalysisConfig
+from tasks.study.cells import Cell
+from tasks.study.costs_config import CostsConfig
+from tasks.text.corpus import CorpusConfig
+from tasks.text.tokens import TokenizerConfig
+from tasks.training.device import training_flops
+from tasks.training.loop import kept_steps, step_count
+from tasks.training.model_training import model_columns
 
 # What one core does, roughly: used where this store has no earlier artifact to go by.
 FLOPS_PER_SECOND = 80e9
@@ -60,7 +60,7 @@ def plan_steps(
 ) -> Iterator[PlannedStep]:
     """Every step that a study's artifacts need, in order."""
     shelf = _Shelf(Store(places.store_folder()))
-    request = requests.corpus_request(text)
+    request = artifact_specs.corpus_request(text)
     corpus_bytes = request.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
     documents, planned = shelf.look(request, "documents", seconds / 2, corpus_bytes // 3)
@@ -69,11 +69,11 @@ def plan_steps(
     if documents is None:
         yield PlannedStep("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
     else:
-        request = requests.tokens_request(tokenizer, documents)
+        request = artifact_specs.tokens_request(tokenizer, documents)
         encoded, planned = shelf.look(request, "tokens", seconds, corpus_bytes)
         yield planned
     if costs.sizes:
-        yield shelf.look(requests.costs_request(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
+        yield shelf.look(artifact_specs.costs_request(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
     for cell in cells:
         yield from _plan_model(shelf, cell, encoded, tokenizer.vocabulary, analysis)
 
@@ -183,7 +183,7 @@ def _plan_model(
         yield PlannedStep("training", cell.label, False, "its tokens will be made first", seconds, size)
         model = None
     else:
-        model, planned = shelf.look(requests.training_request(cell, encoded), cell.label, seconds, size)
+        model, planned = shelf.look(artifact_specs.training_request(cell, encoded), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
     for stage in analysis.stages:
@@ -191,4 +191,6 @@ def _plan_model(
         if model is None or encoded is None:
             yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds, size)
         else:
-            yield shelf.look(requests.analysis_request(stage, analysis, model, encoded), cell.label, seconds, size)[1]
+            yield shelf.look(
+                artifact_specs.analysis_request(stage, analysis, model, encoded), cell.label, seconds, size
+            )[1]

@@ -21,17 +21,8 @@ from prefect.exceptions import PrefectException
 from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
 
-from tasks import corpus, costs, places, reporting, tokens, training
-from tasks.analysis_config import AnalysisConfig, Stage
-from tasks.cell import Cell
-from tasks.costs_config import CostsConfig
-from tasks.device import Numerics, training_flops
-from tasks.errors import RequestError, WorkError
-from tasks.gpu_slots import gpu_slot
-from tasks.manifest import Artifact, Request
-from tasks.process import ProcessDied, run_in_process, start_server
-from tasks.progress import Event, publish
-from tasks.requests import (
+from tasks import places
+from tasks.artifact_specs import (
     ANALYSES,
     analysis_request,
     corpus_request,
@@ -42,13 +33,26 @@ from tasks.requests import (
     tokens_request,
     training_request,
 )
-from tasks.runners import Submit
-from tasks.store import Store
-from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
-from tasks.tables import write_table
-from tasks.trained_model import TrainedModel
-from tasks.training_run import Progress
-from tasks.warehouse import build_warehouse
+from tasks.errors import RequestError, WorkError
+from tasks.machines.child_process import ProcessDied, run_in_process, start_server
+from tasks.machines.gpu_slots import gpu_slot
+from tasks.machines.runners import Submit
+from tasks.measuring import costs
+from tasks.measuring.trained_model import TrainedModel
+from tasks.progress import Event, publish
+from tasks.report import rendering
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.results.tables import write_table
+from tasks.results.warehouse import build_warehouse
+from tasks.storage.artifact import Artifact, Request
+from tasks.storage.store import Store
+from tasks.study.analysis_config import AnalysisConfig, Stage
+from tasks.study.cells import Cell
+from tasks.study.costs_config import CostsConfig
+from tasks.text import corpus, tokens
+from tasks.training import model_training
+from tasks.training.device import Numerics, training_flops
+from tasks.training.loop import Progress
 
 PREFECT_PROGRESS_SECONDS = 5.0
 
@@ -189,7 +193,7 @@ def train(cell: Cell, encoded: Artifact, numerics: Numerics, gpu_share: float = 
     def write(folder: Path) -> dict[str, Any]:
         with gpu_slot(gpu_share) if gpu_share else nullcontext() as environment:
             return run_in_process(
-                training.train_model,
+                model_training.train_model,
                 cell.architecture,
                 cell.training,
                 numerics,
@@ -201,7 +205,7 @@ def train(cell: Cell, encoded: Artifact, numerics: Numerics, gpu_share: float = 
                 environment=environment,
             )
 
-    return _build(request, name, write, timed=training.TIMED_FILES, resumable=True)
+    return _build(request, name, write, timed=model_training.TIMED_FILES, resumable=True)
 
 
 @step("measure {stage} of {model.manifest.facts[model_id]}")
@@ -339,7 +343,7 @@ def answer_of(study: str) -> list[str]:
 
 
 def _report_request(record: Artifact) -> Request:
-    return reporting.report_request(record, reporting.previous_summary(open_store(), record))
+    return rendering.report_request(record, rendering.previous_summary(open_store(), record))
 
 
 def _publish_report(record: Artifact) -> Path:
@@ -347,8 +351,8 @@ def _publish_report(record: Artifact) -> Path:
 
     def write(folder: Path) -> dict[str, Any]:
         warehouse, report = places.warehouse_file(), _fractions("report", name)
-        return run_in_process(reporting.render_report, warehouse, name, folder, previous=previous, on_report=report)
+        return run_in_process(rendering.render_report, warehouse, name, folder, previous=previous, on_report=report)
 
-    previous = reporting.previous_summary(open_store(), record)
-    report = _build(reporting.report_request(record, previous), name, write, timed=reporting.TIMED_FILES)
-    return reporting.publish_report(report, places.report_folder(name))
+    previous = rendering.previous_summary(open_store(), record)
+    report = _build(rendering.report_request(record, previous), name, write, timed=rendering.TIMED_FILES)
+    return rendering.publish_report(report, places.report_folder(name))

@@ -11,8 +11,9 @@ import pytest
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from flows.up import environment_for
-from tasks import places, provenance
-from tasks.device import prepare_process
+from tasks import places
+from tasks.storage import provenance
+from tasks.training.device import prepare_process
 
 FOLDERS = ("flows", "tasks", "models", "benchmarks", "faults")
 SOURCES = [path for folder in FOLDERS for path in sorted((places.ROOT / folder).rglob("*.py"))]

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tasks.corpus import CorpusConfig, write_corpus
-from tasks.tokens import TokenizerConfig, write_tokens
+from tasks.text.corpus import CorpusConfig, write_corpus
+from tasks.text.tokens import TokenizerConfig, write_tokens
 
 WORDS = ("river", "stream", "head", "spring", "water", "bed", "flows", "down", "under", "over")
 WORDS += ("the", "a", "of", "and", "deep", "cold", "clear", "runs", "to", "sea")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tasks.corpus import CorpusConfig, write_corpus
-from tasks.tokens import TokenizerConfig, write_tokens
+from tasks.text.corpus import CorpusConfig, write_corpus
+from tasks.text.tokens import TokenizerConfig, write_tokens
 
 
 def write_text(folder: Path, files: Mapping[str, str], vocabulary: int = 300, validation_fraction: float = 0.4) -> Path:

@@ -14,13 +14,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.batching import batches
 from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
 from models.circuits.paths import Path
 from models.heads.attended_keys import attention_on, induction_keys
-from models.heads.batches import batches
-from models.heads.behaviour import Stimuli
 from models.heads.head import Head
-from models.heads.repeats import Repeats
+from models.heads.head_behaviour import Stimuli
+from models.repeats import Repeats
 from models.transformer import Layer, Transformer
 
 Kind = Literal["Q", "K", "V"]

@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.batching import batches
 from models.circuits.full_circuits import FullCircuit
 from models.circuits.head_weights import CircuitWeights
-from models.heads.batches import batches
-from models.heads.repeats import middle_tokens, repeat_tokens
+from models.repeats import middle_tokens, repeat_tokens
 from models.transformer import Transformer
 
 

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from models.batching import batches
 from models.circuits.frozen import freeze_run
-from models.heads.batches import batches
 from models.transformer import Transformer
 
 MIN_COUNT = 20  # a source token seen less often tells too little of what follows it

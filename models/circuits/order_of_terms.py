@@ -14,9 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.batching import batches
 from models.circuits.frozen import freeze_run
 from models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
-from models.heads.batches import batches
 from models.transformer import Transformer
 
 

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.batching import batches
 from models.circuits.head_weights import why_no_circuits
-from models.heads.batches import batches
 from models.transformer import Trace, Transformer
 
 

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from models.batching import batches
 from models.circuits.frozen import FrozenLayer, Sources, freeze_run
-from models.heads.batches import batches
 from models.heads.head import Head
 from models.heads.patterns import visible_keys
 from models.transformer import Transformer

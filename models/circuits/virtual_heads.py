@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.batching import batches
 from models.circuits.composition import reader_factors, writer_factors
 from models.circuits.eigenvalues import eigenvalue_score
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 from models.circuits.paths import Path
-from models.heads.batches import batches
 from models.heads.head import Head
 from models.heads.patterns import pattern_statistics, visible_keys
 from models.transformer import Transformer

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.batches import batches
+from models.batching import batches
 from models.transformer import LayerTrace, Transformer
 
 ROUNDING = 1e-12  # share of a head's squared output below which its variance is float32 rounding

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.hard_concrete import START, open_probability, sampled_gates
-from models.heads.losses import token_losses
+from models.losses import token_losses
 from models.transformer import Layer, Transformer
 
 

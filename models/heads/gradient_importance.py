@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.heads.batches import batches
+from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
-from models.heads.losses import token_losses
+from models.losses import token_losses
 from models.transformer import Layer
 
 BERTOLOGY_BATCH = 8  # sequences whose gradients are summed before the sign is dropped

@@ -2,7 +2,7 @@
 
 import torch
 
-from models.heads.batches import batches
+from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
 from models.transformer import Layer
 

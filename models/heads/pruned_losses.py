@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.batches import batches
+from models.batching import batches
 from models.heads.head import Head
-from models.heads.losses import token_losses
+from models.losses import token_losses
 from models.transformer import Fill, HeadMask, Layer, Transformer
 
 HeadSet = frozenset[Head]

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.heads.batches import batches
+from models.batching import batches
 from models.transformer import Fill, Transformer
 
 

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.heads.batches import batches
+from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
 from models.transformer import FeedForward, HeadMask, Layer, LayerTrace, Trace, Transformer
 

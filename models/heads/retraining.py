@@ -8,10 +8,10 @@ from torch import Tensor
 
 from models.heads.evidence import HeadScores
 from models.heads.head import Head
-from models.heads.losses import token_losses
 from models.heads.pruned_losses import heads_of, mask_without
-from models.heads.pruning import by_importance
+from models.heads.pruning_orders import by_importance
 from models.heads.removal import remove_heads
+from models.losses import token_losses
 from models.optimisers import rate_factor
 from models.transformer import Fill, Transformer
 

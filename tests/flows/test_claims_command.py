@@ -7,10 +7,11 @@ import pytest
 from claimed_studies import CASES
 from test_command_line import call
 
-from tasks import claims, places
-from tasks.manifest import Request
-from tasks.store import Store
-from tasks.tables import write_table
+from tasks import places
+from tasks.results import claims
+from tasks.results.tables import write_table
+from tasks.storage.artifact import Request
+from tasks.storage.store import Store
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from flows import command_line
-from flows.study_schema import parse_study
 from tasks import places
-from tasks.manifest import Request
-from tasks.store import Store
-from tasks.tables import write_table
-from tasks.warehouse import build_warehouse
+from tasks.results.tables import write_table
+from tasks.results.warehouse import build_warehouse
+from tasks.storage.artifact import Request
+from tasks.storage.store import Store
+from tasks.study.schema import parse_study
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("run", "plan", "sql", "claims", "report", "diff", "studies", "index", "check", "gc", "up")

@@ -17,10 +17,10 @@ from prefect.server.schemas.schedules import CronSchedule
 
 from flows.notices import tell_of_failure
 from flows.study import run_study
-from flows.study_schema import complete_study, parse_study
 from flows.up import environment_for
 from tasks import places
 from tasks.errors import RequestError
+from tasks.study.schema import complete_study, parse_study
 
 
 def with_paths(*paths: str):

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from flows.display import shown_progress
+from flows.progress_display import shown_progress
 from tasks.progress import Event, publish
 
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows import command_line, planning
-from flows.study_schema import MOST_MODELS, Study, parse_study
-from tasks.manifest import json_sha256
-from tasks.study_source import MAX_BYTES
+from flows import command_line, plan_command
+from tasks.storage.artifact import json_sha256
+from tasks.study.schema import MOST_MODELS, Study, parse_study
+from tasks.study.sources import MAX_BYTES
 
 # Threads that other tests left behind use `random`, and hypothesis takes that for the strategies' doing.
 pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
@@ -60,7 +60,7 @@ def answer(content: bytes) -> Study | str:
     planned: list[Study] = []
     Path(sys.argv[2]).write_bytes(content)
     with (
-        patch.object(planning, "print_plan", planned.append),
+        patch.object(plan_command, "print_plan", planned.append),
         redirect_stdout(StringIO()) as out,
         redirect_stderr(StringIO()) as err,
         pytest.raises(SystemExit) as stop,

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from test_study import study
 
-from flows import upkeep
+from flows import deployments
 from flows.study import run_study
 from tasks import places, steps
 from tasks.markdown import visible
@@ -125,9 +125,9 @@ def test_hostile_text_did_reach_the_results(report):
 
 def test_prefects_page_shows_the_answer_as_text(report, monkeypatch):
     pages = []
-    monkeypatch.setattr(upkeep, "create_markdown_artifact", lambda page, key: pages.append(page))
+    monkeypatch.setattr(deployments, "create_markdown_artifact", lambda page, key: pages.append(page))
     monkeypatch.setattr(steps, "answer_of", lambda name: list(HOSTILE))
-    upkeep.publish_report("hostile")
+    deployments.publish_report("hostile")
     for token in walk(MarkdownIt("commonmark").parse(pages[0])):
         assert token.type not in ("html_block", "html_inline", "link_open", "image", "fence")
 

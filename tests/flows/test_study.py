@@ -6,11 +6,12 @@ import pytest
 from tiny import tiny_text
 
 from flows.study import run_study
-from flows.study_schema import parse_study
-from tasks import places, steps, store
+from tasks import places, steps
+from tasks.artifact_specs import ANALYSES
 from tasks.errors import WorkError
-from tasks.requests import ANALYSES
-from tasks.study_record import latest_record
+from tasks.results.study_record import latest_record
+from tasks.storage import store
+from tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 

@@ -6,8 +6,8 @@ import statistics
 import pytest
 import torch
 
-from models.heads.losses import context_indices, repeat_losses, text_losses, token_losses
-from models.heads.repeats import (
+from models.losses import context_indices, repeat_losses, text_losses, token_losses
+from models.repeats import (
     fixed_period_repeats,
     middle_tokens,
     random_period_repeats,

@@ -14,8 +14,8 @@ from models.circuits.identities import identity_errors
 from models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
 from models.gates import DynamicGates, StaticGates, active_fraction, expected_open
 from models.hard_concrete import noisy, open_probability, sampled_gates
-from models.heads.behaviour import Stimuli
 from models.heads.head import Head
+from models.heads.head_behaviour import Stimuli
 from models.heads.removal import remove_heads
 from models.transformer import Transformer
 

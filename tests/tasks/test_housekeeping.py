@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import tasks.store
+import tasks.storage.store
 from tasks.housekeeping import Unneeded, check_all, unneeded
-from tasks.manifest import MANIFEST, Artifact, Request, read_manifest
-from tasks.store import Store
-from tasks.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
-from tasks.warehouse import build_warehouse
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.results.warehouse import build_warehouse
+from tasks.storage.artifact import MANIFEST, Artifact, Request, read_manifest
+from tasks.storage.store import Store
 
 
 def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
@@ -82,7 +82,7 @@ def test_a_flipped_byte_is_found_and_quarantined(store, tmp_path):
     record(store, "s", artifact)
     build_warehouse(store, tmp_path / "w.duckdb")
     (artifact.folder / "x").write_text("abd")
-    tasks.store._verified.cache_clear()  # a process verifies once
+    tasks.storage.store._verified.cache_clear()  # a process verifies once
     wrong = found(store, tmp_path / "w.duckdb")
     assert any("quarantine" in seen for seen in wrong.values())
     assert wrong["study s"] == "lacks 1 of 1 artifacts. Run `headstream run s`."

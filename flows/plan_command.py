@@ -1,0 +1,75 @@
+"""Showing what a study would do, what it could decide, and which studies there are."""
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flows.study_plan import planned
+from tasks.planning import PlannedStep, plan_claims
+from tasks.study.schema import Study, parse_study
+from tasks.study.sources import read_study_file, shipped_studies
+
+SHARED = ("corpus", "tokens", "costs")  # steps that no other runs beside
+
+
+def print_plan(study: Study) -> None:
+    """Print each step's state and why, what is left in time and disk, and which claims the study can decide."""
+    steps, lacking = planned(study), lacking_for_claims(study)
+    table = Table("step", "of", "state", "why", box=None, header_style="bold")
+    for step in steps:
+        state = "[green]done[/]" if step.done else "[yellow]to run[/]"
+        table.add_row(step.step, step.subject, state, step.why)
+    console = Console()
+    console.print(table)
+    console.print(_what_is_left(steps))
+    console.print()
+    _print_claims(console, lacking)
+
+
+def lacking_for_claims(study: Study) -> dict[str, str | None]:
+    """What a study lacks to decide each claim; None if it lacks nothing."""
+    config = study.model_dump(mode="json", exclude_none=True)
+    return plan_claims(study.name, config, study.tokenizer.vocabulary, study.cells)
+
+
+def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
+    decided = [claim for claim, lacks in lacking.items() if lacks is None]
+    console.print(f"It can decide {len(decided)} of {len(lacking)} claims: {', '.join(decided) or 'none'}.")
+    by_lack: dict[str, list[str]] = defaultdict(list)
+    for claim, lacks in lacking.items():
+        if lacks:
+            by_lack[lacks].append(claim)
+    if by_lack:
+        table = Table("it lacks", "for", box=None, header_style="bold")
+        for lacks, claims in by_lack.items():
+            table.add_row(Text(lacks), ", ".join(claims))
+        console.print(table)
+
+
+def _what_is_left(steps: list[PlannedStep]) -> str:
+    left = [step for step in steps if not step.done]
+    if not left:
+        return "Nothing to run: the report needs no more than seconds."
+    cores = os.cpu_count() or 1
+    shared = sum(s.seconds for s in left if s.step in SHARED)
+    models = [s.seconds for s in left if s.step not in SHARED]
+    minutes = (shared + max([sum(models) / cores, *models])) / 60
+    megabytes = sum(s.bytes for s in left) / 1e6
+    what = f"{len(left)} of {len(steps)} steps to run"
+    return f"{what}: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."
+
+
+def print_studies() -> None:
+    """Print the studies that ship, with size and state."""
+    table = Table("study", "models", "state", "asks", box=None, header_style="bold")
+    for name in shipped_studies():
+        study = parse_study(*read_study_file(name))
+        models = [step for step in planned(study) if step.step == "training"]
+        done = sum(step.done for step in models)
+        state = "done" if done == len(models) else f"{done} of {len(models)} trained" if done else "not run"
+        table.add_row(name, str(len(models)), state, study.question)
+    Console().print(table)

@@ -1,0 +1,41 @@
+"""Showing what is wrong and what is unneeded in the store."""
+
+from contextlib import nullcontext
+
+from rich.console import Console
+from rich.table import Table
+
+from tasks import places
+from tasks.housekeeping import check_all, require_sound, unneeded
+from tasks.storage.store import Store
+
+
+def print_check() -> None:
+    """Print every finding.
+
+    Raises:
+        WorkError: something does not hold.
+    """
+    table = Table("checked", "", "seen", box=None, header_style="bold")
+    findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
+    for finding in findings:
+        table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
+    Console().print(table)
+    require_sound(findings)
+
+
+def remove_unneeded(days: float, dry_run: bool) -> None:
+    """Remove what no study needs, and say what went.
+
+    Raises:
+        WorkError: a run is going on, and might need any of it.
+    """
+    store = Store(places.store_folder())
+    with nullcontext() if dry_run else store.at_rest():
+        found = unneeded(store, days)
+        for each in found:
+            print(f"{each.what}, {each.bytes / 1e6:,.1f} MB")
+            if not dry_run:
+                store.remove(each.folder)
+    size = sum(each.bytes for each in found) / 1e6
+    print(f"{len(found)} artifacts, {size:,.0f} MB, {'would be' if dry_run else 'were'} removed.")

@@ -1,0 +1,138 @@
+"""What a model loses without its feed-forward layers or groups of their neurons, measured as it is of heads.
+
+What is ablated are activations, between W_in and W_out; the output bias stays. Later layers see the difference.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.batching import batches
+from models.losses import token_losses
+from models.transformer import FeedForward, Layer, LayerTrace, Transformer
+
+NeuronFill = Sequence[Float[Tensor, "_"]]  # takes the place of activations: [neuron] a layer
+
+
+@dataclass(frozen=True)
+class NeuronAblation:
+    """What the model loses without some neurons of a layer."""
+
+    layer: int
+    part: str  # all, or a group like `group 3`
+    neurons: slice
+    method: str
+    loss_effects_nats: Float[Tensor, "sequence"]  # loss when ablated minus loss of the intact model
+    kl_nats: Float[Tensor, "sequence"]  # KL(intact || ablated), nats per token
+
+
+def neuron_parts(n_neurons: int, n_groups: int) -> dict[str, slice]:
+    """All neurons of a layer, and at most `n_groups` groups of neighbours, as equal as can be.
+
+    >>> neuron_parts(7, 2)
+    {'all': slice(0, 7, None), 'group 0': slice(0, 4, None), 'group 1': slice(4, 7, None)}
+    """
+    parts, start = {"all": slice(0, n_neurons)}, 0
+    for i, group in enumerate(torch.arange(n_neurons).tensor_split(min(n_groups, n_neurons))):
+        parts[f"group {i}"] = slice(start, start := start + len(group))
+    return parts
+
+
+@torch.inference_mode()
+def mean_activations(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> NeuronFill:
+    """Each neuron's mean over sequences and positions; the last token of a sequence is only predicted, never read."""
+    sums = [model.W_E.new_zeros(model.architecture.mlp_width, dtype=torch.float64) for _ in model.layers]
+    for batch in batches(model, sequences):
+        for total, (layer, trace) in zip(sums, _layer_traces(model, batch[:, :-1]), strict=True):
+            total += activations(layer, trace).double().sum((0, 1))
+    n_tokens = len(sequences) * (sequences.shape[1] - 1)
+    return [(total / n_tokens).to(model.W_E.dtype) for total in sums]
+
+
+@torch.inference_mode()
+def neuron_ablations(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], fills: Mapping[str, NeuronFill], n_groups: int
+) -> list[NeuronAblation]:
+    """Every feed-forward layer and group of its neurons replaced in each of some ways; `fills` is by method."""
+    parts = neuron_parts(model.architecture.mlp_width, n_groups)
+    effects: dict[tuple[int, str, str], list[Tensor]] = {}
+    for batch in batches(model, sequences):
+        targets = batch[:, 1:]
+        for i, (layer, trace) in enumerate(_layer_traces(model, batch[:, :-1])):
+            intact = model.finish(trace.residual_out, i + 1).log_softmax(-1)
+            hidden = activations(layer, trace)
+            for method, fill in fills.items():
+                for part, neurons in parts.items():
+                    residual = residual_without(layer, trace, hidden, neurons, fill[i])
+                    ablated = model.finish(residual, i + 1).log_softmax(-1)
+                    effects.setdefault((i, part, method), []).append(_effects(intact, ablated, targets))
+    return [
+        NeuronAblation(i, part, parts[part], method, *torch.cat(by_batch, dim=1))
+        for (i, part, method), by_batch in effects.items()
+    ]
+
+
+@torch.inference_mode()
+def losses_without_feed_forward(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], fill: NeuronFill
+) -> Float[Tensor, "batch"]:
+    """Mean loss of each sequence with every neuron of every layer replaced, in float64 on the CPU."""
+    losses = []
+    for batch in batches(model, sequences):
+        x = model.embed(batch[:, :-1])
+        for layer, own_fill in zip(model.layers, fill, strict=True):
+            assert isinstance(layer, Layer)
+            trace = layer.trace(x)
+            x = residual_without(layer, trace, activations(layer, trace), slice(None), own_fill)
+        logits = model.finish(x, len(model.layers))
+        losses.append(token_losses(logits, batch[:, 1:]).double().mean(1).cpu())
+    return torch.cat(losses)
+
+
+def activations(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos neuron"]:
+    """What W_out reads."""
+    x = layer.between(trace.residual_in, trace.attention_out)
+    return _feed_forward(layer).hidden(x if layer.post else layer.feed_forward_norm(x))
+
+
+def residual_without(
+    layer: Layer,
+    trace: LayerTrace,
+    hidden: Float[Tensor, "batch pos neuron"],
+    neurons: slice,
+    fill: Float[Tensor, "neuron"],
+) -> Float[Tensor, "batch pos d_model"]:
+    """The stream after a layer of which some neurons' activations are replaced."""
+    assert trace.feed_forward_out is not None
+    missing = (hidden[:, :, neurons] - fill[neurons]) @ _feed_forward(layer).W_out[neurons]
+    x = layer.between(trace.residual_in, trace.attention_out) + (trace.feed_forward_out - missing)
+    return layer.feed_forward_norm(x) if layer.post else x
+
+
+def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Iterator[tuple[Layer, LayerTrace]]:
+    """Each layer with what it computes, one held at a time."""
+    x = model.embed(tokens)
+    for layer in model.layers:
+        assert isinstance(layer, Layer)
+        trace = layer.trace(x)
+        x = trace.residual_out
+        yield layer, trace
+
+
+def _feed_forward(layer: Layer) -> FeedForward:
+    assert isinstance(layer.feed_forward, FeedForward)
+    return layer.feed_forward
+
+
+def _effects(
+    intact: Float[Tensor, "batch pos d_vocab"],
+    ablated: Float[Tensor, "batch pos d_vocab"],
+    targets: Int[Tensor, "batch pos"],
+) -> Float[Tensor, "2 batch"]:
+    """Mean rise of each sequence's loss, and mean KL divergence, of log probabilities, in float64 on the CPU."""
+    fall = intact - ablated
+    loss, kl = fall.gather(2, targets[:, :, None])[:, :, 0], (intact.exp() * fall).sum(-1)
+    return torch.stack([loss, kl]).double().mean(2).cpu()

@@ -1,0 +1,178 @@
+"""What a model and each of its heads do on sequences: one number a quantity, NaN where it has none.
+
+A sequence opens with BOS, and its last token is only predicted, never read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.batching import batches
+from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
+from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
+from models.losses import (
+    RepeatLosses,
+    TextLosses,
+    next_token_losses,
+    repeat_losses,
+    text_losses,
+    token_losses,
+)
+from models.repeats import Repeats
+from models.transformer import LayerTrace, Transformer
+
+ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
+
+
+@dataclass(frozen=True)
+class Stimuli:
+    """Sequences that behaviour is measured on."""
+
+    bos: int
+    text: Int[Tensor, "window pos"]  # running text, for patterns and losses
+    more_text: Int[Tensor, "more_windows pos"]  # for losses alone
+    fixed_period: Repeats | None
+    random_period: Repeats | None
+
+
+@dataclass(frozen=True)
+class HeadBehaviour:
+    """Scores of one layer's heads, means over the queries that count.
+
+    Attention on keys is 0..1, distances are in positions. `without_bos`: BOS is no key and rows are rescaled.
+    """
+
+    previous_token: Float[Tensor, "head"]
+    duplicate_token: Float[Tensor, "head"]
+    prefix_matching: Float[Tensor, "head"]
+    induction_random_period: Float[Tensor, "head"]
+    induction_natural: Float[Tensor, "head"]
+    entropy: Float[Tensor, "head"]
+    entropy_without_bos: Float[Tensor, "head"]
+    mean_distance: Float[Tensor, "head"]
+    mean_distance_without_bos: Float[Tensor, "head"]
+    argmax_distance: Float[Tensor, "head"]
+    argmax_distance_without_bos: Float[Tensor, "head"]
+    confidence: Float[Tensor, "head"]
+    confidence_without_bos: Float[Tensor, "head"]
+    bos_attention: Float[Tensor, "head"]
+    positional_offset: Float[Tensor, "head"]
+    positional_share: Float[Tensor, "head"]
+    positional_offset_without_bos: Float[Tensor, "head"]
+    positional_share_without_bos: Float[Tensor, "head"]
+    active_fraction: Float[Tensor, "head"]  # of positions, whose gate is open; NaN without gates
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Everything measured on one model."""
+
+    text: TextLosses
+    repeats: RepeatLosses
+    layers: tuple[HeadBehaviour, ...]
+
+
+@torch.inference_mode()
+def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
+    """Losses of a model and scores of its heads."""
+    bos, distances = stimuli.bos, model.architecture.seen_distances
+    losses, on_text = _observe(
+        model,
+        stimuli.text,
+        lambda layer, tokens: (
+            text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
+        ),
+    )
+    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos)
+    repeats, random_period = _on_repeats(model, stimuli.random_period, bos)
+    return Behaviour(
+        text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)])),
+        repeats=repeats,
+        layers=tuple(map(_head_behaviour, on_text, prefix_matching, random_period)),
+    )
+
+
+def text_statistics(
+    pattern: Float[Tensor, "batch head q_pos k_pos"],
+    tokens: Int[Tensor, "batch pos"],
+    bos: int,
+    distances: range | None = None,
+) -> ByQuery:
+    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`.
+
+    `distances` are those that keys are seen at, all of them if not given.
+    """
+    pattern = pattern.float()
+    visible, content = (visible_keys(tokens, bos, with_bos=with_bos, distances=distances) for with_bos in (True, False))
+    with_bos, without_bos = pattern_statistics(pattern, visible), pattern_statistics(pattern, content)
+    return {
+        "previous_token": attention_on(pattern, previous_token_keys(tokens, bos)),
+        "duplicate_token": attention_on(pattern, duplicate_token_keys(tokens, bos)),
+        "induction_natural": attention_on(pattern, induction_keys(tokens, bos)),
+        "bos_attention": attention_on(pattern, visible & ~content),
+        **vars(with_bos),
+        **{f"{name}_without_bos": values for name, values in vars(without_bos).items()},
+    }
+
+
+def _head_behaviour(
+    on_text: ByQuery, prefix_matching: Float[Tensor, "head"], random_period: Float[Tensor, "head"]
+) -> HeadBehaviour:
+    offset, share = positional_offset(on_text["argmax_distance"])
+    offset_without_bos, share_without_bos = positional_offset(on_text["argmax_distance_without_bos"])
+    return HeadBehaviour(
+        **{name: _mean_over_queries(values) for name, values in on_text.items()},
+        prefix_matching=prefix_matching,
+        induction_random_period=random_period,
+        positional_offset=offset,
+        positional_share=share,
+        positional_offset_without_bos=offset_without_bos,
+        positional_share_without_bos=share_without_bos,
+    )
+
+
+def _on_repeats(
+    model: Transformer, repeats: Repeats | None, bos: int
+) -> tuple[RepeatLosses, list[Float[Tensor, "head"]]]:
+    """Losses, and each layer's attention on what followed earlier occurrences of the query's token."""
+    if repeats is None:
+        nothing = RepeatLosses(torch.nan, torch.nan, torch.nan, torch.empty(0))
+        return nothing, [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
+
+    def induction(layer: LayerTrace, tokens: Tensor) -> ByQuery:
+        return {"induction": attention_on(layer.pattern.float(), induction_keys(tokens, bos))}
+
+    losses, by_layer = _observe(model, repeats.tokens, induction)
+    scores = [_mean_over_queries(layer["induction"]) for layer in by_layer]
+    return repeat_losses(losses, repeats.occurrence[:, 1:]), scores
+
+
+def _observe(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Callable[[LayerTrace, Tensor], ByQuery]
+) -> tuple[Float[Tensor, "batch pos-1"], list[ByQuery]]:
+    """Losses, and statistics of each layer's patterns; no more than a batch's patterns are held at once."""
+    losses, measured = [], []
+    for batch in batches(model, sequences):
+        tokens, targets = batch[:, :-1], batch[:, 1:]
+        trace = model.trace(tokens)
+        losses.append(token_losses(trace.logits, targets).cpu())
+        measured.append([statistics(layer, tokens) for layer in trace.layers])
+    by_layer = [
+        {name: torch.cat([batch[name].cpu() for batch in layer]) for name in layer[0]}
+        for layer in zip(*measured, strict=True)
+    ]
+    return torch.cat(losses), by_layer
+
+
+def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
+    """1 where a gate is open, 0 where it is closed, NaN without gates."""
+    if layer.gates is None:
+        return layer.z.new_full(layer.z.shape[:3], torch.nan)
+    return (layer.gates > 0).to(layer.z.dtype)
+
+
+def _mean_over_queries(values: Float[Tensor, "batch head q_pos"]) -> Float[Tensor, "head"]:
+    return values.double().nanmean(dim=(0, 2))

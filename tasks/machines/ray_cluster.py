@@ -1,0 +1,130 @@
+"""A Ray cluster as the place where models are made: which one is RAY_ADDRESS's to say, else a new one on this machine.
+
+Every node needs this code, the same Python, the store below the same path, and a way to Prefect's server.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import ray
+from prefect import Task
+from prefect.futures import PrefectFuture
+from prefect.settings import PREFECT_API_URL
+from prefect_ray.context import remote_options
+from prefect_ray.task_runners import RayTaskRunner
+from ray.util.queue import Queue
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from tasks import places, progress
+from tasks.errors import RequestError
+from tasks.storage.code_version import code_version
+
+CHECK_SECONDS = 120.0
+_PROGRESS = "headstream-progress"
+
+
+@contextmanager
+def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
+    """Connect to the cluster, and give what submits tasks to it, each with so many CPU cores.
+
+    Raises:
+        RequestError: Prefect's server is not one that nodes can reach, or a node can't take part; says which and why.
+    """
+    api_url = PREFECT_API_URL.value()
+    if not api_url:
+        raise RequestError(
+            "runner = 'ray' needs a Prefect server that every node reaches, got none. Start `headstream up --host"
+            " ADDRESS`, and set PREFECT_API_URL=http://ADDRESS:4200/api."
+        )
+    environment = {"HEADSTREAM_HOME": str(places.home()), "PREFECT_API_URL": api_url}
+    options = {
+        "runtime_env": {"env_vars": environment, "worker_process_setup_hook": _send_progress},
+        "log_to_driver": False,
+    }
+    with RayTaskRunner(init_kwargs=options) as runner, _shown_progress():
+        _require_nodes(api_url)
+
+        def submit(task: Task[..., Any], gpus: float = 0.0, **parameters: Any) -> PrefectFuture[Any]:
+            _require_resources(cpus, gpus)
+            with remote_options(num_cpus=cpus, num_gpus=gpus):
+                return runner.submit(task, parameters)
+
+        yield submit
+
+
+def _require_resources(cpus: float, gpus: float) -> None:
+    """Ray would wait for ever for a node that isn't there."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
+        raise RequestError(
+            f"a node of the Ray cluster must have what a model takes, {cpus:g} CPUs and {gpus:g} GPUs, got none."
+            " Lower [resources], or set device = 'cpu'."
+        )
+
+
+def _require_nodes(api_url: str) -> None:
+    token = places.store_folder() / ".staging" / f"{uuid4()}.shared"
+    token.parent.mkdir(parents=True, exist_ok=True)
+    token.touch()
+    try:
+        checks = {
+            node["NodeManagerAddress"]: ray.remote(_lacking)
+            .options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+            .remote(token, code_version("tasks.steps"), api_url)
+            for node in ray.nodes()
+            if node["Alive"]
+        }
+        for address, check in checks.items():
+            try:
+                lacking = ray.get(check, timeout=CHECK_SECONDS)
+            except Exception as error:  # of Ray, or of an import there
+                lacking = f"to run Headstream, got {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+            if lacking:
+                raise RequestError(f"node {address} of the Ray cluster must be able {lacking}.")
+    finally:
+        token.unlink(missing_ok=True)
+
+
+def _lacking(token: Path, version: str, api_url: str) -> str | None:
+    """What keeps this node from taking part."""
+    if not token.exists():
+        return f"to see {token.parents[1]}, but doesn't. Mount it there, or set HEADSTREAM_HOME to a shared folder"
+    if code_version("tasks.steps") != version:
+        return "to run the same code, but has other code. Install the same version of Headstream there"
+    try:
+        httpx.get(f"{api_url}/health", timeout=30).raise_for_status()
+    except httpx.HTTPError as error:
+        return f"to reach Prefect at {api_url}, got {type(error).__name__}. Set PREFECT_API_URL to an address for all"
+    return None
+
+
+def _send_progress() -> None:
+    """In each worker: tell the study's own process of all progress."""
+    with suppress(ValueError):  # a worker that outlived its study's process
+        queue = ray.get_actor(_PROGRESS)
+        progress.listen(lambda event: queue.put_nowait.remote(event))
+
+
+@contextmanager
+def _shown_progress() -> Iterator[None]:
+    """In the study's process: publish what workers tell."""
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)  # other nodes may go
+    queue = Queue(actor_options={"name": _PROGRESS, "num_cpus": 0, "scheduling_strategy": here})
+
+    def publish_all() -> None:
+        while (event := queue.get()) is not None:
+            progress.publish(event)
+
+    thread = Thread(target=publish_all, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        queue.put(None)
+        thread.join()
+        queue.shutdown()

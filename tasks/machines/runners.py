@@ -1,0 +1,55 @@
+"""Where a study's models are trained and measured: in threads of this process, or on a Ray cluster."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from prefect import Task
+from prefect.futures import PrefectFuture
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from tasks.errors import RequestError
+from tasks.study.resources_config import ResourcesConfig, Runner
+
+Submit = Callable[..., PrefectFuture[Any]]
+
+
+@contextmanager
+def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit]:
+    """How to submit tasks: `submit(task, gpus=0.0, **parameters)` returns a future, and the block's end waits for all.
+
+    Raises:
+        RequestError: Ray isn't installed, a node of its cluster can't take part, or there is no GPU where one is asked
+            for.
+    """
+    if runner == "threads":
+        opened = _opened_threads(resources.jobs or os.cpu_count() or 1)
+    else:
+        try:
+            from tasks.machines.ray_cluster import opened_cluster
+        except ImportError:
+            raise RequestError(
+                "runner = 'ray' needs Ray, which is not installed. Run `pip install -c constraints.txt -e '.[ray]'` in"
+                " Headstream's folder."
+            ) from None
+        opened = opened_cluster(resources.cpus)
+    with opened as submit:
+        yield submit
+
+
+@contextmanager
+def _opened_threads(jobs: int) -> Iterator[Submit]:
+    runner: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=jobs)
+    with runner as threads:
+
+        def submit(task: Task[..., Any], gpus: float = 0.0, **parameters: Any) -> PrefectFuture[Any]:
+            if gpus and not torch.cuda.is_available():
+                raise RequestError(
+                    "device must be one this machine has, got device='cuda' without a CUDA GPU."
+                    " Set device = 'auto' or 'cpu'."
+                )
+            return threads.submit(task, parameters)
+
+        yield submit

@@ -1,0 +1,180 @@
+"""What a model's circuits do on text, at its last checkpoint: paths, bigrams, scores by source, causal checks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from models.circuits import paths
+from models.circuits.causal_checks import CausalCheck, causal_checks
+from models.circuits.direct_path import BigramLogits, Bigrams, bigram_fit, bigram_logits, mean_contributions
+from models.circuits.head_weights import why_no_circuits
+from models.circuits.identities import identity_errors
+from models.circuits.order_of_terms import Term, order_of_terms
+from models.circuits.score_terms import ScoreTerm, score_terms
+from models.circuits.virtual_heads import (
+    VirtualCircuit,
+    VirtualPattern,
+    virtual_circuits,
+    virtual_patterns,
+)
+from models.heads.head import Head
+from tasks.measuring.behaviour import build_stimuli
+from tasks.measuring.trained_model import TrainedModel
+from tasks.measuring.weight_circuits import finite_weights
+from tasks.study.analysis_config import BehaviourConfig, CircuitsConfig
+from tasks.text.tokens import TokenStream
+
+Rows = list[dict[str, Any]]
+DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
+READ_TOKENS = 2**22  # tokens of the stream counted at a time
+N_IDENTITY_WINDOWS = 4
+
+
+def measure_activation_circuits(
+    config: CircuitsConfig,
+    trained: TrainedModel,
+    folder: Path,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, object]:
+    """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks and identities.
+
+    Raises:
+        RequestError: the text is too short for one sequence.
+        WorkError: the weights are not finite.
+    """
+    tokens, model = trained.open()
+    step, architecture = trained.steps[-1], model.architecture
+    windows = BehaviourConfig(loss_windows=config.bigram_windows, pattern_windows=config.path_windows)
+    stimuli = build_stimuli(windows, tokens, architecture.n_ctx)
+    text, bos = stimuli.text, stimuli.bos
+    pairs = paths.virtual_heads_of(architecture.heads_per_layer)
+    circuits = {} if why_no_circuits(architecture) else virtual_circuits(finite_weights(model, step))
+    by_norm = sorted(pairs, key=lambda pair: -circuits[pair].ov_norm if pair in circuits else 0)
+    virtual_heads = set(by_norm[: config.max_pairs])
+
+    terms = order_of_terms(model, text, virtual_heads)
+    report(0.25)
+    patterns = virtual_patterns(model, text, bos, virtual_heads)
+    report(0.4)
+    scores = score_terms(model, text, bos)
+    report(0.5)
+    checks = causal_checks(model, stimuli, strongest_pairs(scores, pairs, config.max_pairs))
+    report(0.8)
+    means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
+    bigrams = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
+    logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
+    fit = bigram_fit(logits, int(bigrams.count.sum()))
+    identities = identity_errors(model, text[:N_IDENTITY_WINDOWS, :-1])
+
+    linearised = {"linearised": architecture.normalization != "none"}
+    tables: dict[str, Rows] = {
+        "path_terms": [term_row(term) | linearised for term in terms],
+        "score_terms": [score_row(term) for term in scores],
+        "virtual_heads": virtual_rows(pairs, circuits, patterns, terms),
+        "bigrams": [vars(fit) | {"kl_nats": fit.kl_nats, "explained_share": fit.explained_share} | linearised],
+        "bigram_samples": sample_rows(logits, tokens.token_labels(), config.bigram_samples),
+        "causal_checks": [check_row(check) for check in checks],
+        "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
+    }
+    for name, rows in tables.items():
+        trained.write(folder, name, rows)
+    report(1.0)
+    return {
+        "virtual_heads": len(pairs),
+        "explained_share": fit.explained_share if isfinite(fit.explained_share) else None,
+        "paths_sum_difference": identities["paths-sum"],
+    }
+
+
+def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.Path], n: int) -> set[paths.Path]:
+    """The pairs in which the earlier head has most to do with the variance of the later one's scores."""
+    shares = {(str(writer), reader): 0.0 for writer, reader in pairs}
+    for term in scores:
+        for source in {term.query_source, term.key_source}:
+            if (source, term.head) in shares and isfinite(term.share):
+                shares[source, term.head] += abs(term.share)
+    return set(sorted(pairs, key=lambda pair: -shares[str(pair[0]), pair[1]])[:n])
+
+
+def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int) -> Bigrams:
+    """Every bigram of a stream's first tokens."""
+    n_tokens = min(n_tokens, len(stream))
+    found, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+    for start in range(0, n_tokens - 1, READ_TOKENS):
+        tokens = stream.read(start, min(start + READ_TOKENS + 1, n_tokens)).astype(np.int64)
+        cells = tokens[:-1] * vocabulary + tokens[1:]
+        if vocabulary <= DENSE_VOCABULARY:
+            by_cell = np.bincount(cells)
+            new = np.flatnonzero(by_cell), by_cell[by_cell > 0]
+        else:
+            new = np.unique(cells, return_counts=True)
+        found, place = np.unique(np.concatenate([found, new[0]]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([counts, new[1]])).astype(np.int64)
+    return Bigrams(*map(torch.from_numpy, (found // vocabulary, found % vocabulary, counts)))
+
+
+def term_row(term: Term) -> dict[str, Any]:
+    """A row of `path_terms`."""
+    heads = None if term.path is None else [str(head) for head in term.path]
+    name = " > ".join(heads) if heads else "feed-forward" if term.order is None else f"order {term.order}"
+    values = {name: value for name, value in vars(term).items() if name not in ("order", "path")}
+    return {"term": name, "term_order": term.order, "heads": heads, **values}
+
+
+def score_row(term: ScoreTerm) -> dict[str, Any]:
+    """A row of `score_terms`."""
+    values = {name: value for name, value in vars(term).items() if name != "head"}
+    return {"layer": term.head.layer, "head": term.head.head, "composition": term.composition, **values}
+
+
+def check_row(check: CausalCheck) -> dict[str, Any]:
+    """A row of `causal_checks`."""
+    values = {name: value for name, value in vars(check).items() if name not in ("writer", "reader")}
+    return _place("writer", check.writer) | _place("reader", check.reader) | values
+
+
+def virtual_rows(
+    pairs: Sequence[paths.Path],
+    circuits: Mapping[paths.Path, VirtualCircuit],
+    patterns: Mapping[paths.Path, VirtualPattern],
+    terms: Sequence[Term],
+) -> Rows:
+    """Rows of `virtual_heads`, of what is known of each pair."""
+    effects = {term.path: term for term in terms}
+    return [
+        _place("first", pair[0])
+        | _place("second", pair[1])
+        | {field.name: getattr(circuits.get(pair), field.name, None) for field in fields(VirtualCircuit)}
+        | {field.name: getattr(patterns.get(pair), field.name, None) for field in fields(VirtualPattern)}
+        | {name: getattr(effects.get(pair), name, None) for name in ("loss_effect_nats", "logit_share")}
+        for pair in pairs
+    ]
+
+
+def sample_rows(logits: BigramLogits, labels: Sequence[str], n: int) -> Rows:
+    """Rows of `bigram_samples`."""
+    centred = [logits.centred(values) for values in (logits.log_probability, logits.direct, logits.rest)]
+    frequent = logits.count.argsort(descending=True, stable=True)[:n]
+    columns = (logits.source, logits.target, logits.count, *centred)
+    rows = zip(*(column[frequent].tolist() for column in columns), strict=True)
+    return [
+        {
+            "rank": rank,
+            "source": labels[source],
+            "target": labels[target],
+            "n_pairs": count,
+            "log_probability_nats": log_probability,
+            "direct_logit": direct,
+            "rest_logit": rest,
+        }
+        for rank, (source, target, count, log_probability, direct, rest) in enumerate(rows)
+    ]
+
+
+def _place(role: str, head: Head) -> dict[str, int]:
+    return {f"{role}_layer": head.layer, f"{role}_head": head.head}

@@ -1,0 +1,116 @@
+"""What a pass of a transformer costs as its sizes grow: seconds, floating-point operations and bytes."""
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from models.architecture import Architecture
+from models.flops import forward_backward_flops, forward_flops
+from models.transformer import Transformer
+from tasks.measuring.tensor_bytes import TensorBytes
+from tasks.results.tables import write_table
+from tasks.study.costs_config import CostsConfig
+from tasks.training.device import prepare_process
+
+D_VOCAB = 64  # few, so that the unembedding hardly counts
+TIMED_FILES = ("costs.parquet",)  # it records the clock
+
+
+def measure_costs(
+    config: CostsConfig, study: str, folder: Path, report: Callable[[float], None] = lambda fraction: None
+) -> dict[str, object]:
+    """Write costs, of one sequence on one CPU thread; a study without sizes has none.
+
+    Passes are timed in turns, so that a slow spell of the machine slows them all.
+    """
+    prepare_process(threads=1)  # as in training
+    passes = [
+        Pass(axis, architecture, name)
+        for axis, architectures in architectures_of(config).items()
+        for architecture in architectures
+        for name in ("forward", "forward_backward")
+    ]
+    seconds: list[list[float]] = [[] for _ in passes]
+    for repeat in range(1 + config.repeats):
+        for own, timed in zip(seconds, passes, strict=True):
+            own.append(timed.seconds())
+        report((1 + repeat) / (2 + config.repeats))
+    rows = [
+        {"study": study, **timed.row(), "seconds": statistics.median(own[1:])}  # the first time is slower
+        for own, timed in zip(seconds, passes, strict=True)
+    ]
+    if rows:
+        write_table(folder, "costs", rows)
+    report(1.0)
+    return {"study": study, "passes": len(rows)}
+
+
+def architectures_of(config: CostsConfig) -> dict[str, list[Architecture]]:
+    """The models of each series, by what varies in it."""
+    narrow, wide = config.narrow_d_model, config.base_d_model
+    full = [_architecture(n, narrow) for n in config.n_ctx if n <= config.max_full_n_ctx]
+    local = [
+        _architecture(n, narrow, attention="local", attention_window=config.attention_window) for n in config.n_ctx
+    ]
+    return {
+        "n_ctx": full + local,
+        "d_model": [_architecture(config.base_n_ctx, d_model) for d_model in config.d_model],
+        "n_heads": [_architecture(config.base_n_ctx, wide, n_heads=n_heads) for n_heads in config.n_heads],
+    }
+
+
+def _architecture(n_ctx: int, d_model: int, **others: Any) -> Architecture:
+    return Architecture(**{"n_layers": 1, "n_heads": 1, "n_ctx": n_ctx, "d_model": d_model, **others})
+
+
+class Pass:
+    """A pass of one sequence through an untrained model, of a series in which one size, the axis, varies."""
+
+    def __init__(self, axis: str, architecture: Architecture, name: str) -> None:
+        self.axis, self.architecture, self.name = axis, architecture, name
+        self.backward = name == "forward_backward"
+        generator = torch.Generator().manual_seed(0)
+        self.model = Transformer(architecture, D_VOCAB).initialize(generator)
+        self.tokens = torch.randint(D_VOCAB, (1, architecture.n_ctx + 1), generator=generator)
+
+    def run(self) -> None:
+        """Logits; in a pass forward and backward, gradients of the loss, too."""
+        with torch.set_grad_enabled(self.backward):
+            logits = self.model(self.tokens[:, :-1])
+            if self.backward:
+                F.cross_entropy(logits[0], self.tokens[0, 1:]).backward()
+
+    def seconds(self) -> float:
+        """Processor time of a run now, which other work on the machine changes less than wall time."""
+        start = time.process_time()
+        self.run()
+        seconds = time.process_time() - start
+        self.model.zero_grad()
+        return seconds
+
+    def row(self) -> dict[str, Any]:
+        """A row of `costs`, but for study and seconds."""
+        a = self.architecture
+        with FlopCounterMode(display=False) as counter, TensorBytes(self.model.parameters()) as tensors:
+            self.run()
+        self.model.zero_grad()
+        formula = forward_backward_flops if self.backward else forward_flops
+        return {
+            "axis": self.axis,
+            "config_id": f"{a.attention} n_ctx={a.n_ctx} d_model={a.d_model} n_heads={a.n_heads}",
+            "pass": self.name,
+            "attention": a.attention,
+            "attention_window": a.attention_window,
+            "n_ctx": a.n_ctx,
+            "d_model": a.d_model,
+            "n_heads": a.n_heads,
+            "flops_counted": counter.get_total_flops(),
+            "flops_formula": formula(a, D_VOCAB, a.n_ctx),
+            "bytes": tensors.most,
+        }

@@ -1,0 +1,81 @@
+"""What a model loses without its feed-forward layers or groups of their neurons, at its last checkpoint."""
+
+from collections.abc import Callable
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models.bootstrap import bootstrap_ci
+from models.feed_forward_ablation import (
+    NeuronAblation,
+    losses_without_feed_forward,
+    mean_activations,
+    neuron_ablations,
+)
+from models.losses import sequence_losses
+from tasks.measuring.trained_model import TrainedModel
+from tasks.study.analysis_config import FeedForwardConfig
+from tasks.text.windows import evaluation_text, reference_text
+
+
+@torch.inference_mode()
+def measure_feed_forward(
+    config: FeedForwardConfig,
+    trained: TrainedModel,
+    folder: Path,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, object]:
+    """Write feed_forward_ablations, of a model that has feed-forward layers.
+
+    Raises:
+        RequestError: the text is too short for one sequence.
+    """
+    tokens, model = trained.open()
+    n_ctx = model.architecture.n_ctx
+    if not model.architecture.mlp_width or not len(model.layers):
+        report(1.0)
+        return {"feed_forward_effect_nats": None}
+
+    text = evaluation_text(tokens, n_ctx, config.windows)
+    means = mean_activations(model, reference_text(tokens, n_ctx, config.reference_windows))
+    fills = {"zero": [torch.zeros_like(mean) for mean in means], "mean": means}
+    intact = sequence_losses(model, text)
+    of_all = {
+        method: (losses_without_feed_forward(model, text, fill) - intact).mean().item()
+        for method, fill in fills.items()
+    }
+    report(0.2)
+    ablations = neuron_ablations(model, text, fills, config.n_groups)
+    rows = ablation_rows(config, ablations, of_all)
+    trained.write(folder, "feed_forward_ablations", rows)
+    report(1.0)
+    return {"feed_forward_effect_nats": of_all["mean"] if isfinite(of_all["mean"]) else None}
+
+
+def ablation_rows(
+    config: FeedForwardConfig, ablations: list[NeuronAblation], of_all: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Rows of `feed_forward_ablations`; `of_all` is the effect of all feed-forward layers together, by method."""
+    effects = torch.stack([ablation.loss_effects_nats for ablation in ablations])
+    generator = torch.Generator().manual_seed(config.seed)
+    lows, highs = bootstrap_ci(effects, config.bootstraps, generator)
+    return [
+        {
+            "layer": ablation.layer,
+            "part": ablation.part,
+            "method": ablation.method,
+            "first_neuron": ablation.neurons.start,
+            "n_neurons": ablation.neurons.stop - ablation.neurons.start,
+            "loss_effect_nats": effect,
+            "ci_low_nats": low,
+            "ci_high_nats": high,
+            "kl_nats": ablation.kl_nats.mean().item(),
+            "share_of_loss": effect / of_all[ablation.method] if of_all[ablation.method] > 0 else None,
+            "n_sequences": effects.shape[1],
+        }
+        for ablation, effect, low, high in zip(
+            ablations, effects.mean(1).tolist(), lows.tolist(), highs.tolist(), strict=True
+        )
+    ]

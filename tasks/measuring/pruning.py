@@ -1,0 +1,205 @@
+"""How many heads a model can do without, at its last checkpoint: gates, pruning curves, physically smaller models."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.hard_concrete import gates_without_noise, open_probability
+from models.heads.gate_training import train_gates
+from models.heads.head import Head
+from models.heads.pruned_losses import HeadSet, heads_of, mask_without
+from models.heads.references import mean_z
+from models.heads.removal import remove_heads
+from models.losses import sequence_losses
+from models.transformer import Layer, Transformer
+from tasks.measuring.importance import importance_rows
+from tasks.measuring.pruned_models import SmallerModel, choose, keep_models, most_within_limits
+from tasks.measuring.pruning_curves import (
+    GATES,
+    RETRAINED,
+    Curve,
+    CurveKey,
+    Subject,
+    curve_rows,
+    measure_curves,
+    plan_curves,
+    relative_increases,
+    retrained_curve,
+)
+from tasks.measuring.trained_model import TrainedModel
+from tasks.study.analysis_config import PruningConfig
+from tasks.text.tokens import Tokens
+from tasks.text.training_batches import Batches
+from tasks.text.windows import evaluation_text, reference_text
+
+Rows = list[dict[str, Any]]
+BEST = CurveKey("iterative", "ablation_mean")
+KEPT = (CurveKey("one_shot", "ablation_mean"), BEST, GATES)  # curves with models worth keeping, beside the retrained
+TIMED_FILES = ("pruned_models.parquet",)  # they record the clock
+
+
+@dataclass(frozen=True)
+class Gates:
+    """Gates trained under one penalty, a tensor a layer."""
+
+    penalty_nats: float
+    log_alpha: list[Float[Tensor, "_"]]
+
+    @property
+    def values(self) -> list[Float[Tensor, "_"]]:
+        """What each head's output is multiplied by."""
+        return [gates_without_noise(own) for own in self.log_alpha]
+
+    @property
+    def open_probabilities(self) -> list[Float[Tensor, "_"]]:
+        """Chance that each gate is not 0 while it is sampled."""
+        return [open_probability(own) for own in self.log_alpha]
+
+    @property
+    def closed(self) -> HeadSet:
+        """Heads whose output is multiplied by 0."""
+        return _zeros(self.values)
+
+
+def measure_pruning(
+    config: PruningConfig,
+    trained: TrainedModel,
+    folder: Path,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, object]:
+    """Write gates, gate_sweeps, importance (method gate), pruning, and pruned_models with their checkpoints.
+
+    A model without heads has none of it.
+
+    Raises:
+        RequestError: the text is too short for one sequence.
+    """
+    tokens, model = trained.open()
+    n_ctx = model.architecture.n_ctx
+    if not heads_of(model):
+        report(1.0)
+        return _facts({}, [])
+    reference = reference_text(tokens, n_ctx, config.reference_windows)
+    text = evaluation_text(tokens, n_ctx, config.windows)
+    subject = Subject(model, text, reference, mean_z(model, reference))
+
+    gates = []
+    for penalty in dict.fromkeys(config.gate_lambdas):
+        windows = islice(training_windows(config, tokens, n_ctx), config.gate_steps)
+        generator = torch.Generator().manual_seed(config.seed)
+        gates.append(Gates(penalty, train_gates(model, windows, penalty, config.gate_rate, generator)))
+        report(0.3 * len(gates) / len(config.gate_lambdas))
+    gate_scores = half_open(gates).open_probabilities
+    plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed for own in gates]}
+    report(0.5)
+    curves = measure_curves(subject, plans)
+    report(0.7)
+    curves[RETRAINED], retrained = retrained_curve(subject, config, training_windows(config, tokens, n_ctx))
+    report(0.9)
+
+    smaller = [*smaller_models(subject, curves), *retrained, *without_dead_heads(model)]
+    tables: dict[str, Rows] = {
+        "gates": [row for own in gates for row in gate_rows(own)],
+        "gate_sweeps": [sweep_row(subject, own) for own in gates],
+        "importance": importance_rows("gate", gate_scores),
+        "pruning": curve_rows(subject, curves, config),
+        "pruned_models": keep_models(smaller, model, text, trained.training_folder, folder, config.repeats),
+    }
+    for name, rows in tables.items():
+        if rows:
+            trained.write(folder, name, rows)
+    report(1.0)
+    return _facts(curves, smaller)
+
+
+def training_windows(config: PruningConfig, tokens: Tokens, n_ctx: int) -> Iterator[Int[Tensor, "batch pos"]]:
+    """Batches of training text without end, the same ones at every call."""
+    batches = Batches(
+        tokens.train,
+        bos=tokens.bos,
+        vocabulary=tokens.vocabulary,
+        n_ctx=n_ctx,
+        batch_size=config.batch_size,
+        seed=config.seed,
+    )
+    return (torch.from_numpy(batches.batch(step)) for step in count())
+
+
+def half_open(gates: Sequence[Gates]) -> Gates:
+    """The gates of which nearest to half are open; of equals the first."""
+    return min(gates, key=lambda own: abs(2 * len(own.closed) - sum(map(len, own.log_alpha))))
+
+
+def smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterator[SmallerModel]:
+    """The models worth keeping of curves that need no training."""
+    for key in KEPT:
+        if key in curves:
+            chosen = choose(relative_increases(curves[key]), len(heads_of(subject.model)))
+            for pruned in (point.pruned for point in curves[key]):
+                if as_ := chosen.get(len(pruned)):
+                    mask = mask_without(subject.model, pruned)
+                    smaller = remove_heads(subject.model, mask, subject.fill)
+                    yield SmallerModel(*key[:2], len(pruned), as_, smaller, (mask, subject.fill))
+
+
+def without_dead_heads(model: Transformer) -> Iterator[SmallerModel]:
+    """The model without heads that write nothing, as training with prune_to leaves them, if there are any."""
+    writing = [layer.attention.W_O.abs().amax((1, 2)) for layer in model.layers if isinstance(layer, Layer)]
+    if dead := _zeros(writing):
+        mask = mask_without(model, dead)
+        yield SmallerModel("training", "gradient", len(dead), ["trained"], remove_heads(model, mask), (mask, None))
+
+
+def gate_rows(gates: Gates) -> Rows:
+    """Rows of `gates`."""
+    columns = zip(gates.log_alpha, gates.open_probabilities, gates.values, strict=True)
+    return [
+        {
+            "penalty_nats": gates.penalty_nats,
+            "layer": layer,
+            "head": head,
+            "log_alpha": log_alpha,
+            "open_probability": probability,
+            "gate": gate,
+        }
+        for layer, own in enumerate(columns)
+        for head, (log_alpha, probability, gate) in enumerate(zip(*(column.tolist() for column in own), strict=True))
+    ]
+
+
+def sweep_row(subject: Subject, gates: Gates) -> dict[str, Any]:
+    """A row of `gate_sweeps`; closed heads write nothing."""
+    model, text = subject.model, subject.text
+    losses = {
+        "intact": sequence_losses(model, text),
+        "gated": sequence_losses(model, text, gates.values),
+        "folded": sequence_losses(remove_heads(model, gates.values), text),
+        "binarised": sequence_losses(model, text, mask_without(model, gates.closed)),
+    }
+    return {
+        "penalty_nats": gates.penalty_nats,
+        "n_open": len(heads_of(model)) - len(gates.closed),
+        "expected_open": torch.cat(gates.open_probabilities).sum().item(),
+        **{f"{name}_loss_nats": loss.mean().item() for name, loss in losses.items()},
+    }
+
+
+def _zeros(numbers: Sequence[Float[Tensor, "_"]]) -> HeadSet:
+    """Heads whose number is 0."""
+    return frozenset(Head(i, head) for i, own in enumerate(numbers) for head, n in enumerate(own.tolist()) if n == 0)
+
+
+def _facts(curves: Mapping[CurveKey, Curve], smaller: Sequence[SmallerModel]) -> dict[str, object]:
+    """How many heads can go by the order that all else is held against, and how many checkpoints there are."""
+    most = most_within_limits(relative_increases(curves[BEST])) if BEST in curves else {}
+    return {
+        "prunable_within_1_percent": most.get("within 1 %"),
+        "prunable_within_5_percent": most.get("within 5 %"),
+        "pruned_models": len(smaller),
+    }

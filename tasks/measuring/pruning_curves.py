@@ -1,0 +1,157 @@
+"""Pruning curves: which heads go in which order, and what the model loses without them."""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.bootstrap import bootstrap_ci
+from models.heads.evidence import Evidence, HeadScores
+from models.heads.head import Head
+from models.heads.importance_methods import METHODS, head_scores
+from models.heads.pruned_losses import HeadSet, heads_of, losses_without, mask_without
+from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
+from models.heads.references import mean_z
+from models.heads.removal import count_parameters, remove_heads
+from models.heads.retraining import prune_and_retrain
+from models.losses import sequence_losses
+from models.transformer import Fill, Transformer
+from tasks.measuring.pruned_models import SmallerModel, choose
+from tasks.study.analysis_config import PruningConfig
+
+Rows = list[dict[str, Any]]
+ITERATIVE = ("michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean")
+RETRAIN_BY = "michel_paper"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, the text that it is judged by, and the text that heads are chosen by and their means taken on."""
+
+    model: Transformer
+    text: Int[Tensor, "batch pos"]
+    reference: Int[Tensor, "batch pos"]
+    fill: Fill
+
+    def scores(self, method: str, pruned: HeadSet = frozenset()) -> HeadScores:
+        """Importance of the heads that are left; NaN for the others."""
+        mask = mask_without(self.model, pruned) if pruned else None
+        return head_scores(method, Evidence(self.model, self.reference, self.fill, mask))
+
+
+class CurveKey(NamedTuple):
+    """Which curve, by columns of `pruning`."""
+
+    procedure: str
+    order_method: str
+    draw: int = 0
+
+
+class Point(NamedTuple):
+    """A set of pruned heads, and the loss of each sequence without them."""
+
+    pruned: HeadSet
+    losses: Float[Tensor, "batch"]
+
+
+Curve = list[Point]  # from no heads pruned
+GATES, RETRAINED = CurveKey("gates", "gate"), CurveKey("iterative_retrain", RETRAIN_BY)
+
+
+def plan_curves(subject: Subject, config: PruningConfig, gate_scores: HeadScores) -> dict[CurveKey, list[HeadSet]]:
+    """The sets of heads on each curve that is an order of the model as it is."""
+    heads = heads_of(subject.model)
+    scores = {method: subject.scores(method) for method in METHODS} | {"gate": gate_scores}
+    defined = [method for method, own in scores.items() if not torch.cat([*own]).isnan().all()]
+    orders = {CurveKey("one_shot", method): by_importance(scores[method], heads) for method in defined}
+    for method in (method for method in ITERATIVE if method in defined):
+        first, anew = scores[method], partial(subject.scores, method)
+        orders[CurveKey("iterative", method)] = iterative_order(first, anew, heads)
+    generator = torch.Generator().manual_seed(config.seed)
+    for draw, order in enumerate(random_orders(heads, config.random_orders, generator)):
+        orders[CurveKey("random", "random", draw)] = order
+    return {key: prefixes(order) for key, order in orders.items()}
+
+
+def measure_curves(subject: Subject, plans: Mapping[CurveKey, Sequence[HeadSet]]) -> dict[CurveKey, Curve]:
+    """The curves; of a plan's sets that prune as many heads, the one that costs least."""
+    every = {frozenset[Head](), *(pruned for plan in plans.values() for pruned in plan)}
+    losses = losses_without(subject.model, subject.text, subject.fill, every)
+    curves = {}
+    for key, plan in plans.items():
+        by_cost = sorted([frozenset[Head](), *plan], key=lambda pruned: -losses[pruned].mean())
+        cheapest = {len(pruned): pruned for pruned in by_cost}
+        curves[key] = [Point(cheapest[n], losses[cheapest[n]]) for n in sorted(cheapest)]
+    return curves
+
+
+def retrained_curve(
+    subject: Subject, config: PruningConfig, windows: Iterator[Int[Tensor, "batch pos"]]
+) -> tuple[Curve, list[SmallerModel]]:
+    """What is lost if the model trains on after each head that goes, and the models worth keeping."""
+    curve = [Point(frozenset(), sequence_losses(subject.model, subject.text))]
+    models: dict[int, Transformer] = {}
+    chosen: dict[int, list[str]] = {}
+    steps = prune_and_retrain(
+        subject.model,
+        lambda model, fill: head_scores(RETRAIN_BY, Evidence(model, subject.reference, fill)),
+        lambda model: mean_z(model, subject.reference),
+        windows,
+        config.retrain_steps,
+        config.retrain_rate,
+    )
+    for n, (head, model) in enumerate(steps, start=1):
+        curve.append(Point(curve[-1].pruned | {head}, sequence_losses(model, subject.text)))
+        chosen = choose(relative_increases(curve), len(heads_of(subject.model)))
+        models = {n: kept for n, kept in (models | {n: model}).items() if n in chosen}  # a new best is best for good
+    return curve, [SmallerModel(*RETRAINED[:2], n, names, models[n], None) for n, names in chosen.items()]
+
+
+def relative_increases(curve: Curve) -> dict[int, float]:
+    """By how much the loss rises over the intact model's, as a fraction of it, by number of heads pruned."""
+    intact = curve[0].losses.mean().item()
+    return {len(pruned): losses.mean().item() / intact - 1 for pruned, losses in curve}
+
+
+def curve_rows(subject: Subject, curves: Mapping[CurveKey, Curve], config: PruningConfig) -> Rows:
+    """Rows of `pruning`."""
+    parameters, n_heads, rows = _parameters_left(subject), len(heads_of(subject.model)), []
+    for key, curve in curves.items():
+        losses = torch.stack([point.losses for point in curve])
+        effects, increases = losses - losses[0], relative_increases(curve)
+        low, high = bootstrap_ci(effects, config.bootstraps, torch.Generator().manual_seed(config.seed))
+        for i, pruned in enumerate(point.pruned for point in curve):
+            last = max(pruned - curve[i - 1].pruned) if i and key != GATES else None  # gates close together
+            rows.append(
+                key._asdict()
+                | {
+                    "n_pruned": len(pruned),
+                    "layer": last and last.layer,
+                    "head": last and last.head,
+                    "fraction_pruned": len(pruned) / n_heads,
+                    "loss_nats": losses[i].mean().item(),
+                    "loss_effect_nats": effects[i].mean().item(),
+                    "ci_low_nats": low[i].item(),
+                    "ci_high_nats": high[i].item(),
+                    "relative_increase": increases[len(pruned)],
+                    "parameters": parameters(pruned),
+                }
+            )
+    return rows
+
+
+def _parameters_left(subject: Subject) -> Callable[[HeadSet], int]:
+    """Numbers in the model without some heads: how many are gone of each layer decides."""
+    model, fill = copy.deepcopy(subject.model).to("meta"), [own.to("meta") for own in subject.fill]  # shapes, no data
+
+    @cache
+    def left(n_pruned: tuple[int, ...]) -> int:
+        masks = [(torch.arange(len(own)) >= n).float() for own, n in zip(fill, n_pruned, strict=True)]
+        return count_parameters(remove_heads(model, masks, fill))
+
+    return lambda pruned: left(tuple(sum(head.layer == i for head in pruned) for i in range(len(fill))))

@@ -1,0 +1,214 @@
+"""What a model's weights say of its circuits, at each of its checkpoints."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
+from models.circuits.copying import random_sequences
+from models.circuits.eigenvalues import (
+    composed_matching_eigenvalues,
+    copying_eigenvalues,
+    eigenvalue_score,
+    matching_eigenvalues,
+)
+from models.circuits.head_circuits import CircuitStimuli, HeadCircuits, head_circuits
+from models.circuits.head_weights import CircuitWeights, circuit_weights, why_no_circuits
+from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
+from models.circuits.skip_trigram_counts import SkipTrigramCounts
+from models.circuits.skip_trigrams import skip_trigrams
+from models.circuits.subspaces import overlaps, rewriting
+from models.transformer import Transformer
+from tasks.errors import WorkError
+from tasks.measuring.trained_model import TrainedModel
+from tasks.study.analysis_config import CircuitsConfig
+from tasks.text.tokens import Tokens
+
+Columns = dict[str, Any]  # arrays of one length
+PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
+TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
+
+
+def measure_weight_circuits(
+    config: CircuitsConfig,
+    trained: TrainedModel,
+    folder: Path,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, object]:
+    """Write heads and compositions of every checkpoint and the last one's other tables; returns facts about that.
+
+    Tables are empty, and a fact says why, where norms keep paths from being products of weights.
+
+    Raises:
+        RequestError: the text is too short for one sequence.
+        WorkError: a checkpoint's weights are not finite.
+    """
+    (tokens, last), steps = trained.open(), trained.steps
+    architecture = last.architecture
+    tables: dict[str, list[Columns]] = {name: [] for name in TABLES}
+    facts: dict[str, object] = {"no_weight_circuits": why_no_circuits(architecture)}
+    if facts["no_weight_circuits"] is None:
+        stimuli = circuit_stimuli(config, tokens, architecture.n_ctx)
+        initial = None
+        for i, step in enumerate(steps):
+            model = trained.at(step)
+            weights = finite_weights(model, step)
+            now = composition(weights)
+            initial = initial or now
+            tables["heads"].append({"step": step} | head_columns(head_circuits(model, weights, stimuli)))
+            tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
+            report((i + 1) / (len(steps) + 1))
+        tables["skip_trigrams"] = skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
+        tables["subspaces"] = [subspace_columns(weights)]
+        tables["eigenvalues"] = eigenvalue_columns(weights, now)
+        facts |= _facts(tables)
+    for name, parts in tables.items():
+        trained.write(folder, name, _one_below_the_other(parts))
+    return facts
+
+
+def circuit_stimuli(config: CircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
+    """What every model of one corpus and n_ctx is held against."""
+    counts = torch.from_numpy(tokens.counts.astype(np.int64))
+    counts[tokens.bos] = 0
+    generator = torch.Generator().manual_seed(config.seed)
+    random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
+    text = tokens.validation.spread_windows(config.persistence_windows, n_ctx - 1)
+    return CircuitStimuli(
+        bos=tokens.bos,
+        counts=counts,
+        frequent=counts.argsort(descending=True, stable=True)[: min(config.copying_tokens, int((counts > 0).sum()))],
+        random=random,
+        text=torch.from_numpy(np.insert(text, 0, tokens.bos, axis=1)),
+    )
+
+
+def finite_weights(model: Transformer, step: int) -> CircuitWeights:
+    """A checkpoint's weights, its norms folded in."""
+    try:
+        return circuit_weights(model)
+    except ValueError as error:
+        raise WorkError(f"the checkpoint of step {step} can't be taken apart: {error}") from error
+
+
+def head_columns(layers: Sequence[HeadCircuits]) -> Columns:
+    """Columns of `heads` at one checkpoint."""
+    parts = []
+    for layer, scores in enumerate(layers):
+        columns = {name: values.numpy(force=True) for name, values in vars(scores).items()}
+        n_heads = len(scores.ov_rank)
+        parts.append({"layer": np.full(n_heads, layer), "head": np.arange(n_heads), **columns})
+    return _one_below_the_other(parts)
+
+
+def composition_columns(
+    config: CircuitsConfig, weights: CircuitWeights, now: Composition, initial: Composition
+) -> Columns:
+    """Columns of `compositions` at one checkpoint."""
+    rotated_mean, rotated_sd = rotated_null(weights, config.rotations, torch.Generator().manual_seed(config.seed))
+    by_rotation, by_training = chance_of_rotated(now), chance_of_initial(now, initial)
+    chance = torch.maximum(by_rotation, by_training)
+    matching = torch.full_like(chance, torch.nan)
+    matching[:, KINDS.index("K")] = eigenvalue_score(composed_matching_eigenvalues(weights))
+    composed = significant(chance, config.level).numpy().astype(object)
+    composed[chance.isnan().numpy()] = None
+    values = {
+        "score": now.score,
+        "null_mean": torch.full_like(chance, now.null_mean),
+        "null_sd": now.null_sd,
+        "z": now.z,
+        "rotated_mean": rotated_mean,
+        "rotated_sd": rotated_sd,
+        "initial_score": initial.score,
+        "rotated_chance": by_rotation,
+        "initial_chance": by_training,
+        "matching_eigenvalues": matching,
+    }
+    return {**_pairs_and_kinds(weights), **_flattened(values), "significant": composed.flatten()}
+
+
+def subspace_columns(weights: CircuitWeights) -> Columns:
+    """Columns of `subspaces`."""
+    overlap, random_overlap = overlaps(weights)
+    rewritten = torch.full_like(overlap, torch.nan)
+    rewritten[:, KINDS.index("V")] = rewriting(weights).double()
+    values = {"overlap": overlap, "random_overlap": random_overlap, "rewriting": rewritten}
+    return _pairs_and_kinds(weights) | _flattened(values)
+
+
+def eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Columns]:
+    """Columns of `eigenvalues`, a part a head and circuit."""
+    spectra: dict[str, list[Tensor]] = {"OV": copying_eigenvalues(weights), "QK": matching_eigenvalues(weights)}
+    parts = [
+        _spectrum(layer, head, circuit, eigenvalues)
+        for circuit, layers in spectra.items()
+        for layer, heads in enumerate(layers)
+        for head, eigenvalues in enumerate(heads)
+    ]
+    pairs, composed = head_pairs(weights.heads_per_layer), composed_matching_eigenvalues(weights)
+    by_keys = now.z[:, KINDS.index("K")].nan_to_num(-np.inf)
+    for layer, head in pairs[:, 2:].unique(dim=0).tolist():
+        own = (pairs[:, 2:] == torch.tensor([layer, head])).all(1).nonzero().flatten()
+        best = own[by_keys[own].argmax()]
+        writer = dict(zip(PAIR[:2], pairs[best, :2].tolist(), strict=True))
+        parts.append(_spectrum(layer, head, "K-composed", composed[best]) | writer)
+    return parts
+
+
+def skip_trigram_columns(config: CircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int) -> list[Columns]:
+    """Columns of `skip_trigrams`, a part a head."""
+    windows = tokens.train.spread_windows(max(1, config.statistics_tokens // n_ctx), n_ctx)
+    corpus = SkipTrigramCounts(torch.from_numpy(windows), tokens.vocabulary, tokens.bos)
+    labels = np.array([*tokens.token_labels(), None], dtype=object)  # -1, no token, finds None
+    parts = []
+    for layer, n_heads in enumerate(weights.heads_per_layer):
+        for head in range(n_heads):
+            found = skip_trigrams(weights, layer, head, corpus, config.top_skip_trigrams, config.min_count)
+            text = ("source", "destination", "output", "other_destination", "other_output")
+            parts.append(
+                {"layer": layer, "head": head, "rank": np.arange(len(found.source))}
+                | {name: labels[getattr(found, name).numpy()] for name in text}
+                | {"qk_effect": found.qk.numpy(), "ov_effect": found.ov.numpy(), "n_pairs": found.n_pairs.numpy()}
+                | {name: getattr(found, name).numpy() for name in ("corpus_probability", "output_probability")}
+                | {"is_bug": found.is_bug.numpy()}
+            )
+    return parts
+
+
+def _spectrum(layer: int, head: int, circuit: str, eigenvalues: Tensor) -> Columns:
+    """Columns of `eigenvalues` for one head and circuit."""
+    real, imaginary = eigenvalues.real.numpy(), eigenvalues.imag.numpy()
+    no_writer = dict.fromkeys(PAIR[:2], np.nan)
+    place = {"layer": layer, "head": head, "circuit": circuit, "rank": np.arange(len(eigenvalues))}
+    return place | no_writer | {"real": real, "imaginary": imaginary}
+
+
+def _pairs_and_kinds(weights: CircuitWeights) -> Columns:
+    pairs = head_pairs(weights.heads_per_layer).repeat_interleave(len(KINDS), 0)
+    columns: Columns = {name: column.numpy() for name, column in zip(PAIR, pairs.T, strict=True)}
+    return columns | {"kind": np.tile(np.array(KINDS, dtype=object), len(pairs) // len(KINDS))}
+
+
+def _flattened(values: dict[str, Tensor]) -> Columns:
+    return {name: of_pairs.flatten().numpy() for name, of_pairs in values.items()}
+
+
+def _one_below_the_other(parts: Sequence[Columns]) -> Columns:
+    """The parts' columns joined; a scalar stands for every row of its part."""
+    n_rows = [max((len(c) for c in part.values() if isinstance(c, np.ndarray)), default=0) for part in parts]
+    filled = [(part, n) for part, n in zip(parts, n_rows, strict=True) if n]
+    names = filled[0][0] if filled else ()
+    return {name: np.concatenate([np.broadcast_to(part[name], n) for part, n in filled]) for name in names}
+
+
+def _facts(tables: dict[str, list[Columns]]) -> dict[str, object]:
+    """The last checkpoint in a few numbers."""
+    composed = _one_below_the_other(tables["compositions"][-1:]).get("significant", np.empty(0))
+    return {
+        "significant_pairs": composed.tolist().count(True),
+        "skip_trigram_bugs": int(sum(part["is_bug"].sum() for part in tables["skip_trigrams"])),
+    }

@@ -1,0 +1,82 @@
+"""How floating-point operations and seconds grow with the context and with the width."""
+
+from collections.abc import Callable
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+from pandas import DataFrame
+
+from tasks.markdown import compact
+from tasks.report.figures.sentences import listed
+from tasks.report.figures.style import KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.results.study_results import StudyResults
+
+NAME, QUERIES = "costs", ("costs", "cost_exponents")
+QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
+    "flops": ("FLOPs", lambda flops: compact(flops).replace(".0 ", " ")),
+    "seconds": ("seconds", lambda seconds: f"{seconds:g}"),
+}
+COLORS = {"full": SCORE, "local": KINDS["V"]}
+DASHES: dict[str, Any] = {"forward": "solid", "forward_backward": (0, (4, 1.5))}
+SLOPES = {
+    "n_ctx": {"full": ("n²", 2), "local": ("n", 1)},
+    "d_model": {"full": ("d²", 2)},
+}  # that growth is held against
+
+
+def costs(results: StudyResults, palette: Palette) -> list[Picture]:
+    """What a pass costs over n_ctx and over d_model, beside lines of the slopes that it should have."""
+    rows = results.frame("costs")
+    grow = [axis for axis in SLOPES if axis in set(rows.axis)]
+    if not grow:
+        return [Picture(NAME, "No picture: no costs were measured as n_ctx or d_model grows.", QUERIES)]
+    figure = Figure(figsize=(WIDTH, 0.4 + 2.8 * len(grow)), layout="constrained")
+    grid = figure.subplots(len(grow), len(QUANTITIES), squeeze=False)
+    for axis, panels in zip(grow, grid, strict=True):
+        for axes, (quantity, (title, _)) in zip(panels, QUANTITIES.items(), strict=True):
+            _draw(axes, axis, rows[rows.axis == axis], quantity)
+            axes.set_title(f"{title} over {axis}")
+    lines = {str(line.get_label()): line for line in grid[0][0].lines if not str(line.get_label()).startswith("_")}
+    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=4, columnspacing=1.4)
+    return [Picture(NAME, _sentence(results.frame("cost_exponents")), QUERIES, figure)]
+
+
+def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:
+    """A line for each pattern and pass, and a guide through the last point of each pattern's forward pass."""
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    for (attention, name), line in rows.groupby(["attention", "pass"]):
+        style = {"color": COLORS[attention], "linestyle": DASHES[name]}
+        axes.plot(line["size"], line[quantity], marker="o", label=f"{attention}, {name.replace('_', ' + ')}", **style)
+    limits = axes.get_ylim()
+    for attention, (name, power) in SLOPES[axis].items():
+        forward = rows[(rows.attention == attention) & (rows["pass"] == "forward")]
+        if not forward.empty:
+            last = forward.iloc[-1]
+            guide = last[quantity] * (forward["size"] / last["size"]) ** power
+            axes.plot(forward["size"], guide, color=MUTED, linewidth=1.2, linestyle=(0, (1.5, 1.5)), zorder=1)
+            at = (last["size"], last[quantity])
+            axes.annotate(name, at, xytext=(5, -3), textcoords="offset points", color=MUTED, fontsize=9)
+    axes.set_ylim(limits)
+    sizes = sorted(set(rows["size"]))
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: QUANTITIES[quantity][1](value)))
+    for line in (axes.xaxis, axes.yaxis):
+        line.set_minor_locator(NullLocator())
+
+
+def _sentence(exponents: DataFrame) -> str:
+    """The exponents of the forward pass at the large end."""
+    known = exponents[exponents["pass"] == "forward"].dropna(subset=["flops_exponent", "seconds_exponent"])
+    powers = [
+        f"{row.grows}^{row.flops_exponent:.2f} with {row.attention} attention ({row.grows}^{row.seconds_exponent:.2f})"
+        for row in known.itertuples()
+    ]
+    if not powers:
+        return "A single size has no exponent."
+    return (
+        f"At the large end, the FLOPs (seconds) of a forward pass grow as {listed(powers)}. Dotted lines have the slope"
+        " that they are named for."
+    )

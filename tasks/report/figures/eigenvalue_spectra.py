@@ -1,0 +1,116 @@
+"""Eigenvalues of heads' circuits on the complex plane: who copies, and who looks for the query's own token."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+from pandas import DataFrame
+
+from models.circuits.eigenvalues import eigenvalue_score
+from tasks.markdown import MISSING
+from tasks.report.circuit_words import CLEARLY
+from tasks.report.figures.by_model import picture_each
+from tasks.report.figures.sentences import counted, listed
+from tasks.report.figures.style import GRID, INK, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.results.study_results import StudyResults
+
+QUERIES = ("eigenvalues", "head_scores")
+MAX_HEADS = 8  # side by side
+COLORS = {"OV": KINDS["V"], "QK": SCORE, "K-composed": KINDS["K"]}
+PITCH = 2.5  # radii between the centres of two circles
+SIDE = 1.3  # inches between them at most
+MARGIN = 0.9  # inches for the circuits' names
+
+Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
+
+
+def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
+    """The spectra of each head's circuits."""
+    found, heads = (results.frame(query) for query in QUERIES)
+    with_role = heads[heads.role.notna() & (heads.role != "other")]
+
+    def draw(label: str, spectra: DataFrame) -> tuple[str, Figure]:
+        scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(score_of).to_dict()
+        telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
+        n_more = spectra.head_label.nunique() - len(telling)
+        not_drawn = (
+            f" {counted(n_more, 'head')} without a role or with scores nearer to 0 are not drawn." if n_more else ""
+        )
+        return f"{_sentence(label, scores)}{not_drawn}", _planes(label, spectra, telling, scores)
+
+    why_none = "no model has heads whose eigenvalues were computed"
+    return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
+
+
+def score_of(spectrum: DataFrame) -> float:
+    """Eigenvalue score of a spectrum, -1..1; NaN if all of it is 0."""
+    values = spectrum.real.to_numpy(float) + 1j * spectrum.imaginary.to_numpy(float)
+    return eigenvalue_score(torch.from_numpy(values)).item()
+
+
+def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
+    """The heads worth drawing, layer by layer: those with a role, then those with a score far from 0."""
+    farthest: dict[str, float] = {}
+    for (_, head), score in scores.items():
+        farthest[head] = max(farthest.get(head, 0.0), np.nan_to_num(abs(score)))
+    in_order = sorted(farthest, key=lambda head: [int(number) for number in head[1:].split("H")])
+    best = sorted(in_order, key=lambda head: (head not in with_role, -farthest[head]))[:MAX_HEADS]
+    return [head for head in in_order if head in best]
+
+
+def _sentence(label: str, scores: Scores) -> str:
+    """Which heads copy and which match, by the scores that stand below the spectra."""
+    ov, qk, composed = ({head: s for (name, head), s in scores.items() if name == circuit} for circuit in COLORS)
+    through = f"; with keys that read one earlier head alone, it does in {_clear(composed)}" if composed else ""
+    return f"In {label}, OV copies in {_clear(ov)}; QK looks for the query's own token in {_clear(qk)}{through}."
+
+
+def _clear(scores: Mapping[str, float]) -> str:
+    """The heads that score enough or, if none does, what comes nearest."""
+    known = {head: score for head, score in scores.items() if score == score}
+    if not known:
+        return "no head whose score is known"
+    named = [f"{head} ({score:.2f})" for head, score in known.items() if score >= CLEARLY]
+    best = max(known, key=known.__getitem__)
+    return listed(named) if named else f"no head (at most {known[best]:.2f}, {best})"
+
+
+def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) -> Figure:
+    """A row for each circuit, a column for each head; the largest eigenvalue of each spectrum is on a circle."""
+    circuits = [circuit for circuit in COLORS if circuit in set(spectra.circuit)]
+    side = min(SIDE, (WIDTH - MARGIN) / len(heads))
+    figure = Figure(figsize=(MARGIN + side * len(heads), 0.7 + side * len(circuits)), layout="constrained")
+    figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
+    axes = figure.subplots()
+    for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
+        if head in heads:
+            centre = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
+            _draw(axes, centre, spectrum, COLORS[circuit], scores[circuit, head])
+    axes.set_aspect("equal")
+    axes.set_xlim(-PITCH / 2, PITCH * (len(heads) - 0.5))
+    axes.set_ylim(-PITCH * (len(circuits) - 0.5), PITCH / 2)
+    axes.set_xticks([PITCH * i for i in range(len(heads))], heads)
+    axes.set_yticks([-PITCH * i for i in range(len(circuits))], circuits)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def _draw(axes: Axes, centre: tuple[float, float], spectrum: DataFrame, color: str, score: float) -> None:
+    """One spectrum around a place, its score to the lower right."""
+    x, y = centre
+    size = np.hypot(spectrum.real, spectrum.imaginary).max() or 1
+    axes.add_patch(Circle(centre, 1, facecolor="none", edgecolor=GRID, linewidth=0.7, zorder=1))
+    axes.plot([x - 1, x + 1], [y, y], color=GRID, linewidth=0.7, zorder=1)
+    axes.plot([x, x], [y - 1, y + 1], color=GRID, linewidth=0.7, zorder=1)
+    axes.scatter(x + spectrum.real / size, y + spectrum.imaginary / size, s=9, color=color, alpha=0.75, linewidth=0)
+    text = MISSING if np.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # 0 has no sign
+    axes.text(x + 1.15, y - 1.2, text, ha="right", va="bottom", fontsize=9)
+    if pd.notna(writer := spectrum.writer.iloc[0]):
+        axes.text(x - 1.15, y + 1.2, f"via {writer}", va="top", fontsize=8, color=MUTED)

@@ -1,0 +1,105 @@
+"""Which heads attend alike: a matrix of all pairs, similar heads next to each other."""
+
+from collections.abc import Mapping
+from itertools import accumulate, groupby
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from pandas import DataFrame
+
+from tasks.report.figures.by_model import picture_each
+from tasks.report.figures.sentences import counted
+from tasks.report.figures.style import INK, KINDS, SCORE, Palette, Picture, tinted
+from tasks.results.study_results import StudyResults
+
+QUERIES = ("head_similarity", "head_clusters")
+SIDE, LARGEST_CELL = 6.6, 0.42  # inches at most
+NARROWEST = 3.4  # inches that a title needs
+MAX_NUMBERED = 16  # heads side by side that have room for numbers
+MAX_LABELLED = 40
+
+Head = tuple[int, int]  # layer, head
+
+
+def head_similarity(results: StudyResults, palette: Palette) -> list[Picture]:
+    """The Jensen-Shannon distance of all pairs, clusters outlined."""
+    pairs, clusters = (results.frame(query) for query in QUERIES)
+
+    def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
+        of_label = clusters[clusters.label == label]
+        cluster_of = dict(zip(zip(of_label.layer, of_label["head"], strict=True), of_label.cluster, strict=True))
+        return _sentence(label, of_model, cluster_of), _matrix(label, of_model, cluster_of)
+
+    known = pairs.dropna(subset=["jensen_shannon_distance"])
+    return picture_each(results, "similarity", known, QUERIES, "no model has two heads that were compared", draw)
+
+
+def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:
+    """How many clusters there are, which two heads are nearest and how many pairs are redundant."""
+    nearest = pairs.loc[pairs.jensen_shannon_distance.idxmin()]
+    first, second = f"L{nearest.first_layer}H{nearest.first_head}", f"L{nearest.second_layer}H{nearest.second_head}"
+    clusters = f"Its {len(cluster_of)} heads fall into {counted(len(set(cluster_of.values())), 'cluster')} (outlined). "
+    tried = pairs.is_redundant.dropna()
+    redundant = "Whether pairs are redundant is missing."
+    if len(tried):
+        redundant = f"Redundant (in orange) are {tried.sum()} of {counted(len(tried), 'pair')} tried."
+    return (
+        f"In {label}, {first} and {second} attend most alike (distance {nearest.jensen_shannon_distance:.2f}). "
+        f"{clusters if cluster_of else ''}{redundant}"
+    )
+
+
+def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Figure:
+    """A cell for each pair, twice; in the order of clusters where there are any."""
+    first, second = (
+        list(zip(pairs[f"{which}_layer"], pairs[f"{which}_head"], strict=True)) for which in ("first", "second")
+    )
+    heads = list(cluster_of) or sorted({*first, *second})
+    n = len(heads)
+    rows, columns = ([heads.index(head) for head in side] for side in (first, second))
+    distances = np.full((n, n), np.nan)
+    np.fill_diagonal(distances, 0.0)
+    distances[rows, columns] = distances[columns, rows] = pairs.jensen_shannon_distance
+    cell = min(LARGEST_CELL, SIDE / n)
+    figure = Figure(figsize=(max(NARROWEST, n * cell + 0.7), n * cell + 0.7), layout="constrained")
+    axes = figure.subplots()
+    axes.set_anchor("NW")
+    axes.imshow(tinted(1 - distances, SCORE), interpolation="none")
+    if n <= MAX_NUMBERED:
+        _write(axes, distances)
+    sizes = [len(list(of_cluster)) for _, of_cluster in groupby(cluster_of.values())]
+    for size, end in zip(sizes, accumulate(sizes), strict=True):
+        _frame(axes, end - size, end - size, size, INK)
+    for row, column, is_redundant in zip(rows, columns, pairs.is_redundant.eq(True).fillna(False), strict=True):
+        if is_redundant:
+            _frame(axes, row, column, 1, KINDS["K"])
+            _frame(axes, column, row, 1, KINDS["K"])
+    _label(axes, [f"L{layer}H{head}" for layer, head in heads])
+    axes.set_title(f"{label}: distance of attention")
+    return figure
+
+
+def _label(axes: Axes, names: list[str]) -> None:
+    labelled = range(0, len(names), 1 + len(names) // MAX_LABELLED)
+    axes.set_xticks(labelled, names[:: labelled.step], rotation=90)
+    axes.set_yticks(labelled, names[:: labelled.step])
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+
+
+def _write(axes: Axes, distances: np.ndarray) -> None:
+    """The distances of pairs, like `.35`."""
+    for (row, column), distance in np.ndenumerate(distances):
+        if row != column and distance == distance:
+            text = f"{distance:.2f}".removeprefix("0")
+            axes.text(column, row, text, ha="center", va="center", fontsize=8)
+
+
+def _frame(axes: Axes, row: int, column: int, size: int, color: str) -> None:
+    """A frame around a square of cells, the first of which is given."""
+    style: dict[str, Any] = {"facecolor": "none", "edgecolor": color, "linewidth": 1.6, "clip_on": False}
+    axes.add_patch(Rectangle((column - 0.5, row - 0.5), size, size, **style))

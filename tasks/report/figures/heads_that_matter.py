@@ -1,0 +1,52 @@
+"""What more heads bring, and how many of them can go."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+from pandas import DataFrame
+
+from tasks.report.figures.sentences import counted
+from tasks.report.figures.style import INDUCTION, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.pruning_words import head_count_lines
+from tasks.results.study_results import StudyResults
+
+NAME = "heads_that_matter"
+COLORS = (SCORE, KINDS["K"], KINDS["V"], INDUCTION)  # one for each setting that is drawn
+WITHIN_5 = {"linestyle": (0, (5, 1.5)), "markerfacecolor": "none"}
+
+
+def heads_that_matter(results: StudyResults, palette: Palette) -> list[Picture]:
+    """Loss and heads that can go over the number of heads; nothing where no models differ in that alone."""
+    groups = results.frame(NAME)
+    if groups.empty:
+        return []
+    by_setting = list(groups.groupby("setting", sort=False))
+    figure = Figure(figsize=(WIDTH, 3.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for (setting, of_setting), color in zip(by_setting, COLORS, strict=False):
+        _draw(left, of_setting, "validation_loss_nats", color=color, label=setting or "all models")
+        _draw(right, of_setting, "within_1_percent", color=color)
+        _draw(right, of_setting, "within_5_percent", color=color, **WITHIN_5)
+    right.axline((0, 0), slope=1, color=MUTED, linewidth=0.8)
+    left.set_title("validation loss, nats per token")
+    left.set_xscale("log", base=2)
+    left.set_xticks(sorted(set(groups.total_heads)), sorted(set(groups.total_heads)))
+    left.xaxis.set_minor_locator(NullLocator())
+    right.set_title("heads that can go: at 1 % more loss, dashed 5 %")
+    right.set_xlim(0, 1.05 * groups.total_heads.max())
+    right.set_ylim(0, 1.05 * groups.total_heads.max())
+    for axes in (left, right):
+        axes.set_xlabel("heads in all layers")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3, columnspacing=1.4)
+    n_more = max(0, len(by_setting) - len(COLORS))
+    not_drawn = f" {counted(n_more, 'more setting')} not drawn: see the SQL." if n_more else ""
+    sentence = f"{' '.join(head_count_lines(results))} On the thin line, all heads could go.{not_drawn}"
+    return [Picture(NAME, sentence, (NAME,), figure)]
+
+
+def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:
+    """A mean over the number of heads, with its error bars."""
+    mean, error_bar = groups[f"{name}_mean"], groups[f"{name}_ci95"]
+    axes.errorbar(groups.total_heads, mean, yerr=error_bar, elinewidth=1, capsize=2.5, marker="o", **style)

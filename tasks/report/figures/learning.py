@@ -1,0 +1,112 @@
+"""Figures of what training does: losses, and what context is worth."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from pandas import DataFrame
+
+from tasks.report.figures.phase_changes import mark, strongest_change
+from tasks.report.figures.sentences import extremes
+from tasks.report.figures.style import WIDTH, Palette, Picture, scale_by_tokens
+from tasks.results.study_results import StudyResults
+
+MAX_TRAINING_CURVES = 12  # more would hide the validation losses
+
+
+def learning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
+    """Training and validation loss of every model over tokens, the phase change marked."""
+    name, queries = "learning_curves", ("learning_curves", "phase_changes")
+    curves = results.frame("learning_curves")
+    validation, training = (curves[curves.split == split] for split in ("validation", "training"))
+    if validation.empty:
+        return [Picture(name, "No picture: validation losses are missing.", queries)]
+    with_training = curves.model_id.nunique() <= MAX_TRAINING_CURVES
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    axes = figure.subplots()
+    if with_training:
+        _draw(axes, training, "tokens", "loss_nats", palette, linewidth=0.9, alpha=0.55, marker="")
+    _draw(axes, validation, "tokens", "loss_nats", palette)
+    axes.set_title(f"loss, nats per token ({'thin: training, dots: validation' if with_training else 'validation'})")
+    scale_by_tokens(axes)
+    change = strongest_change(results, "prefix_matching", "repeat_gain_nats")
+    mark(axes, change)
+    palette.legend(figure)
+    band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
+    final = _last(validation, "loss_nats")
+    sentence = f"Final validation loss is {extremes(final, ' nats')}. {band}"
+    best, trained = min(final, key=final.__getitem__), _last(training, "loss_nats")
+    if with_training and best in trained:
+        sentence += f" Training loss of {best} ends at {trained[best]:.2f} nats."
+    return [Picture(name, sentence, queries, figure)]
+
+
+def context_over_training(results: StudyResults, palette: Palette) -> list[Picture]:
+    """The gain from repeats and the best induction score of every model over tokens, phase changes marked."""
+    name, queries = "context_over_training", ("context_over_training", "phase_changes")
+    curves = results.frame("context_over_training")
+    gains, scores = (curves.dropna(subset=column) for column in ("repeat_gain_nats", "best_induction_random_period"))
+    if gains.empty:
+        return [Picture(name, "No picture: repeat_gain is missing.", queries)]
+    sentence = f"When training ends, repeat_gain is {extremes(_last(gains, 'repeat_gain_nats'), ' nats')}"
+    figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+    left, *others = figure.subplots(1, 1 if scores.empty else 2, squeeze=False)[0]
+    _draw(left, gains, "tokens", "repeat_gain_nats", palette)
+    left.set_title("repeat_gain, nats")
+    scale_by_tokens(left)
+    mark(left, strongest_change(results, "repeat_gain_nats"))
+    for right in others:
+        _draw(right, scores, "tokens", "best_induction_random_period", palette)
+        right.set_ylim(bottom=0)
+        right.set_title("best head's induction_random_period")
+        scale_by_tokens(right)
+        mark(right, strongest_change(results, "prefix_matching"))
+        final = _last(scores, "best_induction_random_period")
+        sentence += f"; the best head's induction_random_period is {extremes(final)}"
+    palette.legend(figure)
+    return [Picture(name, f"{sentence}.", queries, figure)]
+
+
+def loss_in_context(results: StudyResults, palette: Palette) -> list[Picture]:
+    """Loss by position in validation text, and by occurrence in repeated random tokens, when training is over."""
+    name, queries = "loss_in_context", ("position_losses", "repeat_losses")
+    positions, repeats = results.frame("position_losses"), results.frame("repeat_losses")
+    if positions.empty or repeats.empty:
+        return [Picture(name, "No picture: losses by position or by occurrence are missing.", queries)]
+    figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw(left, positions, "place", "loss_nats", palette, marker="")
+    _draw(right, repeats, "occurrence", "loss_nats", palette)
+    left.set_title("validation loss, nats, by position")
+    left.set_xlabel("position of the predicted token, from 1")
+    left.set_xscale("log", base=2)
+    left.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:g}"))
+    left.xaxis.set_minor_locator(NullLocator())
+    right.set_title("loss on repeated random tokens, nats")
+    right.set_xlabel("occurrence of the predicted token")
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    palette.legend(figure)
+    first_two = repeats[repeats.occurrence <= 2]
+    sentence = (
+        f"The fall in loss from the first position to the last is {extremes(_fall(positions), ' nats')}; "
+        f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}."
+    )
+    return [Picture(name, sentence, queries, figure)]
+
+
+def _draw(axes: Axes, curves: DataFrame, x: str, y: str, palette: Palette, **style: Any) -> None:
+    """A line for each model."""
+    for (label, _), curve in curves.groupby(["label", "model_id"]):
+        axes.plot(curve[x], curve[y], **palette.line(label) | style)
+
+
+def _last(curves: DataFrame, column: str) -> dict[str, float]:
+    """A column's last value, mean over the models of each label."""
+    return curves.groupby(["label", "model_id"])[column].last().groupby("label").mean().to_dict()
+
+
+def _fall(losses: DataFrame) -> dict[str, float]:
+    """First minus last loss of each label."""
+    by_label = losses.groupby("label").loss_nats
+    return (by_label.first() - by_label.last()).to_dict()

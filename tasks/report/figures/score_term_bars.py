@@ -1,0 +1,88 @@
+"""What attention scores of later heads are made of: which part reads earlier heads, through what, and which head."""
+
+from matplotlib.figure import Figure
+from pandas import DataFrame, Series
+
+from tasks.report.figures.by_model import picture_each
+from tasks.report.figures.style import INDUCTION, INK, KINDS, MUTED, WIDTH, Palette, Picture
+from tasks.results.study_results import StudyResults
+
+QUERIES = ("score_terms",)
+MAX_HEADS = 12
+COMPOSED = ["Q", "K", "QK"]
+PARTS = {
+    "position": ("position", "#868e96"),
+    "direct": ("direct: tokens on both sides", "#cc8400"),
+    "Q": ("queries read earlier heads", KINDS["Q"]),
+    "K": ("keys do", KINDS["K"]),
+    "QK": ("both do", INDUCTION),
+    "feed-forward": ("feed-forward layers", "#cc79a7"),
+}
+SIDES = {"query_source": "queries", "key_source": "keys"}
+BAR = 0.3  # inches
+
+
+def score_terms(results: StudyResults, palette: Palette) -> list[Picture]:
+    """Shares of the variance of later heads' attention scores."""
+
+    def draw(label: str, terms: DataFrame) -> tuple[str, Figure]:
+        shares = terms.groupby(["head_label", "composition"], sort=False).share.sum().unstack(fill_value=0.0)
+        shares = shares.reindex(columns=[part for part in PARTS if part in shares.columns])
+        composed = shares.reindex(columns=COMPOSED, fill_value=0.0).sum(axis=1)
+        drawn = shares[composed.rank(ascending=False, method="first") <= MAX_HEADS]
+        n_more = len(shares) - len(drawn)
+        not_drawn = f" The {n_more} heads that read earlier ones least are not drawn." if n_more else ""
+        return f"{_sentence(label, shares, composed, terms)}{not_drawn}", _bars(label, drawn, terms)
+
+    terms = results.frame("score_terms").dropna(subset=["share"])
+    why_none = "no head of a later layer had its scores taken apart"
+    return picture_each(results, "score_terms", terms, QUERIES, why_none, draw)
+
+
+def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
+    """The earlier head that most of a head's scores come from, whether queries or keys read it, and its share."""
+    found = []
+    for side, name in SIDES.items():
+        by_head = terms[terms[side].str.fullmatch(r"L\d+H\d+")].groupby(side).share.sum()
+        found += [(str(head), name, share) for head, share in by_head.items()]
+    return max(found, key=lambda source: source[2], default=None)
+
+
+def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame) -> str:
+    """Which head reads earlier ones most, whom, and how many look at positions."""
+    best = composed.idxmax()
+    source = strongest_source(terms[terms.head_label == best])
+    most = f", the most from {source[0]} in its {source[1]} ({source[2]:.2f})" if source else ""
+    n_by_position = (shares["position"] > 0.5).sum() if "position" in shares else 0
+    return (
+        f"Of the later heads of {label}, {best} owes the largest share of its scores' variance to reading earlier "
+        f"heads: {composed[best]:.2f}{most}. In {n_by_position} of {len(shares)}, position alone has more than half."
+    )
+
+
+def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
+    """A bar for each head, its parts side by side; those that oppose the whole lie left of 0."""
+    figure = Figure(figsize=(WIDTH, 1.1 + BAR * len(shares)), layout="constrained")
+    axes = figure.subplots()
+    rows = range(len(shares))
+    right, left = (Series(0.0, index=shares.index) for _ in range(2))
+    for part in shares:
+        name, color = PARTS[part]
+        share = shares[part]
+        start = right.where(share >= 0, left + share)
+        axes.barh(rows, share.abs(), left=start, height=0.7, color=color, alpha=0.75, label=name)
+        right, left = right + share.clip(lower=0), left + share.clip(upper=0)
+    for row, head in enumerate(shares.index):
+        if source := strongest_source(terms[terms.head_label == head]):
+            text = f"{source[0]} in {source[1]}: {source[2]:.2f}"
+            axes.text(right[head] + 0.015, row, text, va="center", fontsize=9, color=MUTED)
+    axes.set_yticks(rows, shares.index)
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.invert_yaxis()
+    axes.set_xlim(right=right.max() + 0.3)  # for the text
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    axes.set_title(f"{label}: shares of the variance of attention scores")
+    axes.grid(axis="y", visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    figure.legend(loc="outside upper left", ncols=3, columnspacing=1.4)
+    return figure

@@ -1,0 +1,22 @@
+"""Which kinds of model a report shows where it can't show all."""
+
+from collections.abc import Iterable
+
+from tasks.results.study_results import StudyResults
+
+MAX_DEPTHS = 3
+
+
+def labels_best_first(results: StudyResults, present: Iterable[str]) -> list[str]:
+    """The kinds of model that are there, the best induction first."""
+    labels = set(present)
+    return [row["label"] for row in results.rows("answer") if row["label"] in labels]
+
+
+def best_of_depths(results: StudyResults, present: Iterable[str]) -> tuple[list[str], int]:
+    """Of the kinds of model that are there, the best of each depth, best first; and how many others there are."""
+    depths = {row["label"]: row["n_layers"] for row in results.rows("answer")}
+    labels = labels_best_first(results, present)
+    best = {depths[label]: label for label in reversed(labels)}
+    shown = [label for label in labels if label in best.values()][:MAX_DEPTHS]
+    return shown, len(labels) - len(shown)

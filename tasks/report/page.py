@@ -1,0 +1,114 @@
+"""The page that a report is: what its templates can ask for, and how they become markdown and figures."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from tasks.markdown import Markdown, code_block, escaped, printed, table
+from tasks.places import ROOT
+from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
+from tasks.report.comparison import Change, Summary, changes, summarise
+from tasks.report.figures import FIGURES
+from tasks.report.figures.style import Palette, house_style, save
+from tasks.results.study_results import StudyResults
+from tasks.storage.provenance import package_version
+
+TEMPLATES = ROOT / "reports" / "templates"
+VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")
+MAX_ROWS = 24  # of a table
+
+
+def write_page(
+    results: StudyResults,
+    answer: list[str],
+    folder: Path,
+    report: Callable[[float], None],
+    previous: Summary | None,
+) -> None:
+    """Write `report.md` and `figures/` into the folder; `report` hears the fraction done after each figure."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        finalize=printed,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    with house_style():
+        page = _Page(results, folder, report, previous)
+        text = environment.get_template("report.md.jinja").render(page=page, answer=answer)
+    (folder / "report.md").write_text(text, encoding="utf-8")
+
+
+class _Page:
+    """What templates can ask for."""
+
+    def __init__(
+        self, results: StudyResults, folder: Path, report: Callable[[float], None], previous: Summary | None
+    ) -> None:
+        self.previous = previous
+        self._results, self._folder, self._report = results, folder, report
+        self._palette = Palette({row["label"]: row["n_layers"] for row in results.rows("answer")})
+        self._n_drawn = 0
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """The rows of a SELECT of reports/queries."""
+        return self._results.rows(query)
+
+    def table(self, query: str, max_rows: int = MAX_ROWS) -> Markdown:
+        """The rows of a SELECT as a table, and the SELECT; what is left out is counted."""
+        rows = self._results.rows(query)
+        if not rows:
+            return Markdown(f"There are none.\n\n{self.sql(query)}")
+        more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
+        return Markdown(f"{table(rows[:max_rows])}{more}\n\n{self.sql(query)}")
+
+    def figure(self, name: str) -> Markdown:
+        """A figure's pictures, each with its sentence, and the SELECTs they are made of."""
+        pictures = FIGURES[name](self._results, self._palette)
+        blocks = []
+        for picture in pictures:
+            if picture.figure:
+                path = self._folder / "figures" / f"{picture.name}.svg"
+                path.parent.mkdir(exist_ok=True)
+                save(picture.figure, path)
+                blocks.append(f"![{picture.name.replace('_', ' ')}](figures/{path.name})")
+            blocks.append(escaped(picture.sentence))
+        queries = dict.fromkeys(query for picture in pictures for query in picture.queries)
+        self._n_drawn += 1
+        self._report(self._n_drawn / len(FIGURES))
+        return Markdown("\n\n".join([*blocks, self.sql(*queries)]) if pictures else "")
+
+    def induction_circuits(self) -> list[str]:
+        """A paragraph for each kind of model that could have one."""
+        return induction_paragraphs(self._results)
+
+    def skip_trigrams(self) -> str:
+        """What became of the skip-trigrams, in one sentence."""
+        return skip_trigram_sentence(self._results)
+
+    def changes(self) -> list[Change]:
+        """What is not as in the study's last run: settings and text, claims, metrics."""
+        return changes(self.previous, summarise(self._results)) if self.previous else []
+
+    def sql(self, *queries: str) -> Markdown:
+        """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""
+        blocks = [code_block(self._results.sql(query), "sql") for query in queries]
+        return Markdown("\n\n".join(["<details><summary>SQL</summary>", *blocks, "</details>"]))
+
+    def config(self) -> Markdown:
+        """The study file as it was validated, without what it leaves to defaults."""
+        config = json.loads(self._results.rows("study")[0]["config"] or "{}")
+        return code_block(json.dumps(_given(config), indent=2, ensure_ascii=False), "json")
+
+    def versions(self) -> str:
+        """The packages that numbers depend on, as they are installed now."""
+        return ", ".join(f"{package} {package_version(package)}" for package in VERSIONS)
+
+
+def _given(config: Any) -> Any:
+    """A config without the fields that are None."""
+    return {k: _given(v) for k, v in config.items() if v is not None} if isinstance(config, dict) else config

@@ -1,0 +1,101 @@
+"""The record of a study: which models it has, how each came out, and every artifact that belongs to it."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tasks.results.tables import write_table
+from tasks.storage.artifact import Artifact, Request
+from tasks.storage.code_version import code_version
+from tasks.storage.provenance import git_commit, package_version
+from tasks.storage.store import Store
+
+RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock
+
+
+@dataclass(frozen=True)
+class ModelOutcome:
+    """How one cell of the grid came out: its artifacts, or why some are missing."""
+
+    cell: str
+    model_id: str
+    artifacts: Sequence[Artifact]
+    failure: str | None = None
+
+
+def latest_records(store: Store) -> dict[str, Artifact]:
+    """The record of each study's last run: the one that no other supersedes, whatever the clock said."""
+    records = sorted(store.artifacts("study"), key=lambda record: record.manifest.created)
+    superseded = {record.manifest.config.get("supersedes") for record in records}
+    return {
+        record.manifest.facts["study"]: record  # of two that ran at once, the later
+        for record in records
+        if record.manifest.key not in superseded
+    }
+
+
+def latest_record(store: Store, study: str) -> Artifact | None:
+    """The record of the study's last run."""
+    return latest_records(store).get(study)
+
+
+def record_request(
+    config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], latest: Artifact | None
+) -> Request:
+    """Decided by the study's config and all that belongs to it, so that a run which finds nothing new adds no record.
+
+    A record names the one it supersedes: going back to an earlier config makes a new record, not that of then.
+    """
+    inputs = {artifact.manifest.stage: artifact for artifact in shared}
+    for outcome in outcomes:
+        inputs |= {f"{artifact.manifest.stage}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
+    failures = {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure}
+
+    def request(superseded: str | None) -> Request:
+        slice_ = {"study": dict(config), "failures": failures, "supersedes": superseded}
+        return Request("study", code_version("tasks.results.study_record"), slice_, inputs, {})
+
+    if latest is None:
+        return request(None)
+    same = request(latest.manifest.config.get("supersedes"))
+    return same if same.key == latest.manifest.key else request(latest.manifest.key)
+
+
+def write_record(
+    folder: Path,
+    name: str,
+    question: str,
+    config: Mapping[str, Any],
+    outcomes: Sequence[ModelOutcome],
+    started: float,
+) -> dict[str, Any]:
+    """Write the tables `studies` and `study_models`; the run began at `started`, by time.monotonic()."""
+    finished_at = datetime.now(UTC)
+    study = {
+        "study": name,
+        "question": question,
+        "config": json.dumps(config, indent=1),
+        "git_commit": git_commit(),
+        "headstream_version": package_version("headstream"),
+        "started_at": finished_at - timedelta(seconds=time.monotonic() - started),  # the clock may have been set
+        "finished_at": finished_at,
+        "n_models": len(outcomes),
+        "n_failed": sum(outcome.failure is not None for outcome in outcomes),
+    }
+    models = [
+        {
+            "study": name,
+            "model_id": outcome.model_id,
+            "cell": outcome.cell,
+            "status": "failed" if outcome.failure else "trained",
+            "failure": outcome.failure,
+        }
+        for outcome in outcomes
+    ]
+    write_table(folder, "studies", [study])
+    write_table(folder, "study_models", models)
+    return {"study": name}

@@ -1,0 +1,65 @@
+"""What a report knows: one study of a warehouse, asked through the named SELECTs of reports/queries."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from tasks import places
+from tasks.errors import RequestError
+from tasks.results.tables import quoted
+from tasks.results.warehouse_reading import attach_warehouse
+
+QUERIES = places.ROOT / "reports" / "queries"
+
+
+class StudyResults:
+    """The results of one study; the same question has the same answer in the same order, always."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, study: str) -> None:
+        self.study = study
+        self._connection = connection
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    def sql(self, query: str) -> str:
+        """A SELECT as it is asked, and as it can be pasted into `headstream sql`."""
+        lines = (QUERIES / f"{query}.sql").read_text().splitlines()
+        return "\n".join(dropwhile(lambda line: line.startswith("--"), lines)).replace("$study", quoted(self.study))
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """The rows of a SELECT; None is a missing value."""
+        if query not in self._rows:
+            found = self._connection.execute(self.sql(query))
+            names = [name for name, *_ in found.description or ()]
+            self._rows[query] = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        return self._rows[query]
+
+    def frame(self, query: str) -> pd.DataFrame:
+        """The rows of a SELECT; in columns of numbers NaN is a missing value."""
+        return self._connection.execute(self.sql(query)).df()
+
+
+@contextmanager
+def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
+    """Open a warehouse to read one study.
+
+    Raises:
+        RequestError: the study isn't in it, or there is none.
+        WorkError: it is damaged, or another program writes to it.
+    """
+    with duckdb.connect() as connection:
+        attach_warehouse(connection, warehouse)
+        # Threads would add up in another order each time, and sums of floats depend on it.
+        connection.execute("SET threads = 1")
+        results = StudyResults(connection, study)
+        if not results.rows("study"):
+            names = [name for (name,) in connection.execute("SELECT study FROM studies ORDER BY study").fetchall()]
+            raise RequestError(
+                f"a report must be of a study with results, got {study!r}. "
+                f"There are {', '.join(names) or 'none'}: `headstream run` makes them."
+            )
+        yield results

@@ -1,0 +1,373 @@
+"""The warehouse: a DuckDB file that indexes the store's Parquet tables, rebuilt whenever the store has news."""
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from graphlib import TopologicalSorter
+from itertools import takewhile
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock
+
+from tasks.errors import WorkError
+from tasks.results import claims, tables
+from tasks.results.study_record import latest_records
+from tasks.results.tables import Table, quoted, schema_script, table_named, table_schema
+from tasks.storage.artifact import Artifact
+from tasks.storage.store import Store
+from tasks.system_errors import disk_is_full
+
+VIEWS = tables.SCHEMA.parent / "views"
+README = tables.SCHEMA.parent / "README.md"
+README_MARK = "<!-- What follows is written by `python -m tasks.results.warehouse`. -->\n"
+STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
+FILLED_HERE = {"artifacts", "claims", "warehouse"}  # tables that no stage delivers
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An artifact that counts, and what it is about: a model, a corpus or a study."""
+
+    subject: str
+    artifact: Artifact
+
+
+@dataclass
+class Delivery:
+    """What one stage has of one table."""
+
+    files: list[Path] = field(default_factory=list)
+    columns: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class View:
+    """A file of data/views: a SELECT under a header that says what a row is and, column by column, what it holds."""
+
+    name: str
+    comment: str
+    columns: dict[str, str]
+    select: str
+
+
+def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
+    """Brings the warehouse up to date with the store; False when it already was, unless it is to be built anew.
+
+    The new file is built beside the old one and renamed over it: who has the old one open goes on reading it.
+    Builders wait for each other.
+
+    Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
+        RequestError when a file of reports/claims is wrong.
+    """
+    if not anew and is_current(store, path):  # then neither the lock nor its folder need be writable
+        return False
+    building = path.with_name(f"{path.name}.building")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.lock"):
+            found = sources(store)
+            if not anew and _recorded_fingerprint(path) == _fingerprint(found):
+                return False
+            while not all(store.open(s.artifact.manifest.stage, s.artifact.manifest.key) for s in found):
+                found = sources(store)  # without the corrupt ones, which `open` has quarantined
+            deliveries = _deliveries(store, found)
+            _remove_database(building)
+            try:
+                _write(building, found, deliveries)
+                _publish(building, path)
+            finally:
+                _remove_database(building)
+        return True
+    except (duckdb.Error, OSError) as error:
+        if not (isinstance(error, duckdb.IOException | OSError) or disk_is_full(error)):
+            raise
+        raise WorkError(
+            f"{path} must be writable, with room for a second copy, got: {' '.join(str(error).split())} "
+            "Free disk space or correct its permissions, then run `headstream index`."
+        ) from error
+
+
+def is_current(store: Store, path: Path) -> bool:
+    """Whether the warehouse is there and holds what the store does."""
+    recorded = _recorded_fingerprint(path)
+    return recorded is not None and recorded == _fingerprint(sources(store))
+
+
+def is_whole(path: Path) -> bool:
+    """Whether all of the warehouse can be read; DuckDB checks each block as it reads it."""
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
+            for name in tables.tables():
+                connection.execute(f"SELECT bit_xor(hash(row)) FROM built.{name} AS row")
+        return True
+    except duckdb.Error:
+        return False
+
+
+def sources(store: Store) -> list[Source]:
+    """The latest record of each study, and of all artifacts they name the newest of each stage and subject.
+
+    So what older code found about the same model doesn't count a second time.
+    """
+    studies = [Source(study, record) for study, record in sorted(latest_records(store).items())]
+    named = {
+        (reference.stage, reference.key) for study in studies for reference in study.artifact.manifest.inputs.values()
+    }
+    found = [
+        Source(_subject_of(artifact), artifact)
+        for stage in sorted({stage for stage, _ in named})
+        for artifact in store.artifacts(stage)
+        if (stage, artifact.manifest.key) in named
+    ]
+    if n_missing := len(named) - len(found):
+        log.warning("%d artifacts that studies name are not in the store: run those studies again", n_missing)
+    return _newest(found) + studies
+
+
+def views() -> list[View]:
+    """Every view of data/views, each after those that it reads."""
+    read = {path.stem: _read_view(path) for path in sorted(VIEWS.glob("*.sql"))}
+    needed = {name: read.keys() & set(re.findall(r"\w+", view.select)) - {name} for name, view in read.items()}
+    return [read[name] for name in TopologicalSorter(needed).static_order()]
+
+
+def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Creates every macro, table and view in the connection's current database, all with their comments."""
+    connection.begin()  # one write to the disk instead of one for every comment
+    connection.execute(schema_script())
+    for view in views():
+        connection.execute(f"CREATE VIEW {view.name} AS {view.select}")
+        connection.execute(f"COMMENT ON VIEW {view.name} IS {quoted(view.comment)}")
+        for column, comment in view.columns.items():
+            connection.execute(f"COMMENT ON COLUMN {view.name}.{column} IS {quoted(comment)}")
+    connection.commit()
+
+
+def reference() -> str:
+    """Every view, table and macro in markdown, as data/README.md lists them."""
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+        comments = dict(connection.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall())
+        macros = connection.execute(
+            "SELECT function_name, parameters, comment FROM duckdb_functions() WHERE NOT internal ORDER BY ALL"
+        ).fetchall()
+        sections = [
+            "## Views",
+            *(_section(connection, view.name, view.comment) for view in sorted(views(), key=lambda v: v.name)),
+            "## Tables",
+            *(_section(connection, table.name, comments[table.name], table.key) for table in tables.tables().values()),
+            "## Macros",
+            "\n".join(f"- `{name}({', '.join(inputs)})`: {comment}" for name, inputs, comment in macros),
+        ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _newest(candidates: Iterable[Source]) -> list[Source]:
+    """Of each stage and subject the source that was created last, sorted by stage and subject."""
+    newest: dict[tuple[str, str], Source] = {}
+    for source in sorted(candidates, key=lambda s: (s.artifact.manifest.created, s.artifact.manifest.key)):
+        newest[source.artifact.manifest.stage, source.subject] = source
+    return [source for _, source in sorted(newest.items())]
+
+
+def _subject_of(artifact: Artifact) -> str:
+    facts = artifact.manifest.facts
+    names = (facts[name] for name in ("model_id", "corpus_id", "study") if name in facts)
+    return next(names, artifact.manifest.key)
+
+
+def _fingerprint(found: list[Source]) -> str:
+    artifacts = [
+        (source.artifact.manifest.stage, source.artifact.digest, source.artifact.manifest.created) for source in found
+    ]
+    code = [Path(__file__), Path(tables.__file__), Path(claims.__file__), tables.SCHEMA]
+    code += [path for folder in (VIEWS, claims.CLAIMS) for path in sorted(folder.glob("*.sql"))]
+    texts = [(path.name, path.read_text()) for path in code]
+    return hashlib.sha256(json.dumps([artifacts, texts]).encode()).hexdigest()
+
+
+def _recorded_fingerprint(path: Path) -> str | None:
+    """The fingerprint of an existing warehouse; None when it is missing, broken or locked, and so has to be rebuilt."""
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
+            return connection.execute("SELECT fingerprint FROM built.warehouse").fetchall()[0][0]
+    except (duckdb.Error, IndexError):
+        return None
+
+
+def _deliveries(store: Store, found: list[Source]) -> dict[str, dict[str, Delivery]]:
+    """By table and stage the files to read and the columns in them.
+
+    Raises: WorkError when a file doesn't fit its table, or two stages fill one column of one row.
+    """
+    deliveries: dict[str, dict[str, Delivery]] = defaultdict(lambda: defaultdict(Delivery))
+    misfits = []
+    for artifact in (source.artifact for source in found):
+        stage, key = artifact.manifest.stage, artifact.manifest.key
+        for table, file in _table_files(artifact):
+            columns, misfit = _columns(table, file)
+            if misfit:
+                misfits.append(f"{file}: {misfit}")
+                store.quarantine(stage, key, misfit)
+                break
+            deliveries[table.name][stage].files.append(file)
+            deliveries[table.name][stage].columns.update(columns)
+    if misfits:
+        more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
+        raise WorkError(
+            f"tables must fit data/schema.sql, got {misfits[0]}{more}. "
+            "Such artifacts are now quarantined: run their study again."
+        )
+    return {name: _side_by_side(table_named(name), by_stage) for name, by_stage in deliveries.items()}
+
+
+def _table_files(artifact: Artifact) -> Iterator[tuple[Table, Path]]:
+    for name, table in tables.tables().items():
+        if name not in FILLED_HERE and f"{name}.parquet" in artifact.manifest.files:
+            yield table, artifact.file(f"{name}.parquet")
+
+
+def _columns(table: Table, file: Path) -> tuple[list[str], str | None]:
+    """A Parquet file's columns and, unless it fits the table, what is wrong with it."""
+    try:
+        schema = pq.read_schema(file)
+    except pa.ArrowInvalid as error:
+        return [], f"not a Parquet file: {_first_line(error)}"
+    for column in schema:
+        if column.name not in table.schema.names:
+            return schema.names, f"{table.name} has no column {column.name}"
+        expected = table.schema.field(column.name).type
+        if column.type != expected:
+            return schema.names, f"column {column.name} must be {expected}, got {column.type}"
+    absent = [column for column in table.key if column not in schema.names]
+    return schema.names, f"its key lacks {', '.join(absent)}" if absent else None
+
+
+def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Delivery]:
+    """The deliveries to join: stages that fill the same columns have rows of their own, and count as one.
+
+    Raises: WorkError when stages share some columns, but not all.
+    """
+    joined: dict[frozenset[str], str] = {}
+    deliveries: dict[str, Delivery] = {}
+    for stage, delivery in by_stage.items():
+        columns = frozenset(delivery.columns.difference(table.key))
+        if columns in joined:
+            earlier = deliveries.pop(joined[columns])
+            delivery = Delivery(earlier.files + delivery.files, delivery.columns)
+            stage = f"{joined[columns]} and {stage}"
+        elif shared := next((both for other in joined if (both := columns & other)), None):
+            other = next(name for filled, name in joined.items() if filled & columns)
+            raise WorkError(
+                f"{table.name}.{min(shared)} must be filled by one stage, or by two that fill all the same columns, "
+                f"got {other} and {stage}. Leave it out of one."
+            )
+        joined[columns] = stage
+        deliveries[stage] = delivery
+    return deliveries
+
+
+def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Delivery]]) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
+        # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
+        connection.execute("USE built; SET threads = 1")
+        create_tables_and_views(connection)
+        for name, by_stage in deliveries.items():
+            _insert(connection, table_named(name), by_stage)
+        connection.register("sources", _artifact_rows(found))
+        connection.execute("INSERT INTO artifacts BY NAME FROM sources")
+        claims.insert_claims(connection)
+        connection.execute("INSERT INTO warehouse VALUES (?)", [_fingerprint(found)])
+        connection.execute("USE memory")
+        connection.execute("DETACH built")
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[str, Delivery]) -> None:
+    """Fills a table with each stage's rows, one below the other, and the stages side by side."""
+    first, *others = [f"read_parquet(?, union_by_name = true) AS part_{i}" for i in range(len(by_stage))]
+    joined = first + "".join(f" FULL JOIN {other} USING ({', '.join(table.key)})" for other in others)
+    files = [[str(file) for file in delivery.files] for delivery in by_stage.values()]
+    try:
+        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM {joined}", files)
+    except duckdb.ConstraintException as error:
+        raise WorkError(
+            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {_first_line(error)} Two artifacts "
+            f"({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
+        ) from error
+
+
+def _artifact_rows(found: list[Source]) -> pa.Table:
+    manifests = [source.artifact.manifest for source in found]
+    return pa.Table.from_pylist(
+        [
+            {
+                "stage": manifest.stage,
+                "key": manifest.key,
+                "digest": source.artifact.digest,
+                "subject": source.subject,
+                "created": datetime.fromisoformat(manifest.created),
+                "seconds": manifest.seconds,
+                "bytes": sum(file.bytes for file in manifest.files.values()),
+            }
+            for source, manifest in zip(found, manifests, strict=True)
+        ],
+        schema=table_schema("artifacts"),
+    )
+
+
+def _publish(building: Path, path: Path) -> None:
+    with building.open("rb") as file:
+        os.fsync(file.fileno())
+    # A log left by a writer other than this module would be replayed into the new file.
+    Path(f"{path}.wal").unlink(missing_ok=True)
+    os.replace(building, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _remove_database(path: Path) -> None:
+    for leftover in (path, Path(f"{path}.wal")):
+        leftover.unlink(missing_ok=True)
+
+
+def _read_view(path: Path) -> View:
+    """A view from its file: header lines before the first empty `--` describe it, those after it its columns."""
+    lines = path.read_text().splitlines()
+    header = [line.removeprefix("--").strip() for line in takewhile(lambda line: line.startswith("--"), lines)]
+    empty = header.index("")
+    columns = dict(line.split(": ", 1) for line in header[empty + 1 :])
+    return View(path.stem, " ".join(header[:empty]), columns, "\n".join(lines[len(header) :]))
+
+
+def _section(connection: duckdb.DuckDBPyConnection, name: str, comment: str, key: tuple[str, ...] = ()) -> str:
+    columns = connection.execute(
+        "SELECT column_name, data_type, comment FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index",
+        [name],
+    ).fetchall()
+    rows = [f"| {f'**{column}**' if column in key else column} | {dtype} | {text} |" for column, dtype, text in columns]
+    return "\n".join([f"### {name}", "", comment, "", "| column | type | holds |", "|---|---|---|", *rows])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+if __name__ == "__main__":
+    README.write_text(README.read_text().partition(README_MARK)[0] + README_MARK + "\n" + reference())

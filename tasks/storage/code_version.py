@@ -1,0 +1,85 @@
+"""The version of a stage's code: a hash that changes with what it may compute, and not with its comments."""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROJECT_PACKAGES = ("flows", "tasks", "models")
+
+_parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once
+
+
+@cache
+def code_version(module: str, root: Path = REPOSITORY) -> str:
+    """A hash (16 hex digits) of the syntax trees of a module and of all project modules it reaches by import.
+
+    Nothing is imported: files are found by their path below `root`. Comments, docstrings and layout don't
+    count; imports inside functions do; imports by a computed name aren't seen. Python versions differ in it.
+
+    Raises: ModuleNotFoundError when there is no such module.
+    """
+    if _source(module, root) is None:
+        raise ModuleNotFoundError(
+            f"module must be a file below {root} in one of {', '.join(PROJECT_PACKAGES)}, got {module!r}. "
+            "Name it as an import does: tasks.training.model_training."
+        )
+    reached: dict[str, str] = {}
+    waiting = {module}
+    while waiting:
+        name = waiting.pop()
+        if name not in reached and (source := _source(name, root)):
+            reached[name] = source.tree_sha256
+            waiting |= source.imports
+    return hashlib.sha256(repr(sorted(reached.items())).encode()).hexdigest()[:16]
+
+
+class _Source(NamedTuple):
+    tree_sha256: str
+    imports: frozenset[str]  # dotted names, of modules or of what is in them
+
+
+@cache
+def _source(name: str, root: Path) -> _Source | None:
+    """A project module's source; None for any other name."""
+    if name.split(".")[0] not in PROJECT_PACKAGES:
+        return None
+    stem = root.joinpath(*name.split("."))
+    path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
+    if path is None:
+        return None
+    with _parsing:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    imports = {prefix for target in (name, *_imports(tree, package)) for prefix in _prefixes(target)}
+    for node in ast.walk(tree):
+        _drop_docstring(node)
+    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), frozenset(imports))
+
+
+def _imports(tree: ast.Module, package: str) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            origin = ".".join([*parents, *([node.module] if node.module else [])])
+            # What is imported may be a submodule: `from models.circuits import eigenvalues`.
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def _prefixes(name: str) -> list[str]:
+    """Importing a.b.c runs a, a.b and a.b.c."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def _drop_docstring(node: ast.AST) -> None:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        match node.body:
+            case [ast.Expr(ast.Constant(str())), *rest]:
+                node.body = rest

@@ -1,0 +1,386 @@
+"""The artifact store: a result is a folder named by the hash of what decided it, there whole or not at all.
+
+- root/<stage>/<key>/: the stage's files and manifest.json
+- root/.staging/<uuid>/: an artifact being written; its writer holds the lock <uuid>.lock beside it
+- root/.quarantine/: artifacts that no longer match their manifest, moved here by whoever found out
+- root/.in-use.lock: locked by each run that is going on, shared with the others
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+from uuid import NAMESPACE_URL, uuid4, uuid5
+
+from filelock import FileLock, Timeout
+
+from tasks.errors import RequestError, WorkError
+from tasks.storage.artifact import (
+    FILE_NAME,
+    MANIFEST,
+    Artifact,
+    InputReference,
+    Manifest,
+    Request,
+    StoredFile,
+    json_sha256,
+    read_manifest,
+)
+from tasks.system_errors import disk_is_full, in_words
+
+RESUME = ".resume"
+
+_NAME = re.compile(r"[a-z0-9_-]+")
+_DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}
+_UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
+
+log = logging.getLogger(__name__)
+
+
+class Store:
+    """Content-addressed artifacts in one folder; processes may share it, and be killed at any moment."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._staging = self.root / ".staging"
+
+    def find(self, request: Request) -> Artifact | None:
+        """The artifact that answers a request, its files verified; None when it must be built (again)."""
+        return self.open(request.stage, request.key)
+
+    def open(self, stage: str, key: str) -> Artifact | None:
+        """As `verified`, for a use of the artifact."""
+        artifact = self.verified(stage, key)
+        if artifact:
+            with suppress(OSError):  # a read-only store is still readable
+                os.utime(artifact.folder / MANIFEST)
+        return artifact
+
+    def verified(self, stage: str, key: str) -> Artifact | None:
+        """The artifact of that name, its files verified; None when there is none, or it was corrupt."""
+        return self._load(stage, key, verify=True)
+
+    def days_unused(self, artifact: Artifact) -> float:
+        """Days since a run last opened or made an artifact; 0 if it has just been removed."""
+        with suppress(FileNotFoundError):
+            return (time.time() - (artifact.folder / MANIFEST).stat().st_mtime) / 86400
+        return 0.0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Nothing is removed while the block runs; waits for a removal that is going on."""
+        with self._lock_use(fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """No run goes on while the block does; those that start meanwhile wait.
+
+        Raises: WorkError when one goes on now.
+        """
+        try:
+            lock = self._lock_use(fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkError(
+                f"no run must be going on while results are removed from {self.root}, but one is. Wait for its end."
+            ) from None
+        with lock:
+            yield
+
+    def quarantined(self) -> list[Path]:
+        """Corrupt artifacts that were moved away."""
+        return sorted((self.root / ".quarantine").glob("*"))
+
+    def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
+        """Every artifact, of one stage or of all, sorted by stage and key; their files are not verified."""
+        for stage_folder in _named_folders(self.root):
+            if stage in (None, stage_folder.name):
+                for folder in _named_folders(stage_folder):
+                    if artifact := self._load(stage_folder.name, folder.name, verify=False):
+                        yield artifact
+
+    def build(
+        self,
+        request: Request,
+        write: Callable[[Path], Mapping[str, Any] | None],
+        *,
+        timed: Collection[str] = (),
+        resumable: bool = False,
+    ) -> Artifact:
+        """Finds the artifact, or has `write` fill a folder and return the manifest's facts, and commits that.
+
+        Runs that ask for the same key at once do the work once: the others wait. With `resumable`, `write`
+        gets the folder as an interrupted run left it; its subfolder `.resume` is for checkpoints, which are
+        not committed.
+
+        Raises: WorkError when the disk is full or can't be written; whatever `write` raises.
+        """
+        if found := self.find(request):
+            return found
+        target = self._folder(request.stage, request.key)
+        staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{request.stage}/{request.key}"))
+        with _explained(self.root), self._locked(staging, target):
+            if found := self.find(request):
+                return found
+            try:
+                if resumable and (staging / RESUME).is_dir():
+                    _remove_unfinished(staging)
+                else:
+                    self._discard(staging)
+                    (staging / RESUME if resumable else staging).mkdir(parents=True)
+                started = time.monotonic()
+                facts = write(staging)
+                _seal(staging, request, facts or {}, timed, time.monotonic() - started)
+                self._publish(staging, target)
+            except BaseException as error:
+                removed_by_others = not staging.exists()
+                if not resumable:
+                    self._discard(staging)
+                if removed_by_others and isinstance(error, Exception):
+                    raise FileNotFoundError(
+                        errno.ENOENT, "it was removed while it was written", str(staging)
+                    ) from error
+                raise
+            return read_manifest(target)
+
+    def interrupted(self, days: float) -> list[Path]:
+        """Work that killed runs left and another could go on with, but none has for some days."""
+        folders = [folder.parent for folder in sorted(self._staging.glob(f"*/{RESUME}"))]
+        return [folder for folder in folders if (time.time() - _last_change(folder)) / 86400 >= days]
+
+    def remove(self, folder: Path) -> None:
+        """Deletes an artifact or interrupted work; no reader sees half of it, and what a kill leaves is swept."""
+        with _explained(self.root):
+            self._staging.mkdir(exist_ok=True)
+            self._discard(folder)
+
+    def sweep(self) -> list[Path]:
+        """Removes what killed runs left in staging, and returns it; what another run can go on with stays."""
+        removed = []
+        with _explained(self.root):
+            for name in sorted({path.stem for path in self._staging.glob("*")}):
+                folder, lock = self._staging / name, self._staging / f"{name}.lock"
+                with suppress(Timeout), FileLock(lock, timeout=0):
+                    if folder.exists() and not (folder / RESUME).is_dir():
+                        shutil.rmtree(folder, ignore_errors=True)
+                        removed.append(folder)
+                    # A run waiting for this lock sees that its file is unlinked, and makes a new one.
+                    lock.unlink(missing_ok=True)
+        return removed
+
+    def quarantine(self, stage: str, key: str, reason: str) -> Path:
+        """Moves an artifact out of every reader's sight, kept for a look; the next build writes it again."""
+        resting = self.root / ".quarantine" / f"{stage}-{key}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
+        resting.parent.mkdir(exist_ok=True)
+        os.rename(self._folder(stage, key), resting)
+        log.warning("%s/%s is corrupt and will be built again: %s. Moved to %s", stage, key, reason, resting)
+        return resting
+
+    def _folder(self, stage: str, key: str) -> Path:
+        for name in (stage, key):
+            if not _NAME.fullmatch(name):
+                raise RequestError(f"a stage or key must be of a-z, 0-9, _ and -, got {name!r}. Rename it.")
+        return self.root / stage / key
+
+    def _load(self, stage: str, key: str, *, verify: bool) -> Artifact | None:
+        folder = self._folder(stage, key)
+        identity = _identity(folder)
+        if identity is None:
+            return None
+        with _explained(self.root):
+            try:
+                return _verified(folder, identity) if verify else read_manifest(folder)
+            except (ValueError, OSError) as error:
+                if isinstance(error, OSError) and error.errno not in _DAMAGED:
+                    raise
+                if _identity(folder) != identity:  # another run has moved it, or built it again, meanwhile
+                    return self._load(stage, key, verify=verify)
+                with suppress(FileNotFoundError):
+                    self.quarantine(stage, key, str(error).splitlines()[0])
+                return None
+
+    def _lock_use(self, how: int) -> IO[str]:
+        """Holds the lock on the use of this store until the file is closed."""
+        with _explained(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            file = (self.root / ".in-use.lock").open("a")
+        try:
+            fcntl.flock(file, how)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    @contextmanager
+    def _locked(self, staging: Path, target: Path) -> Iterator[None]:
+        self._staging.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{staging}.lock")
+        try:
+            held = lock.acquire(timeout=0)
+        except Timeout:
+            log.info("Waiting for another run that is building %s", target)
+            held = lock.acquire()
+        with held:
+            yield
+
+    def _publish(self, staging: Path, target: Path) -> None:
+        target.parent.mkdir(exist_ok=True)
+        checkpoints = self._set_aside(staging / RESUME)
+        _fsync(staging)
+        try:
+            os.rename(staging, target)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            # Where locks don't work (some network file systems), another run can have committed meanwhile.
+            if self._load(target.parent.name, target.name, verify=True):
+                self._discard(staging)
+            else:
+                os.rename(staging, target)
+        _fsync(target.parent)
+        _fsync(self.root)
+        shutil.rmtree(checkpoints, ignore_errors=True)
+
+    def _set_aside(self, folder: Path) -> Path:
+        """Gives a folder a name that only `sweep` finds, so that removing it may be interrupted."""
+        aside = self._staging / str(uuid4())
+        with suppress(FileNotFoundError):
+            os.rename(folder, aside)
+        return aside
+
+    def _discard(self, folder: Path) -> None:
+        shutil.rmtree(self._set_aside(folder), ignore_errors=True)
+
+
+def _seal(staging: Path, request: Request, facts: Mapping[str, Any], timed: Collection[str], seconds: float) -> None:
+    """Makes a written folder durable, its manifest last."""
+    files, folders = _contents(staging)
+    inputs = {
+        role: InputReference(stage=source.manifest.stage, key=source.manifest.key, digest=source.digest)
+        for role, source in request.inputs.items()
+    }
+    manifest = Manifest(
+        **{**vars(request), "inputs": inputs},
+        key=request.key,
+        files={
+            name: StoredFile(bytes=path.stat().st_size, sha256=_file_sha256(path), timed=name in timed)
+            for name, path in files.items()
+        },
+        facts=dict(facts),
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        seconds=round(seconds, 3),
+    )
+    for path in [*files.values(), *folders]:
+        _fsync(path)
+    fields = manifest.model_dump()
+    # Without a checksum of its own, nothing would notice a flipped byte in the manifest's facts.
+    text = json.dumps({**fields, "checksum": json_sha256(fields)}, indent=2)
+    (staging / MANIFEST).write_text(f"{text}\n")
+    _fsync(staging / MANIFEST)
+
+
+@cache
+def _verified(folder: Path, identity: tuple[int, int]) -> Artifact:
+    """Reads an artifact and checks every file, once a process; one built again has another identity.
+
+    Raises: ValueError when a file does not match the manifest.
+    """
+    artifact = read_manifest(folder)
+    for name, stored in artifact.manifest.files.items():
+        if _file_sha256(folder / name) != stored.sha256:
+            raise ValueError(f"{name} does not match its sha256")
+    return artifact
+
+
+def _contents(staging: Path) -> tuple[dict[str, Path], list[Path]]:
+    """The files to commit by their names, and their subfolders."""
+    files, folders = {}, []
+    for path in sorted(staging.rglob("*")):
+        name = path.relative_to(staging).as_posix()
+        if name.split("/")[0] == RESUME:
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise WorkError(f"an artifact must hold plain files and folders, got {path}. Write a copy instead.")
+        if not re.fullmatch(FILE_NAME, name) or name == MANIFEST:
+            raise WorkError(
+                "a name in an artifact must be of ASCII letters, digits and _ . = + -, start with one of the "
+                f"first three, and not be {MANIFEST}, got {name!r}. Rename it."
+            )
+        if path.is_dir():
+            folders.append(path)
+        else:
+            files[name] = path
+    return files, folders
+
+
+def _named_folders(folder: Path) -> list[Path]:
+    with suppress(FileNotFoundError):
+        return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+    return []
+
+
+def _remove_unfinished(staging: Path) -> None:
+    """Removes what a killed writer had not finished: a manifest, and the hidden files that libraries write first."""
+    for path in [staging / MANIFEST, *staging.rglob(".*")]:
+        if path.is_file():
+            path.unlink()
+
+
+def _last_change(folder: Path) -> float:
+    """When anything in a folder last changed, in seconds of the clock."""
+    return max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one of the same name, before or after it; None when there is none."""
+    try:
+        status = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained(root: Path) -> Iterator[None]:
+    """Turns the error of a full or read-only disk, from Python or a library that writes, into a WorkError."""
+    try:
+        yield
+    except (RequestError, WorkError):
+        raise
+    except Exception as error:
+        reason = in_words(error)
+        if disk_is_full(error):
+            raise WorkError(
+                f"{root} must have room for another artifact, got: {reason}. "
+                "Free disk space (`headstream gc` removes what no study needs) and run again."
+            ) from error
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE and str(root) in str(error.filename):
+            raise WorkError(
+                f"{root} must be a folder that can be read and written, got: {reason}. "
+                "Correct its permissions, or mount it writable, and run again."
+            ) from error
+        raise

@@ -1,0 +1,21 @@
+"""One cell of a study's grid: a model to train."""
+
+from dataclasses import dataclass
+
+from models.architecture import Architecture
+from tasks.study.training_config import TrainingConfig
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model of the grid; the label says where it is on the axes, such as `n_layers=2 seed=0`."""
+
+    label: str
+    architecture: Architecture
+    training: TrainingConfig
+
+    def parameters(self, vocabulary: int) -> int:
+        """About the entries of the model's matrices, embeddings included; vectors are few beside them."""
+        a = self.architecture
+        heads = sum(a.heads_per_layer) * 2 * a.d_model * (a.head_width + a.value_width)
+        return heads + a.n_layers * 2 * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary

@@ -1,0 +1,207 @@
+"""What a study is: the schema of a study file, and the grid of models that it spans."""
+
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
+
+from models.architecture import Architecture
+from tasks.errors import RequestError
+from tasks.study.analysis_config import AnalysisConfig
+from tasks.study.cells import Cell
+from tasks.study.costs_config import CostsConfig
+from tasks.study.mistakes import described, message, nearest, word
+from tasks.study.resources_config import ResourcesConfig, Runner
+from tasks.study.sources import MAX_BYTES, read_study_file, require_allowed
+from tasks.study.training_config import TrainingConfig
+from tasks.text.corpus import CorpusConfig
+from tasks.text.tokens import TokenizerConfig
+
+MOST_MODELS = 10_000
+MOST_PARAMETERS = 10**9  # of a model
+
+_CLOSED = ConfigDict(frozen=True, extra="forbid")
+
+
+def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
+    """The fields of a config, each optional: what a study leaves out takes the config's default, cell by cell."""
+    fields: dict[str, Any] = {
+        key: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
+        for key, field in config.model_fields.items()
+    }
+    return create_model(name, __config__=_CLOSED, **fields)
+
+
+def _given(section: BaseModel) -> dict[str, Any]:
+    return section.model_dump(exclude_none=True)
+
+
+ModelSection = _section("ModelSection", Architecture)
+TrainingSection = _section("TrainingSection", TrainingConfig)
+AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
+
+
+VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
+
+
+class Study(BaseModel):
+    """A corpus, a grid of models to train on it, and how to analyse them."""
+
+    model_config = _CLOSED
+
+    name: str = Field(description="Names the study's report and its rows.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    question: str = Field("", max_length=500, description="What the study asks; opens its report.")
+    corpus: CorpusConfig = Field(CorpusConfig(), description="The text.")
+    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
+    grid: dict[str, list[Any]] = Field({}, description="Axes: any field of [model] or [training], with its values.")
+    variants: dict[VariantName, dict[str, Any]] = Field(
+        {}, description="Named sets of fields of [model] or [training]; the whole grid is run with each."
+    )
+    model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")
+    training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
+    analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
+    costs: CostsConfig = Field(CostsConfig(), description="At which sizes time and work are measured, if at all.")
+    runner: Runner = Field("threads", description="Where models are made: threads of one machine, or a Ray cluster.")
+    resources: ResourcesConfig = Field(ResourcesConfig(), description="What a model takes of a machine.")
+    max_models: int = Field(200, ge=1, le=MOST_MODELS, description="A larger grid is refused.")
+
+    @field_validator("grid")
+    @classmethod
+    def _check_axes(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for axis, values in grid.items():
+            _require_field("an axis", axis)
+            if not values:
+                raise ValueError(f"axis {axis!r} must have at least one value, got none. List its values, or drop it.")
+        return grid
+
+    @field_validator("variants")
+    @classmethod
+    def _check_variants(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, fields in variants.items():
+            for field in fields:
+                _require_field(f"variant {name!r}", field)
+        return variants
+
+    @model_validator(mode="after")
+    def _check_grid(self) -> Self:
+        size = max(1, len(self.variants)) * math.prod(len(values) for values in self.grid.values())
+        if size > self.max_models:
+            raise ValueError(
+                f"the grid must have at most max_models={self.max_models} cells, got {size}."
+                " Shorten an axis, or raise max_models."
+            )
+        fixed = {*_given(self.model), *_given(self.training)}
+        if both := sorted(fixed & set(self.grid)):
+            raise ValueError(
+                f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
+            )
+        for name, fields in self.variants.items():
+            if both := sorted(set(fields) & set(self.grid)):
+                raise ValueError(f"{both[0]} must be either an axis or of a variant, got it in [grid] and in {name!r}.")
+        self._check_cells()
+        return self
+
+    def _check_cells(self) -> None:
+        known: dict[tuple[Architecture, TrainingConfig], str] = {}
+        for cell in self.cells:
+            model = cell.architecture, cell.training
+            if model in known:
+                raise ValueError(f"each model must come once, got cells {known[model]} and {cell.label}. Drop one.")
+            known[model] = cell.label
+            if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
+                raise ValueError(
+                    f"a model must have at most {MOST_PARAMETERS:,} parameters, got {parameters:,} in cell"
+                    f" {cell.label}. Lower d_model, n_layers, d_mlp or vocabulary."
+                )
+
+    def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
+        """The same study, made elsewhere or with so many models at once; None keeps what it says."""
+        resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
+        return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every model of the grid, in the order of its axes, variant by variant."""
+        places = [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        if not self.variants:
+            return tuple(self._cell(place, place) for place in places)
+        return tuple(
+            self._cell({"variant": name, **fields, **place}, {**fields, **place})
+            for name, fields in self.variants.items()
+            for place in places
+        )
+
+    def _cell(self, place: dict[str, Any], fields: dict[str, Any]) -> Cell:
+        def complete(config: type[BaseModel], section: BaseModel) -> Any:
+            given = _given(section) | {k: v for k, v in fields.items() if k in config.model_fields}
+            try:
+                return config.model_validate(given)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = f"{first['loc'][0]}: " if first["loc"] else ""
+                cell = _label({axis: word(value) for axis, value in place.items()})
+                raise ValueError(f"cell {cell}: {where}{message(first)}") from None
+
+        architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
+        validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}
+        return Cell(_label({**place, **{axis: validated[axis] for axis in fields}}), architecture, training)
+
+
+def _label(place: dict[str, Any]) -> str:
+    """Where a cell is on the axes: `n_layers=2 seed=0`."""
+    return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
+
+
+ShippedStudy = Annotated[
+    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="The name of a study that ships.")
+]
+
+
+def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) -> Study:
+    """A study by its name, by its content, or as it is; one through Prefect's API may only read allowed files.
+
+    Raises:
+        RequestError: no study of that name ships, it isn't valid, or a path lies outside of the allowed folders.
+    """
+    if isinstance(study, str):
+        return parse_study(*read_study_file(study, shipped_only=True))
+    if not isinstance(study, Study):
+        study = _parse_given(study)
+    if from_api:
+        require_allowed(study.corpus)
+    return study
+
+
+def _parse_given(content: Mapping[str, Any]) -> Study:
+    if (size := len(json.dumps(content, default=str))) > MAX_BYTES:
+        raise RequestError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
+    return parse_study("the study", content)
+
+
+def parse_study(source: str, content: Mapping[str, Any]) -> Study:
+    """Validate the content of a study file.
+
+    Raises:
+        RequestError: names the file, the field, what must hold and what came.
+    """
+    try:
+        return Study.model_validate(content)
+    except ValidationError as error:
+        raise RequestError(f"{source}: {described(error, Study)}") from None
+
+
+def _require_field(what: str, field: str) -> None:
+    if field not in AXES:
+        raise ValueError(f"{what} must name fields of [model] or [training], got {field!r}.{nearest(field, AXES)}")

@@ -1,0 +1,25 @@
+"""Which text a model is measured on, and which other text its references are taken from: never the same."""
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from tasks.text.tokens import Tokens
+
+EVALUATION, REFERENCE = (0.0, 0.5), (0.5, 1.0)  # parts of the validation text
+
+
+def evaluation_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
+    """At most `n_windows` sequences of BOS and `n_tokens` tokens, spread over the first half of the validation text."""
+    return _validation_text(tokens, n_tokens, n_windows, EVALUATION)
+
+
+def reference_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
+    """The same of the second half: for what replaces a head's output when the head is ablated."""
+    return _validation_text(tokens, n_tokens, n_windows, REFERENCE)
+
+
+def _validation_text(tokens: Tokens, n_tokens: int, n_windows: int, part: tuple[float, float]) -> Tensor:
+    windows = tokens.validation.spread_windows(n_windows, n_tokens, part)
+    return torch.from_numpy(np.insert(windows, 0, tokens.bos, axis=1))

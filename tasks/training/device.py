@@ -1,0 +1,91 @@
+"""Which device, precision, thread count and compiler a training run uses: the choices that change its numbers."""
+
+import ctypes
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+
+import torch
+
+from models.architecture import Architecture
+from models.flops import forward_backward_flops
+from tasks import places
+from tasks.study.training_config import TrainingConfig
+
+# Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
+COMPILE_PAYS_FROM_FLOPS = 3e12
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What the same config computes differently on different machines; part of a training artifact's key."""
+
+    device: str
+    precision: str
+    threads: int
+    compiled: bool
+
+
+def prepare_process(threads: int) -> None:
+    """Set up this process for training: its CPU threads, TF32 where a GPU has it, and memory that it keeps."""
+    torch.set_num_threads(threads)
+    # Torch would keep compiled code below /tmp, where anybody may have put some for this process to run.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(places.compiler_cache()))
+    torch.set_float32_matmul_precision("high")
+    # glibc hands large freed blocks back to the system, and every step would fault them in anew (a fifth of its time).
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        for threshold in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD):
+            libc.mallopt(threshold, 1 << 30)
+
+
+def training_flops(architecture: Architecture, d_vocab: int, tokens: int) -> float:
+    """Floating-point operations of the matrix products of training on so many tokens."""
+    n_ctx = architecture.n_ctx
+    return tokens / n_ctx * forward_backward_flops(architecture, d_vocab, n_ctx)
+
+
+def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab: int) -> tuple[Numerics, str]:
+    """Decide what "auto" means here, and say in words why the model is or isn't compiled.
+
+    A device that is asked for by name need not be here: a cluster may have it.
+    """
+    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    compiled, why = _decide_compile(config, training_flops(architecture, d_vocab, config.tokens))
+    return Numerics("cuda" if cuda else "cpu", _precision(config, cuda), config.threads, compiled), why
+
+
+def describe_machine() -> str:
+    """Where models would train, in words."""
+    if torch.cuda.is_available():
+        device = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+    else:
+        device = f"{os.cpu_count()} CPU cores" + (", bfloat16" if _cpu_multiplies_bfloat16() else "")
+    return f"{device}, {'a' if _has_compiler() else 'no'} C++ compiler"
+
+
+def _has_compiler() -> bool:
+    return shutil.which(os.environ.get("CXX", "g++")) is not None
+
+
+def _precision(config: TrainingConfig, cuda: bool) -> str:
+    if config.precision != "auto":
+        return config.precision
+    return "bfloat16" if cuda or _cpu_multiplies_bfloat16() else "float32"
+
+
+def _cpu_multiplies_bfloat16() -> bool:
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def _decide_compile(config: TrainingConfig, flops: float) -> tuple[bool, str]:
+    if config.compile == "never":
+        return False, "not compiled: compile = 'never'"
+    if config.compile == "auto" and flops < COMPILE_PAYS_FROM_FLOPS:
+        return False, f"not compiled: {flops:.1e} FLOPs of training are too few to pay for compiling"
+    if not _has_compiler():
+        return False, "not compiled: no C++ compiler was found (set CXX, or install g++)"
+    return True, f"compiled: {flops:.1e} FLOPs of training"

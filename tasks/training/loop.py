@@ -1,0 +1,370 @@
+"""The training loop of one model, and exact resumption after an interruption at any step."""
+
+import hashlib
+import json
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from models.architecture import Architecture
+from models.gates import active_fraction, expected_open
+from models.hard_concrete import noisy
+from models.heads.gradual_pruning import GradualPruning
+from models.optimisers import Muon, rate_factor
+from models.transformer import Transformer
+from tasks.errors import WorkError
+from tasks.study.training_config import TrainingConfig
+from tasks.text.tokens import Tokens
+from tasks.text.training_batches import Batches
+from tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
+from tasks.training.device import Numerics
+
+LOG_EVERY_STEPS = 10
+RESUME = ".resume"  # the store leaves this subfolder out of what it commits
+STATE = "state.safetensors"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training run is."""
+
+    step: int
+    n_steps: int
+    loss_nats: float
+    tokens_per_second: float
+    eta_seconds: float
+
+
+@dataclass
+class Log:
+    """What is recorded every few steps; one list a column of the table `training`."""
+
+    step: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    loss_nats: list[float] = field(default_factory=list)
+    learning_rate: list[float] = field(default_factory=list)
+    gradient_norm: list[float] = field(default_factory=list)
+    heads_left: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+def next_token_loss(
+    model: Transformer,
+    windows: Int[Tensor, "batch pos_and_next"],
+    precision: str,
+    noise: Float[Tensor, "batch head"] | None = None,
+    gates: list[Tensor] | None = None,
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the next token in nats, with matrix products in the given precision.
+
+    Static gates are sampled by `noise`, uniform in 0..1, if there is any. Each layer's gates are appended to `gates`.
+    """
+    copies = {}
+    if precision == "bfloat16":
+        copies = {name: p.bfloat16() for name, p in model.named_parameters() if _is_multiplied(name)}
+    if noise is not None:
+        log_alpha = _static_gates(model)
+        by_layer = noise.split([len(own) for own in log_alpha.values()], dim=1)
+        copies |= {name: noisy(own, u) for (name, own), u in zip(log_alpha.items(), by_layer, strict=True)}
+    logits = functional_call(model, copies, (windows[:, :-1],), {"gates": gates})
+    return F.cross_entropy(logits.flatten(0, 1).float(), windows[:, 1:].flatten())
+
+
+def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig) -> Float[Tensor, ""] | None:
+    """What the loss is raised by for gates that are open, in nats; None without gates.
+
+    `gates` are those of the forward pass, which tell how many dynamic ones were.
+    """
+    n_heads = sum(model.architecture.heads_per_layer)
+    if model.architecture.gates == "none" or not n_heads:
+        return None
+    if model.architecture.gates == "hard_concrete":
+        return config.gate_penalty * expected_open(list(_static_gates(model).values()))
+    return config.gate_penalty * (n_heads * (active_fraction(gates) - config.active_fraction)) ** 2
+
+
+def _static_gates(model: Transformer) -> dict[str, Tensor]:
+    return {name: p for name, p in model.named_parameters() if name.endswith(".log_alpha")}
+
+
+def _is_multiplied(parameter: str) -> bool:
+    """Whether a parameter takes part in matrix products; embeddings are the stream itself, and norms scale it."""
+    name = parameter.rpartition(".")[2]
+    return name.startswith(("W_", "b_", "position_bias")) and name not in ("W_E", "W_pos")
+
+
+def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside layers (if asked for), AdamW for the rest, biases and norms without decay."""
+    kinds: dict[str, list[Tensor]] = {
+        "reading": [],
+        "writing": [],
+        "embeddings": [],
+        "vectors": [],
+        "position": [],
+        "gates": [],
+    }
+    for name, p in model.named_parameters():
+        kinds[_kind(name)].append(p)
+    rate, decay = config.learning_rate, config.weight_decay
+    optimizers: list[torch.optim.Optimizer] = []
+    if config.optimizer == "muon" and kinds["reading"]:
+        muon = Muon(
+            kinds["reading"],
+            kinds["writing"],
+            lr=config.muon_learning_rate,
+            weight_decay=config.muon_weight_decay,
+        )
+        optimizers.append(muon)
+    else:
+        kinds["embeddings"] += kinds["reading"] + kinds["writing"]
+    groups = [
+        {"params": kinds["embeddings"], "lr": rate, "weight_decay": decay},
+        {"params": kinds["vectors"], "lr": rate, "weight_decay": 0.0},
+        {"params": kinds["position"], "lr": rate * config.position_rate, "weight_decay": 0.0},
+        {"params": kinds["gates"], "lr": rate * config.gate_rate, "weight_decay": 0.0},
+    ]
+    optimizers.append(torch.optim.AdamW([g for g in groups if g["params"]], betas=(0.9, 0.98), fused=True))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["highest_lr"] = group["lr"]
+    return optimizers
+
+
+def _kind(parameter: str) -> str:
+    name = parameter.rpartition(".")[2]
+    if name == "position_bias":
+        return "position"
+    if name in ("log_alpha", "direction", "offset"):
+        return "gates"
+    if not name.startswith("W_"):
+        return "vectors"
+    if not parameter.startswith("layers."):
+        return "embeddings"
+    return "writing" if name in ("W_O", "W_out") else "reading"
+
+
+def step_count(architecture: Architecture, config: TrainingConfig) -> int:
+    """Steps that train on about `config.tokens` tokens."""
+    return max(1, round(config.tokens / (config.batch_size * architecture.n_ctx)))
+
+
+def kept_steps(n_steps: int, n_checkpoints: int) -> list[int]:
+    """Steps to keep weights of: 0, then log-spaced from a 64th of the run to its end.
+
+    >>> kept_steps(1200, 6)
+    [0, 19, 53, 150, 424, 1200]
+    """
+    spaced = np.geomspace(max(1.0, n_steps / 64), n_steps, n_checkpoints - 1)
+    return sorted({0, n_steps, *np.round(spaced).astype(int).tolist()})
+
+
+class TrainingRun:
+    """State of one training run: everything that a resumed run must find again."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        config: TrainingConfig,
+        numerics: Numerics,
+        tokens: Tokens,
+        folder: Path,
+        save_every_seconds: float,
+    ) -> None:
+        self.config, self.numerics, self.folder = config, numerics, folder
+        self.save_every_seconds = save_every_seconds
+        model = Transformer(architecture, tokens.vocabulary)
+        self.model = model.initialize(torch.Generator().manual_seed(config.seed)).to(numerics.device)
+        self.optimizers = build_optimizers(self.model, config)
+        self.batches = Batches(
+            tokens.train,
+            bos=tokens.bos,
+            vocabulary=tokens.vocabulary,
+            n_ctx=architecture.n_ctx,
+            batch_size=config.batch_size,
+            seed=config.seed,
+            repeats_fraction=config.repeats_fraction,
+        )
+        self.tokens_per_step = config.batch_size * architecture.n_ctx
+        self.n_steps = step_count(architecture, config)
+        self.pruning = GradualPruning(self.model, self.n_steps, config.prune_to)
+        self.step = 0
+        self.log = Log()
+        self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
+        self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
+
+    def train(self, report: Callable[[Progress], None]) -> None:
+        self._restore()
+        write_model_card(self.folder, self.model, self.tokens_per_step)
+        kept = set(kept_steps(self.n_steps, self.config.checkpoints))
+        if self.step == 0:
+            save_checkpoint(self.folder, self.model, 0)
+        started = time.perf_counter() - (self.log.seconds[-1] if self.log.seconds else 0.0)
+        saved = time.perf_counter()
+        pending: list[tuple[Tensor, Tensor]] = []
+        while self.step < self.n_steps:
+            pending.append(self.take_step())
+            log_now = self.step % LOG_EVERY_STEPS == 0 or self.step == self.n_steps
+            if not (log_now or self.step in kept):
+                continue
+            if log_now:
+                self._write_log(pending, time.perf_counter() - started)
+                pending.clear()
+                report(self._progress())
+            if self.step in kept:
+                self._require_finite()
+                save_checkpoint(self.folder, self.model, self.step)
+            if log_now and time.perf_counter() - saved > self.save_every_seconds:
+                self._save()
+                saved = time.perf_counter()
+
+    def take_step(self) -> tuple[Tensor, Tensor]:
+        """One step of the optimisers; returns loss and gradient norm without waiting for the device."""
+        windows = torch.from_numpy(self.batches.batch(self.step))
+        if self.numerics.device == "cuda":
+            windows = windows.pin_memory().to("cuda", non_blocking=True)
+        loss, penalty = self.losses(windows, self._gate_noise())
+        (loss if penalty is None else loss + penalty).backward()
+        if self.config.prune_to < 1:
+            self.pruning.before_step()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
+        factor = rate_factor(self.step, self.n_steps, self.config.warmup_steps, self.config.final_rate_fraction)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["highest_lr"] * factor
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        if self.config.prune_to < 1:
+            self.pruning.after_step(self.step)
+        return loss.detach(), norm
+
+    def _losses(self, windows: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        gates: list[Tensor] = []
+        loss = next_token_loss(self.model, windows, self.numerics.precision, noise, gates)
+        return loss, gate_penalty(self.model, gates, self.config)
+
+    def _gate_noise(self) -> Tensor | None:
+        """Random numbers for static gates: as a batch is, a pure function of seed and step."""
+        a = self.model.architecture
+        if a.gates != "hard_concrete":
+            return None
+        rng = np.random.default_rng([self.config.seed, 2, self.step])  # `Batches` draws with 0 and 1
+        uniform = rng.random((self.config.batch_size, sum(a.heads_per_layer)), dtype=np.float32)
+        return torch.from_numpy(uniform).to(self.numerics.device)
+
+    def _write_log(self, pending: list[tuple[Tensor, Tensor]], seconds: float) -> None:
+        losses = torch.stack([loss for loss, _ in pending]).tolist()
+        for i, loss in enumerate(losses):
+            if not math.isfinite(loss):
+                self._stop(self.step - len(losses) + i + 1, "became " + ("NaN" if math.isnan(loss) else "infinite"))
+        loss = sum(losses) / len(losses)
+        warm = self.step > self.config.warmup_steps
+        if warm and self.log.loss_nats and loss > min(self.limit, min(self.log.loss_nats) + 2.0):
+            self._stop(self.step, f"rose to {loss:.2f} nats")
+        log = self.log
+        log.step.append(self.step)
+        log.tokens.append(self.step * self.tokens_per_step)
+        log.loss_nats.append(loss)
+        log.learning_rate.append(self.optimizers[-1].param_groups[0]["lr"])
+        log.gradient_norm.append(float(pending[-1][1]))
+        log.heads_left.append(self.pruning.n_left)
+        log.seconds.append(seconds)
+
+    def _stop(self, step: int, what: str) -> None:
+        good = f"{self.log.loss_nats[-1]:.3f} nats at step {self.log.step[-1]}" if self.log.step else "none"
+        raise WorkError(
+            f"the loss must stay finite and fall, but it {what} at step {step} of {self.n_steps};"
+            f" last good loss: {good}. Try a lower muon_learning_rate (now {self.config.muon_learning_rate})"
+            f" or learning_rate (now {self.config.learning_rate}), more warmup_steps, or precision = 'float32'."
+        )
+
+    def _require_finite(self) -> None:
+        if not all(p.isfinite().all() for p in self.model.parameters()):
+            self._stop(self.step, "left weights that are not finite")
+
+    def tokens_per_second(self) -> float | None:
+        """Once warm: without the first logged steps, in which compiling falls."""
+        log = self.log
+        if len(log.step) < 3:
+            return None
+        return (log.tokens[-1] - log.tokens[0]) / (log.seconds[-1] - log.seconds[0])
+
+    def _progress(self) -> Progress:
+        rate = self.tokens_per_second() or self.log.tokens[-1] / self.log.seconds[-1]
+        eta = (self.n_steps - self.step) * self.tokens_per_step / rate
+        return Progress(self.step, self.n_steps, self.log.loss_nats[-1], rate, eta)
+
+    # Resuming. One file holds weights, optimiser state and log, replaced whole.
+
+    def _state(self) -> dict[str, Tensor]:
+        state = {f"model.{name}": p.detach() for name, p in self.model.named_parameters()}
+        for i, optimizer in enumerate(self.optimizers):
+            for j, values in optimizer.state_dict()["state"].items():
+                state |= {f"optimizer.{i}.{j}.{name}": value for name, value in values.items()}
+        state |= {"pruning.importance": self.pruning.importance, "pruning.left": self.pruning.left}
+        return {name: value.cpu().contiguous() for name, value in state.items()}
+
+    def _save(self) -> None:
+        state, progress = self._state(), {"step": str(self.step), "log": json.dumps(asdict(self.log))}
+        checksum = _checksum(state, progress)
+        save_whole(state, self.folder / RESUME / STATE, {**progress, "checksum": checksum})
+
+    def _restore(self) -> None:
+        path = self.folder / RESUME / STATE
+        if not path.exists():
+            return
+        try:
+            state, progress = _read_state(path)
+        except ValueError as error:
+            log.warning("%s is damaged, so training begins again: %s", path, error)
+            return
+        with torch.no_grad():
+            for name, p in self.model.named_parameters():
+                p.copy_(state[f"model.{name}"])
+        self.pruning.importance.copy_(state["pruning.importance"])
+        self.pruning.left.copy_(state["pruning.left"])
+        for i, optimizer in enumerate(self.optimizers):
+            restored: dict[int, dict[str, Tensor]] = {}
+            for name, value in state.items():
+                if name.startswith(f"optimizer.{i}."):
+                    _, _, j, key = name.split(".", 3)
+                    restored.setdefault(int(j), {})[key] = value
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": restored})
+        self.step, self.log = int(progress["step"]), Log(**json.loads(progress["log"]))
+
+
+def _read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What a run is resumed from: tensors and progress.
+
+    Raises: ValueError when it isn't what was saved.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            progress = file.metadata() or {}
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+    if progress.pop("checksum", None) != _checksum(state, progress):
+        raise ValueError("it does not match its checksum")
+    return state, progress
+
+
+def _checksum(state: dict[str, Tensor], progress: dict[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(progress, sort_keys=True).encode())
+    for name, values in sorted(state.items()):
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+        digest.update(values.numpy().tobytes())
+    return digest.hexdigest()

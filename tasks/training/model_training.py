@@ -1,0 +1,83 @@
+"""The training stage: one model trained into a folder of checkpoints and tables."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+
+from models.architecture import Architecture
+from tasks.results.tables import table_schema, write_table
+from tasks.study.training_config import TrainingConfig
+from tasks.text.tokens import Tokens, require_context
+from tasks.training.device import Numerics, prepare_process, training_flops
+from tasks.training.loop import RESUME, Progress, TrainingRun
+
+TIMED_FILES = ("models.parquet", "training.parquet")  # they record the clock
+
+
+def train_model(
+    architecture: Architecture,
+    config: TrainingConfig,
+    numerics: Numerics,
+    tokens_folder: Path,
+    folder: Path,
+    *,
+    model_id: str,
+    corpus_id: str,
+    report: Callable[[Progress], None] = lambda progress: None,
+    save_every_seconds: float = 10.0,
+) -> dict[str, object]:
+    """Train one model into `folder`: checkpoints/, models.parquet and training.parquet. Returns facts about it.
+
+    A folder in which an earlier call was interrupted is continued, and ends with the same weights (on a CPU).
+
+    Raises:
+        RequestError: the corpus is too short for one sequence.
+        WorkError: the loss became NaN or diverged; says where, and what to try.
+    """
+    prepare_process(numerics.threads)
+    tokens = Tokens.open(tokens_folder)
+    require_context(tokens, architecture.n_ctx)
+    (folder / RESUME).mkdir(exist_ok=True)
+    with FileLock(folder / RESUME / "lock"):  # a child of a killed parent may take a moment to die
+        run = TrainingRun(architecture, config, numerics, tokens, folder, save_every_seconds)
+        run.train(report)
+    seconds = run.log.seconds[-1]
+    facts: dict[str, object] = {
+        "model_id": model_id,
+        "corpus_id": corpus_id,
+        "name": architecture.name,
+        "vocabulary": tokens.vocabulary,
+        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "steps": run.n_steps,
+        "seconds": seconds,
+        "tokens_per_second": run.tokens_per_second(),
+        "flops": training_flops(architecture, tokens.vocabulary, run.n_steps * run.tokens_per_step),
+        "final_train_loss_nats": float(np.mean(run.log.loss_nats[-10:])),
+        "heads_left": [int(left.sum()) for left in run.pruning.left.split(architecture.heads_per_layer)],
+    }
+    write_table(folder, "training", {"model_id": [model_id] * len(run.log.step), **asdict(run.log)})
+    columns = table_schema("models").names
+    row = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
+    write_table(folder, "models", [{name: row[name] for name in columns if name in row}])
+    return facts
+
+
+def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
+    """What `models` says of a model before it is trained."""
+    same = isinstance(architecture.n_heads, int)
+    return {
+        **architecture.model_dump(),
+        **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
+        "n_heads": architecture.n_heads if same else None,
+        "heads_per_layer": list(architecture.heads_per_layer),
+        "total_heads": sum(architecture.heads_per_layer),
+        "d_head": architecture.head_width,
+        "d_value": architecture.value_width,
+        "d_mlp": architecture.mlp_width,
+        "attention_window": len(architecture.seen_distances) if architecture.windowed else None,
+        "stride": architecture.seen_distances.step if architecture.windowed else None,
+        "top_k": architecture.kept_keys,
+    }

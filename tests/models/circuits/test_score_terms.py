@@ -1,0 +1,124 @@
+"""Where scores come from: shares against a slow reference, and planted models whose scores have one source."""
+
+import math
+from collections import defaultdict
+
+import pytest
+import torch
+from planted import BOS, blank_model, induction_model, query_composed_model
+from random_models import D_VOCAB, random_model
+
+from models import batching
+from models.circuits.score_terms import ScoreTerm, score_terms
+from models.heads.head import Head
+
+SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
+SEQUENCES[:, 0] = BOS
+SETTINGS = [
+    {"positions": "none"},
+    {"positions": "relative", "biases": True},
+    {"positions": "shortformer"},
+    {"positions": "rotary", "normalization": "layernorm"},
+    {"positions": "learned", "feed_forward": "relu", "qk_normalization": True},
+    {"positions": "sinusoidal", "normalization": "rmsnorm", "normalization_place": "post", "biases": True},
+]
+
+
+def planted_text(d_vocab=29, n=64):
+    tokens = torch.randint(1, d_vocab, (4, n + 1), generator=torch.Generator().manual_seed(0))
+    tokens[:, 0] = BOS
+    return tokens
+
+
+def shares_of(terms, layer, head):
+    """The sources of a head's scores, those that do nothing left out."""
+    own = [term for term in terms if term.head == (layer, head)]
+    return {(term.query_source, term.key_source): term.share for term in own if not abs(term.share) < 1e-6}
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_shares_sum_to_1(options):
+    model = random_model(n_layers=3, n_heads=(2, 3, 2), **{"d_head": 6, **options})
+    totals = defaultdict(float)
+    for term in score_terms(model, SEQUENCES, BOS):
+        totals[term.head] += term.share
+    assert list(totals) == [Head(i, head) for i, n in enumerate((2, 3, 2)) for head in range(n)]
+    assert list(totals.values()) == pytest.approx([1] * 7)
+
+
+def test_shares_are_covariances_of_centred_rows():
+    """One head, sequence, query and key at a time."""
+    model = random_model(n_layers=2, n_heads=(2, 1))
+    trace, own = model.trace(SEQUENCES[:, :-1]), model.layers[1].attention
+    parts = {"embedding": trace.embedding} | {f"L0H{i}": trace.layers[0].head_outputs[:, i] for i in range(2)}
+    covariances, variance, n_pairs = defaultdict(float), 0.0, 0
+    for b, sequence in enumerate(SEQUENCES[:, :-1]):
+        for i in range(len(sequence)):
+            keys = [j for j in range(i + 1) if BOS not in (sequence[i], sequence[j])]
+            row = defaultdict(list)
+            for j in keys:
+                for query_source, of_query in parts.items():
+                    for key_source, of_key in parts.items():
+                        product = (of_query[b, i] @ own.W_Q[0]) @ (of_key[b, j] @ own.W_K[0])
+                        row[query_source, key_source].append(product / math.sqrt(own.d_head))
+                row["distance", "distance"].append(own.position_bias[0, i - j])
+            n_pairs += len(keys)
+            centred = {pair: torch.stack(scores) - sum(scores) / len(scores) for pair, scores in row.items()}
+            whole = sum(centred.values())
+            for pair, scores in centred.items():
+                covariances[pair] += (scores @ whole).item()
+            variance += (whole @ whole).item() if keys else 0
+    found = [term for term in score_terms(model, SEQUENCES, BOS) if term.head == (1, 0)]
+    assert len(found) == 3 * 3 + 1
+    for term in found:
+        covariance = covariances[term.query_source, term.key_source]
+        assert term.share == pytest.approx(covariance / variance, abs=1e-10)
+        assert term.covariance == pytest.approx(covariance / n_pairs, abs=1e-10)
+
+
+def test_batching_changes_nothing(monkeypatch):
+    model = random_model(n_layers=2)
+    whole = score_terms(model, SEQUENCES, BOS)
+    monkeypatch.setattr(batching, "BATCH_NUMBERS", 1)
+    for a, b in zip(whole, score_terms(model, SEQUENCES, BOS), strict=True):
+        assert (a.head, a.query_source, a.key_source) == (b.head, b.query_source, b.key_source)
+        assert a.share == pytest.approx(b.share)
+
+
+def test_a_planted_induction_head_reads_the_previous_token_head_by_its_keys():
+    terms = score_terms(induction_model(29, n_ctx=64), planted_text(), BOS)
+    assert shares_of(terms, 0, 0) == {("distance", "distance"): pytest.approx(1)}
+    assert shares_of(terms, 1, 1) == {("embedding", "L0H0"): pytest.approx(1)}
+    (found,) = [term for term in terms if term.head == (1, 1) and term.share > 0.5]
+    assert found.composition == "K"
+    assert found.covariance > 10
+
+
+def test_planted_q_composition_is_on_the_query_side():
+    terms = score_terms(query_composed_model(29, n_ctx=64), planted_text(), BOS)
+    assert shares_of(terms, 1, 1) == {("L0H0", "embedding"): pytest.approx(1)}
+    assert [term.composition for term in terms if term.head == (1, 1) and term.share > 0.5] == ["Q"]
+
+
+def test_heads_that_attend_evenly_have_no_shares():
+    terms = score_terms(blank_model((1, 1), 7, n_ctx=8), planted_text(7, 8), BOS)
+    assert all(math.isnan(term.share) and term.covariance == 0 for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("query_source", "key_source", "composition"),
+    [
+        ("embedding", "position", "direct"),
+        ("bias", "L0H1", "K"),
+        ("L3H1", "position", "Q"),
+        ("L0H1", "L1H0", "QK"),
+        ("L0H1", "L0MLP", "feed-forward"),
+        ("distance", "distance", "position"),
+    ],
+)
+def test_compositions_are_named_by_what_either_side_reads(query_source, key_source, composition):
+    assert ScoreTerm(Head(4, 0), query_source, key_source, 0.0, 0.0).composition == composition
+
+
+def test_no_layers_no_scores():
+    assert score_terms(random_model(n_layers=0), SEQUENCES, BOS) == []

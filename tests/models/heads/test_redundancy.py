@@ -1,0 +1,108 @@
+"""Losses without two heads against whole forward passes, redundancy on paper, and planted twins."""
+
+from itertools import combinations
+
+import pytest
+import torch
+from planted import BOS, blank_model, plant_fixed_offset
+from random_models import D_VOCAB, random_model
+
+from models.circuits.head_weights import circuit_weights, stack_heads
+from models.circuits.ov_cosine import ov_cosines
+from models.heads.cka import output_cka
+from models.heads.paired_ablation import AblationLosses, ablation_losses, pair_effects
+from models.heads.pattern_distance import pattern_distances
+from models.heads.references import mean_z
+from models.losses import sequence_losses
+
+
+def random_text(n=5, length=14, seed=1):
+    return torch.randint(D_VOCAB, (n, length), generator=torch.Generator().manual_seed(seed))
+
+
+def all_pairs(model):
+    return list(combinations(range(sum(model.architecture.heads_per_layer)), 2))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n_layers": 3, "n_heads": (2, 0, 3), "output_biases": True},
+        {"n_layers": 3, "n_heads": 1, "positions": "rotary", "d_head": 6},
+        {"n_layers": 1, "n_heads": 1},
+        {"normalization": "layernorm", "feed_forward": "gelu", "positions": "learned"},
+        {"normalization": "rmsnorm", "normalization_place": "post", "feed_forward": "relu", "biases": True},
+    ],
+)
+def test_losses_are_those_of_whole_passes(options, monkeypatch):
+    monkeypatch.setattr("models.batching.BATCH_NUMBERS", 3 * 14 * D_VOCAB)
+    model, text = random_model(**options), random_text()
+    fill = mean_z(model, random_text(seed=2), by_position="biases" in options)
+    pairs = all_pairs(model)[::-1]
+    found = ablation_losses(model, text, fill, pairs)
+    heads_per_layer = model.architecture.heads_per_layer
+
+    def without(*heads):
+        mask = torch.ones(sum(heads_per_layer), dtype=torch.float64)
+        mask[list(heads)] = 0
+        return sequence_losses(model, text, mask.split(heads_per_layer), fill)
+
+    torch.testing.assert_close(found.intact, sequence_losses(model, text))
+    torch.testing.assert_close(found.alone, torch.stack([without(head) for head in range(len(found.alone))]))
+    assert found.both.shape == (len(pairs), len(text))
+    for pair, losses in zip(pairs, found.both, strict=True):
+        torch.testing.assert_close(losses, without(*pair))
+
+
+def test_redundancy_on_paper():
+    """Five pairs: together dear, one head dear, as much as the sum, less than it, more but not clearly."""
+    intact = torch.tensor([1.0, 3.0, 2.0, 2.0], dtype=torch.float64)
+    costs = torch.tensor([0.01, 0.015, 0.025], dtype=torch.float64)  # 1 % of the loss is 0.02
+    pairs = [(0, 1), (0, 2), (0, 1), (0, 1), (0, 1)]
+    excess = torch.tensor([0.5, 0.5, 0.0, -0.01, 0.01], dtype=torch.float64)
+    noise = torch.zeros(5, 4, dtype=torch.float64)
+    noise[4] = torch.tensor([0.03, -0.03, 0.03, -0.03])
+    both = torch.stack([costs[list(pair)].sum() for pair in pairs]) + excess
+    losses = AblationLosses(intact, intact + costs[:, None], intact + both[:, None] + noise)
+    found = pair_effects(losses, pairs)
+    torch.testing.assert_close(found.alone_nats, costs)
+    torch.testing.assert_close(found.both_nats, both)
+    assert found.redundant[:2] == [True, False]
+    assert found.redundant[3:] == [False, False]
+    assert found.excess_sem_nats[4].item() == pytest.approx(0.03 / 3**0.5)  # s = 0.03 sqrt(4 / 3), over sqrt(4)
+
+
+def test_what_nobody_tried_is_not_said():
+    one = torch.ones(1, dtype=torch.float64)
+    found = pair_effects(AblationLosses(one, one[None] + 0.001, one[None] + 0.1), [(0, 0)])
+    assert found.redundant == [None]
+    assert found.excess_sem_nats.isnan().all()
+    nothing = pair_effects(AblationLosses(one, one[None] + 0.001, torch.empty(0, 1).double()), [])
+    assert nothing.redundant == []
+    assert len(nothing.both_nats) == len(nothing.excess_sem_nats) == 0
+
+
+def test_planted_twins_are_redundant_and_unrelated_heads_are_not():
+    """Each sequence repeats one token. L0H1 and L0H2 predict the token two back, the others write elsewhere."""
+    d_vocab, generator = 23, torch.Generator().manual_seed(0)
+    model = blank_model((4,), d_vocab, n_ctx=32)
+    for head, offset, into in ((1, 2, "next_token"), (2, 2, "next_token"), (3, 7, "previous")):
+        plant_fixed_offset(model, 0, head, offset, into)
+    W_O = model.layers[0].attention.W_O
+    W_O[0] = 0.01 * torch.randn(W_O[0].shape, generator=generator)
+    W_O[1:3] *= 3
+    text = torch.arange(1, d_vocab)[:, None].repeat(1, 32)
+    text[:, 0] = BOS
+
+    distances, pairs = pattern_distances(model, text, BOS), all_pairs(model)
+    assert min(pairs, key=lambda pair: distances[pair]) == (1, 2)
+    assert distances[1, 2] == 0
+    assert output_cka(model, text, BOS)[1, 2].item() == pytest.approx(1)
+    assert ov_cosines(stack_heads(circuit_weights(model).layers))[1, 2].item() == pytest.approx(1)
+
+    found = pair_effects(ablation_losses(model, text, mean_z(model, text), pairs), pairs)
+    loss = sequence_losses(model, text).mean()
+    assert (found.alone_nats < 0.01 * loss).all()
+    assert found.both_nats[pairs.index((1, 2))] > 10 * loss
+    assert [pair for pair, redundant in zip(pairs, found.redundant, strict=True) if redundant] == [(1, 2)]

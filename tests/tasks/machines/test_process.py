@@ -1,0 +1,132 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasks.errors import RequestError, WorkError
+from tasks.machines.child_process import ProcessDied, run_in_process
+
+
+def double(x, report):
+    for i in range(3):
+        report(i)
+    return 2 * x
+
+
+def wrong_request(report):
+    raise RequestError("n must be even, got 3. Choose 2.")
+
+
+def failing(report):
+    raise WorkError("no luck")
+
+
+def crashing(report):
+    raise ZeroDivisionError("by zero")
+
+
+def out_of_memory(report):
+    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes.")
+
+
+def out_of_disk(words, report):
+    raise OSError(words)
+
+
+def unreadable(report):
+    Path("/nowhere/at/all").read_text()
+
+
+def killed(report):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def endless(report):
+    report(os.getpid())
+    while True:
+        time.sleep(0.05)
+
+
+def test_result_and_reports_come_back():
+    seen = []
+    assert run_in_process(double, 21, on_report=seen.append) == 42
+    assert seen == [0, 1, 2]
+
+
+def test_errors_keep_their_kind():
+    with pytest.raises(RequestError, match="n must be even"):
+        run_in_process(wrong_request)
+    with pytest.raises(WorkError, match="no luck"):
+        run_in_process(failing)
+    with pytest.raises(WorkError, match="crashing failed: ZeroDivisionError: by zero"):
+        run_in_process(crashing)
+
+
+def test_memory_that_a_library_could_not_get_is_said_in_one_line(capfd):
+    with pytest.raises(WorkError, match=r"out_of_memory must get the memory .* 400 bytes\. Use a smaller model"):
+        run_in_process(out_of_memory)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["I/O error: No space left on device (os error 28)", "218 requested and 143 written"])
+def test_a_full_disk_has_one_error_whichever_library_met_it(words):
+    with pytest.raises(OSError, match="No space left on device") as full:
+        run_in_process(out_of_disk, words)
+    assert full.value.errno == errno.ENOSPC
+
+
+def test_errors_of_the_system_keep_their_number():
+    with pytest.raises(FileNotFoundError, match="unreadable failed: No such file or directory") as missing:
+        run_in_process(unreadable)
+    assert missing.value.filename == "/nowhere/at/all"
+
+
+def test_a_killed_child_is_named_with_its_signal():
+    with pytest.raises(ProcessDied, match=r"killed by signal 9 \(most often: the machine ran out of memory\)"):
+        run_in_process(killed)
+
+
+def test_a_time_out_kills_the_child():
+    pids = []
+    with pytest.raises(ProcessDied, match="must end within 1 s"):
+        run_in_process(endless, on_report=pids.append, timeout_seconds=1.0)
+    assert not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE
+
+
+# Prints the process that is to end with it.
+PARENT = """
+from test_process import endless
+from tasks.machines.child_process import run_in_process
+if __name__ == "__main__":
+    run_in_process(endless, on_report=lambda pid: print(pid, flush=True))
+"""
+
+
+PARENT_OF_ANY = """
+import subprocess
+from tasks.machines.child_process import end_together
+if __name__ == "__main__":
+    with subprocess.Popen(["sleep", "600"]) as other:
+        end_together(other.pid)
+        print(other.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize("content", [PARENT, PARENT_OF_ANY])
+def test_what_is_to_end_with_a_killed_parent_does(tmp_path, content):
+    script = tmp_path / "parent.py"
+    script.write_text(content)
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[3])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    _, alive = psutil.wait_procs([child], timeout=20)
+    assert not alive

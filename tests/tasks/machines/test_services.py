@@ -1,0 +1,186 @@
+"""Programs that run beside this one."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasks import places
+from tasks.errors import RequestError, WorkError
+from tasks.machines import services
+from tasks.machines.services import MAX_RESTARTS, call, guarded, require_free
+
+SLEEP = "import time; time.sleep(99)"
+PARENT = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', '{SLEEP}']); "
+PARENT += "print('started', flush=True); time.sleep(99)"
+WITH_CHILD = [sys.executable, "-c", PARENT]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    return tmp_path
+
+
+def wait_for(what) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def family(pid: int) -> list[psutil.Process]:
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+def require_gone(processes: list[psutil.Process]) -> None:
+    psutil.wait_procs(processes, timeout=30)
+    assert not [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_service_ends_with_all_its_children():
+    with guarded() as running:
+        service = running.start("server", WITH_CHILD, os.environ)
+        wait_for(lambda: service.log.read_text() == "started\n")
+        processes = family(service.process.pid)
+        assert len(processes) == 2
+        assert not service.has_ended()
+    require_gone(processes)
+
+
+def test_what_a_service_left_running_goes_on_until_the_end():
+    with guarded() as running:
+        service = running.start("worker", WITH_CHILD, os.environ)
+        wait_for(lambda: service.log.read_text() == "started\n")
+        (child,) = psutil.Process(service.process.pid).children()
+        service.process.kill()
+        wait_for(service.has_ended)
+        service.restart()
+        running.tidy()
+        assert not service.has_ended()
+        assert child.is_running()
+    require_gone([child])
+
+
+STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('started', flush=True); time.sleep(99)"
+)
+TOLD = """
+import os, sys, time
+from pathlib import Path
+from tasks.machines.services import guarded
+with guarded() as running:
+    services = [running.start(name, [sys.executable, "-c", code], os.environ) for name, code in {programs}]
+    while not all(service.log.exists() and service.log.read_text() for service in services):
+        time.sleep(0.02)
+    print("ready", flush=True)
+    time.sleep(99)
+"""
+
+
+@pytest.mark.parametrize(("number", "worker"), [(signal.SIGKILL, STUBBORN), (signal.SIGHUP, PARENT)])
+def test_nothing_outlives_a_process_that_is_killed(number, worker):
+    programs = [("server", PARENT), ("worker", worker)]
+    with subprocess.Popen(
+        [sys.executable, "-c", TOLD.format(programs=programs)], stdout=subprocess.PIPE, cwd=places.ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        processes = family(process.pid)
+        assert len(processes) == (5 if worker == STUBBORN else 6)  # itself, the guard, services and their children
+        process.send_signal(number)
+    require_gone(processes)
+
+
+def test_nothing_outlives_its_guard_and_the_block():
+    with guarded() as running:
+        (guard,) = [p for p in psutil.Process().children() if "tasks.machines.guard" in p.cmdline()]
+        guard.kill()
+        guard.wait()
+        service = running.start("server", [sys.executable, "-c", SLEEP], os.environ)
+        processes = family(service.process.pid)
+    require_gone(processes)
+
+
+def test_a_service_that_ends_again_and_again_is_given_up():
+    with guarded() as running:
+        service = running.start("worker", [sys.executable, "-c", "print('bye')"], os.environ)
+        for _ in range(MAX_RESTARTS):
+            wait_for(service.has_ended)
+            service.restart()
+        wait_for(service.has_ended)
+        with pytest.raises(WorkError, match=r"it ended 6 times within 10 minutes: see .*worker\.log"):
+            service.restart()
+    assert service.log.read_text() == "bye\n" * (MAX_RESTARTS + 1)
+
+
+def test_a_service_that_ends_seldom_is_not(monkeypatch):
+    monkeypatch.setattr(services, "RESTARTS_SECONDS", 0.0)
+    with guarded() as running:
+        service = running.start("worker", [sys.executable, "-c", ""], os.environ)
+        for _ in range(MAX_RESTARTS + 2):
+            wait_for(service.has_ended)
+            service.restart()
+
+
+def test_logs_of_earlier_runs_are_kept_a_while():
+    for i in range(8):
+        with guarded() as running:
+            running.start("server", [sys.executable, "-c", f"print({i})"], os.environ).process.wait(60)
+    logs = sorted(places.log_folder().glob("server.log*"))
+    assert [log.read_text().strip() for log in logs] == ["7", "6", "5", "4", "3", "2"]
+
+
+PRINTS_ON_SIGNAL = """
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: print("x" * 1999, flush=True))
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_a_log_does_not_grow_on(monkeypatch):
+    monkeypatch.setattr(services, "LOG_BYTES", 1000)
+    with guarded() as running:
+        service = running.start("server", [sys.executable, "-c", PRINTS_ON_SIGNAL], os.environ)
+        wait_for(lambda: service.log.read_text() == "ready\n")
+        running.tidy()
+        assert service.log.read_text() == "ready\n"
+        for before in ("ready\n", ""):
+            service.process.send_signal(signal.SIGUSR1)
+            text = before + "x" * 1999 + "\n"
+            wait_for(lambda text=text: service.log.read_text() == text)
+            running.tidy()
+            assert service.log.read_text() == ""
+            assert service.log.with_name("server.log.1").read_text() == text
+        service.log.unlink()
+        running.tidy()
+
+
+def test_a_call_that_fails_says_what_it_said():
+    call([sys.executable, "-c", "pass"], os.environ)
+    with pytest.raises(WorkError, match="it said: no such pool"):
+        call([sys.executable, "-c", "import sys; sys.exit('no such pool')"], os.environ)
+
+
+def test_an_address_must_be_free():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(RequestError, match=f"got 127.0.0.1:{port}"):
+            require_free("127.0.0.1", port)
+    require_free("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_an_address_must_be_one_that_clients_can_use(host):
+    with pytest.raises(RequestError, match="must be one address of this machine"):
+        require_free(host, 4200)

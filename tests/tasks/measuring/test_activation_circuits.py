@@ -1,0 +1,231 @@
+"""The stage that takes a model apart on text: its tables, and the circuit that a view puts together from them."""
+
+import itertools
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from planted import induction_model
+from tiny import tiny_tokens
+
+from models.architecture import Architecture
+from models.circuits.composition import composition
+from models.circuits.head_weights import circuit_weights
+from models.circuits.paths import virtual_heads_of
+from models.circuits.score_terms import ScoreTerm
+from models.heads.head import Head
+from models.transformer import Transformer
+from tasks.errors import WorkError
+from tasks.measuring import activation_circuits
+from tasks.measuring.activation_circuits import count_bigrams, measure_activation_circuits, strongest_pairs
+from tasks.measuring.behaviour import measure_behaviour
+from tasks.measuring.trained_model import TrainedModel
+from tasks.measuring.weight_circuits import composition_columns
+from tasks.results.tables import table_schema, write_table
+from tasks.results.warehouse import create_tables_and_views
+from tasks.study.analysis_config import BehaviourConfig, CircuitsConfig
+from tasks.text.tokens import Tokens, TokenStream
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+CONFIG = CircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7, rotations=2, evaluator_sequences=1)
+TABLES = ["path_terms", "score_terms", "virtual_heads", "bigrams", "bigram_samples", "causal_checks", "identities"]
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    return Tokens.open(tiny_tokens())
+
+
+def save_model(folder, model, step=3):
+    save_checkpoint(folder, model, step)
+    write_model_card(folder, model, tokens_per_step=100)
+
+
+def random_model(tokens, **options):
+    architecture = Architecture(**{"n_layers": 2, "n_heads": 2, "d_model": 10, "n_ctx": 32, **options})
+    return Transformer(architecture, tokens.vocabulary).initialize(torch.Generator().manual_seed(0))
+
+
+def rows_of(folder, name):
+    return pq.read_table(folder / f"{name}.parquet").to_pylist()
+
+
+def measure(folder, model, config=CONFIG):
+    save_model(folder, model)
+    return measure_activation_circuits(config, TrainedModel("m", folder, tiny_tokens()), folder)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, tokens):
+    folder = tmp_path_factory.mktemp("circuits")
+    save_model(folder, random_model(tokens))
+    heard = []
+    return (
+        folder,
+        measure_activation_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder, heard.append),
+        heard,
+    )
+
+
+def test_every_table_has_every_column(measured):
+    folder, facts, heard = measured
+    for name in TABLES:
+        table = pq.read_table(folder / f"{name}.parquet")
+        assert table.schema.names == table_schema(name).names
+        assert set(table["model_id"].to_pylist()) == {"m"}
+        missing = {column for column in table.schema.names if table[column].null_count}
+        assert missing == ({"heads", "removal_effect_nats"} if name == "path_terms" else set())
+    assert facts["virtual_heads"] == 4
+    assert facts["paths_sum_difference"] < 1e-4
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+
+
+def test_terms_are_named_by_their_heads(measured):
+    folder, _, _ = measured
+    terms = {row["term"]: row for row in rows_of(folder, "path_terms")}
+    single, virtual = ["L0H0", "L0H1", "L1H0", "L1H1"], ["L0H0 > L1H0", "L0H0 > L1H1", "L0H1 > L1H0", "L0H1 > L1H1"]
+    assert sorted(terms) == sorted([*single, *virtual, "order 0", "order 1", "order 2"])
+    assert terms["L0H1 > L1H0"]["heads"] == ["L0H1", "L1H0"]
+    assert terms["L0H1 > L1H0"]["term_order"] == 2
+    assert terms["order 2"]["heads"] is None
+    assert not any(row["linearised"] for row in terms.values())
+    pairs = {(r["first_layer"], r["first_head"], r["second_head"]): r for r in rows_of(folder, "virtual_heads")}
+    assert pairs[0, 1, 0]["loss_effect_nats"] == terms["L0H1 > L1H0"]["loss_effect_nats"]
+    assert pairs[0, 1, 0]["second_layer"] == 1
+
+
+def test_samples_are_the_most_frequent_bigrams(measured, tokens):
+    folder, _, _ = measured
+    samples = rows_of(folder, "bigram_samples")
+    stream, labels = tokens.train.read(0, len(tokens.train)).astype(int).tolist(), tokens.token_labels()
+    text = [labels[token] for token in stream]
+    assert [row["rank"] for row in samples] == list(range(7))
+    for row in samples:
+        pairs = sum(pair == (row["source"], row["target"]) for pair in itertools.pairwise(text))
+        assert row["n_pairs"] == pairs
+    assert [row["n_pairs"] for row in samples] == sorted((row["n_pairs"] for row in samples), reverse=True)
+
+
+def test_the_same_model_measures_the_same(measured, tmp_path, tokens):
+    folder, facts, _ = measured
+    assert measure(tmp_path, random_model(tokens)) == facts
+    for name in TABLES:
+        assert (tmp_path / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "n_terms", "n_pairs"),
+    [
+        ({"n_layers": 0}, 1, 0),
+        ({"n_layers": 1, "n_heads": 1}, 3, 0),
+        ({"n_layers": 2, "normalization": "layernorm", "feed_forward": "gelu"}, 4 + 4 + 4, 4),
+        ({"n_layers": 2, "normalization": "rmsnorm", "normalization_place": "post", "biases": True}, 3 + 4 + 4, 4),
+        ({"n_layers": 2, "n_ctx": 8}, 3 + 4 + 4, 4),
+    ],
+)
+def test_every_setting_has_its_terms(tmp_path, tokens, options, n_terms, n_pairs):
+    facts = measure(tmp_path, random_model(tokens, **options))
+    terms = rows_of(tmp_path, "path_terms")
+    assert len(terms) == n_terms
+    assert all(row["linearised"] == ("normalization" in options) for row in terms)
+    assert len(rows_of(tmp_path, "virtual_heads")) == n_pairs
+    checks = rows_of(tmp_path, "causal_checks")
+    assert len(checks) == 3 * n_pairs
+    assert facts["paths_sum_difference"] < 1e-4
+    by_weights = [row["ov_norm"] is None for row in rows_of(tmp_path, "virtual_heads")]
+    assert all(by_weights) == (options.get("normalization_place") == "post" or not n_pairs)
+    if options.get("n_ctx") == 8:  # too short for four periods
+        assert {row["prefix_matching_without"] for row in checks} == {None}
+
+
+def test_only_so_many_pairs_are_followed(tmp_path, tokens):
+    measure(tmp_path, random_model(tokens, n_layers=3), CONFIG.model_copy(update={"max_pairs": 2}))
+    virtual = rows_of(tmp_path, "virtual_heads")
+    assert len(virtual) == 12
+    followed = {row["ov_norm"] for row in virtual if row["loss_effect_nats"] is not None}
+    assert followed == set(sorted((row["ov_norm"] for row in virtual), reverse=True)[:2])
+    assert len(rows_of(tmp_path, "causal_checks")) == 2 * 3
+
+
+def test_the_strongest_pairs_have_the_largest_shares():
+    pairs = virtual_heads_of((2, 2))
+    terms = [
+        ScoreTerm(Head(1, 0), "embedding", "L0H1", 1.0, 0.3),
+        ScoreTerm(Head(1, 0), "L0H0", "embedding", 1.0, 0.2),
+        ScoreTerm(Head(1, 1), "L0H0", "L0H0", 1.0, -0.6),
+        ScoreTerm(Head(1, 1), "L0H1", "embedding", 0.0, float("nan")),
+    ]
+    assert strongest_pairs(terms, pairs, 2) == {(Head(0, 0), Head(1, 1)), (Head(0, 1), Head(1, 0))}
+    assert strongest_pairs(terms, pairs, 0) == set()
+
+
+@pytest.mark.parametrize("dense", [4096, 1])
+@pytest.mark.parametrize("n_tokens", [2, 997, 10**6])
+def test_bigrams_are_counted_across_reads_and_shards(monkeypatch, dense, n_tokens):
+    monkeypatch.setattr(activation_circuits, "DENSE_VOCABULARY", dense)
+    monkeypatch.setattr(activation_circuits, "READ_TOKENS", 100)
+    stream = np.random.default_rng(0).integers(0, 13, 1500, dtype=np.uint16)
+    found = count_bigrams(TokenStream([stream[:700], stream[700:]]), 13, n_tokens)
+    expected = np.zeros((13, 13), int)
+    np.add.at(expected, (stream[: n_tokens - 1][: len(stream) - 1], stream[1:n_tokens]), 1)
+    counts = np.zeros((13, 13), int)
+    counts[found.source, found.target] = found.count
+    assert (counts == expected).all()
+    assert (found.source.diff() >= 0).all()
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path, tokens):
+    model = random_model(tokens)
+    model.W_E.data[3, 4] = torch.nan
+    with pytest.raises(WorkError, match="finite"):
+        measure(tmp_path, model)
+
+
+# The circuit that the view puts together.
+
+
+def circuit_of(folder, model):
+    """The row of a model on which all that the view reads was measured."""
+    save_model(folder, model)
+    small = BehaviourConfig(loss_windows=2, pattern_windows=2, random_period_sequences=8)
+    measure_behaviour(small, TrainedModel("m", folder, tiny_tokens()), folder)
+    measure_activation_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder)
+    weights = circuit_weights(model)
+    columns = composition_columns(CONFIG, weights, composition(weights), composition(weights))
+    write_table(folder, "compositions", {"model_id": "m", "step": 3, **columns})
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+        connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, ? AS n_layers", [len(model.layers)])
+        for name in ("heads", "evaluations", "compositions", *TABLES):
+            connection.execute(f"INSERT INTO {name} BY NAME FROM read_parquet(?)", [str(folder / f"{name}.parquet")])
+        (row,) = connection.sql("FROM induction_circuits").to_arrow_table().to_pylist()
+        return row
+
+
+def test_a_planted_induction_circuit_is_named(tmp_path, tokens):
+    found = circuit_of(tmp_path, induction_model(tokens.vocabulary, n_ctx=32))
+    assert found["found"]
+    assert (found["reader"], found["writer"]) == ("L1H1", "L0H0")
+    assert found["k_rank"] == 1
+    assert found["matching_eigenvalues"] > 0.9
+    assert found["key_share"] == pytest.approx(1, abs=1e-3)
+    assert found["induction_random_period"] > 0.99
+    assert found["induction_random_period_without"] < 0.1
+    assert found["formed_step"] == 3
+    assert found["formed_tokens"] == 300
+
+
+def test_without_an_induction_head_there_is_no_circuit(tmp_path, tokens):
+    found = circuit_of(tmp_path, random_model(tokens))
+    assert found["found"] is False
+    assert found["formed_step"] is None
+    assert found["reader"].startswith("L")
+
+
+def test_one_layer_has_no_writer(tmp_path, tokens):
+    found = circuit_of(tmp_path, random_model(tokens, n_layers=1))
+    assert found["found"] is False
+    assert found["writer"] is None

@@ -1,0 +1,96 @@
+"""Every stage of the analysis works on every kind of model, or leaves out what such a model has not."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from tiny import tiny_tokens
+
+from models.architecture import Architecture
+from models.heads.references import mean_z
+from models.heads.removal import remove_heads
+from models.transformer import Transformer
+from tasks.artifact_specs import ANALYSES, part_of
+from tasks.measuring.trained_model import TrainedModel
+from tasks.results.tables import table_schema
+from tasks.study.analysis_config import (
+    AnalysisConfig,
+    BehaviourConfig,
+    CircuitsConfig,
+    FeedForwardConfig,
+    ImportanceConfig,
+    ProbesConfig,
+    PruningConfig,
+    RedundancyConfig,
+)
+from tasks.text.tokens import Tokens
+from tasks.text.windows import reference_text
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 12, "n_ctx": 24}
+WINDOWS = {"windows": 3, "reference_windows": 3, "bootstraps": 100}
+CONFIG = AnalysisConfig(
+    behaviour=BehaviourConfig(loss_windows=3, pattern_windows=2, random_period_sequences=2, passage_tokens=6),
+    circuits=CircuitsConfig(path_windows=2, bigram_windows=4, statistics_tokens=2000, rotations=3),
+    importance=ImportanceConfig(**WINDOWS),
+    pruning=PruningConfig(**WINDOWS, gate_lambdas=(0.1,), gate_steps=1, retrain_steps=1, random_orders=5, repeats=1),
+    redundancy=RedundancyConfig(windows=3, reference_windows=3),
+    probes=ProbesConfig(train_tokens=300, test_tokens=200, max_steps=5),
+    feed_forward=FeedForwardConfig(**WINDOWS),
+)
+KINDS = {
+    "plain": {},
+    "no layers": {"n_layers": 0},
+    "one head": {"n_layers": 1, "n_heads": 1},
+    "a layer without heads": {"n_heads": (2, 0), "d_head": 5},
+    "local": {"attention": "local", "attention_window": 5},
+    "strided": {"attention": "strided", "attention_window": 4, "stride": 3, "positions": "rotary"},
+    "top k": {"attention": "top_k", "top_k": 3},
+    "static gates": {"gates": "hard_concrete"},
+    "dynamic gates": {"gates": "dynamic", "normalization": "rmsnorm"},
+    "everything": {
+        "normalization": "layernorm",
+        "normalization_place": "post",
+        "feed_forward": "gelu",
+        "biases": True,
+        "qk_normalization": True,
+        "positions": "learned",
+        "tied_embeddings": True,
+    },
+}
+
+
+def trained(kind: str, tokens: Tokens) -> Transformer:
+    if kind not in ("dead heads", "pruned"):
+        architecture = Architecture(**SMALL | KINDS[kind])
+        return Transformer(architecture, tokens.vocabulary).initialize(torch.Generator().manual_seed(1))
+    model = trained("plain", tokens).requires_grad_(False)
+    if kind == "dead heads":  # as training.prune_to leaves them
+        for layer in model.layers:
+            layer.attention.W_O[0] = 0
+        return model
+    mask = [torch.tensor([1.0, 0.0]), torch.tensor([0.0, 0.0])]
+    return remove_heads(model, mask, mean_z(model, reference_text(tokens, 24, 3)))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "dead heads", "pruned"])
+def test_every_stage_on(kind, tmp_path):
+    tokens = Tokens.open(tiny_tokens())
+    model = trained(kind, tokens)
+    write_model_card(tmp_path, model, tokens_per_step=1)
+    for step in (0, 1):
+        save_checkpoint(tmp_path, model, step)
+    for stage, analysis in ANALYSES.items():
+        folder = tmp_path / stage
+        folder.mkdir()
+        heard: list[float] = []
+        measured = TrainedModel("m", tmp_path, tokens.folder)
+        facts = analysis.measure(part_of(CONFIG, stage), measured, folder, heard.append)
+        assert heard == sorted(heard)
+        assert all(fact is None or fact == fact for fact in facts.values())
+        for path in folder.glob("*.parquet"):
+            found = pq.read_table(path)
+            assert set(found.schema.names) <= set(table_schema(path.stem).names)
+            for name in found.schema.names:
+                if table_schema(path.stem).field(name).type == pa.float64():
+                    assert not any(value != value for value in found[name].to_pylist()), "missing is NULL, not NaN"

@@ -1,0 +1,190 @@
+"""The stage that compares heads: its tables, in every setting."""
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from tiny import tiny_tokens
+
+from models.architecture import Architecture
+from models.transformer import Transformer
+from tasks.errors import WorkError
+from tasks.measuring.behaviour import measure_behaviour
+from tasks.measuring.redundancy import measure_redundancy, nearest_first
+from tasks.measuring.trained_model import TrainedModel
+from tasks.results.tables import table_schema
+from tasks.study.analysis_config import BehaviourConfig, RedundancyConfig
+from tasks.text.tokens import Tokens
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+CONFIG = RedundancyConfig(windows=4, reference_windows=4)
+TABLES = ["head_similarity", "head_clusters", "attention_aggregates"]
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    return Tokens.open(tiny_tokens())
+
+
+def random_model(tokens, seed=0, **options):
+    architecture = Architecture(**{"n_layers": 2, "n_heads": 2, "d_model": 10, "n_ctx": 32, **options})
+    return Transformer(architecture, tokens.vocabulary).initialize(torch.Generator().manual_seed(seed))
+
+
+def measure(folder, model, config=CONFIG, initial=None, **options):
+    if initial is not None:
+        save_checkpoint(folder, initial, step=0)
+    save_checkpoint(folder, model, step=3)
+    write_model_card(folder, model, tokens_per_step=100)
+    return measure_redundancy(config, TrainedModel("m", folder, tiny_tokens()), folder, **options)
+
+
+def rows_of(folder, name):
+    return pq.read_table(folder / f"{name}.parquet").to_pylist()
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, tokens):
+    folder, heard = tmp_path_factory.mktemp("redundancy"), []
+    facts = measure(folder, random_model(tokens), initial=random_model(tokens, seed=1), report=heard.append)
+    return folder, facts, heard
+
+
+def test_every_table_has_every_column(measured):
+    folder, facts, heard = measured
+    for name in TABLES:
+        table = pq.read_table(folder / f"{name}.parquet")
+        assert table.schema.names == table_schema(name).names
+        assert set(table["model_id"].to_pylist()) == {"m"}
+        assert not any(column.null_count for column in table.columns)
+    clusters = rows_of(folder, "head_clusters")
+    assert facts == {
+        "heads": 4,
+        "clusters": len({row["cluster"] for row in clusters}),
+        "pairs_tried": 6,
+        "redundant_pairs": sum(row["is_redundant"] for row in rows_of(folder, "head_similarity")),
+    }
+    assert sorted(row["leaf"] for row in clusters) == [0, 1, 2, 3]
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+
+
+def test_values_are_in_range(measured):
+    folder, _, _ = measured
+    pairs = rows_of(folder, "head_similarity")
+    assert [(r["first_layer"], r["first_head"], r["second_layer"], r["second_head"]) for r in pairs] == [
+        (0, 0, 0, 1),
+        (0, 0, 1, 0),
+        (0, 0, 1, 1),
+        (0, 1, 1, 0),
+        (0, 1, 1, 1),
+        (1, 0, 1, 1),
+    ]
+    for row in pairs:
+        assert 0 <= row["jensen_shannon_distance"] <= 1
+        assert 0 <= row["output_cka"] <= 1
+        assert -1 <= row["ov_cosine"] <= 1
+
+
+def test_aggregates_are_of_the_passage_that_the_samples_are_of(measured):
+    folder, _, _ = measured
+    measure_behaviour(BehaviourConfig(loss_windows=2), TrainedModel("m", folder, tiny_tokens()), folder)
+    samples, heads = {}, set()
+    for row in rows_of(folder, "attention_samples"):
+        place = (row["layer"], row["query"], row["key"])
+        samples.setdefault(place, []).append((row["query_token"], row["key_token"], row["weight"]))
+        heads.add(row["head"])
+    aggregates = rows_of(folder, "attention_aggregates")
+    assert len(aggregates) == 3 * len(samples)
+    totals = {}
+    for row in aggregates:
+        by_head = samples[row["layer"], row["query"], row["key"]]
+        assert (row["query_token"], row["key_token"]) == by_head[0][:2]
+        if row["method"] == "mean":
+            assert row["weight"] == pytest.approx(sum(weight for _, _, weight in by_head) / len(heads), abs=1e-6)
+        query = (row["method"], row["layer"], row["query"])
+        totals[query] = totals.get(query, 0) + row["weight"]
+    assert len(totals) == 3 * 2 * 32
+    assert all(total == pytest.approx(1, abs=1e-6) for total in totals.values())
+
+
+def test_the_same_model_measures_the_same(measured, tmp_path, tokens):
+    folder, facts, _ = measured
+    assert measure(tmp_path, random_model(tokens), initial=random_model(tokens, seed=1)) == facts
+    for name in TABLES:
+        assert (tmp_path / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "n_heads"),
+    [
+        ({"n_layers": 1, "n_heads": 1}, 1),
+        ({"n_layers": 3, "n_heads": (2, 0, 1), "d_head": 5, "output_biases": True}, 3),
+        ({"normalization": "layernorm", "feed_forward": "gelu", "positions": "sinusoidal"}, 4),
+        ({"normalization": "rmsnorm", "normalization_place": "post", "biases": True, "positions": "rotary"}, 4),
+        ({"n_ctx": 2, "d_value": 11, "positions": "learned"}, 4),
+    ],
+)
+def test_every_setting_has_its_rows(tmp_path, tokens, options, n_heads):
+    model = random_model(tokens, **{"d_head": 4, **options})
+    assert measure(tmp_path, model)["heads"] == n_heads
+    assert len(rows_of(tmp_path, "head_clusters")) == n_heads
+    layers = {(row["method"], row["layer"]) for row in rows_of(tmp_path, "attention_aggregates")}
+    with_heads = [i for i, n in enumerate(model.architecture.heads_per_layer) if n]
+    assert {layer for method, layer in layers if method == "mean"} == set(with_heads)
+    assert {layer for method, layer in layers if method == "flow"} == set(range(len(model.layers)))
+    if n_heads == 1:
+        assert not (tmp_path / "head_similarity.parquet").exists()
+        return
+    pairs = rows_of(tmp_path, "head_similarity")
+    assert len(pairs) == n_heads * (n_heads - 1) // 2
+    assert {row.get("ov_cosine") is None for row in pairs} == {options.get("normalization_place") == "post"}
+
+
+def test_a_model_without_heads_has_no_rows(tmp_path, tokens):
+    facts = measure(tmp_path, random_model(tokens, n_layers=0))
+    assert facts == {"heads": 0, "clusters": 0, "pairs_tried": 0, "redundant_pairs": None}
+    assert not list(tmp_path.glob("*.parquet"))
+
+
+@pytest.mark.parametrize("max_pairs", [0, 2])
+def test_only_the_most_similar_pairs_are_tried(measured, tmp_path, tokens, max_pairs):
+    facts = measure(tmp_path, random_model(tokens), CONFIG.model_copy(update={"max_pairs": max_pairs}))
+    assert facts["pairs_tried"] == max_pairs
+    assert (facts["redundant_pairs"] is None) == (max_pairs == 0)
+    pairs = sorted(rows_of(tmp_path, "head_similarity"), key=lambda row: row["jensen_shannon_distance"])
+    for i, row in enumerate(pairs):
+        tried = {name: row[name] is not None for name in ("both_effect_nats", "excess_sem_nats", "is_redundant")}
+        assert set(tried.values()) == {i < max_pairs}
+    everything = sorted(rows_of(measured[0], "head_similarity"), key=lambda row: row["jensen_shannon_distance"])
+    names = ("first_effect_nats", "second_effect_nats")
+    assert [[row[name] for name in names] for row in pairs] == [[row[name] for name in names] for row in everything]
+    for row, full in zip(pairs[:max_pairs], everything, strict=False):
+        assert row == {name: value for name, value in full.items() if name != "initial_distance"}
+
+
+def test_initial_distances_are_those_of_the_first_checkpoint(measured, tmp_path, tokens):
+    measure(tmp_path, random_model(tokens, seed=1))
+    initial = [row["initial_distance"] for row in rows_of(measured[0], "head_similarity")]
+    assert initial == [row["jensen_shannon_distance"] for row in rows_of(tmp_path, "head_similarity")]
+
+
+def test_the_nearest_pair_comes_first():
+    distances = torch.tensor([[0, 0.3, 0.1], [0.3, 0, 0.2], [0.1, 0.2, 0]])
+    assert nearest_first(distances) == [(0, 2), (1, 2), (0, 1)]
+    assert nearest_first(torch.zeros(1, 1)) == []
+
+
+def test_a_single_sequence_decides_nothing(tmp_path, tokens):
+    facts = measure(tmp_path, random_model(tokens), CONFIG.model_copy(update={"windows": 1, "reference_windows": 1}))
+    assert facts["redundant_pairs"] is None
+    for row in rows_of(tmp_path, "head_similarity"):
+        assert row["both_effect_nats"] is not None
+        assert row["excess_sem_nats"] is None
+        assert row["is_redundant"] is None
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path, tokens):
+    model = random_model(tokens)
+    model.W_E.data[3, 4] = torch.nan
+    with pytest.raises(WorkError, match="finite"):
+        measure(tmp_path, model)

@@ -1,0 +1,247 @@
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
+from matplotlib.colors import to_hex
+from pandas import NA, DataFrame
+
+from tasks.report.figures import FIGURES
+from tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
+from tasks.report.figures.eigenvalue_spectra import MAX_HEADS, score_of
+from tasks.report.figures.path_term_bars import MAX_PATHS, _order
+from tasks.report.figures.score_term_bars import PARTS, strongest_source
+from tasks.report.figures.sentences import counted, rise
+from tasks.report.figures.style import KINDS, Palette, house_style
+from tasks.report.model_choice import best_of_depths, labels_best_first
+from tasks.results.study_results import StudyResults, open_results
+
+OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_terms", "eigenvalues", "path_terms", "bigram_fit")
+TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8), Model(n_layers=0, loss=4.0)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    path = write_warehouse(tmp_path_factory.mktemp("circuits") / "w.duckdb", TWO, ONE, ZERO)
+    with open_results(path, "invented") as results:
+        yield results
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A function that opens a study of invented models."""
+    with ExitStack() as stack:
+
+        def opened(*models: Model, without=()) -> StudyResults:
+            path = write_warehouse(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
+            return stack.enter_context(open_results(path, "invented"))
+
+        yield opened
+
+
+def draw(name: str, results) -> list:
+    with house_style():
+        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+
+
+# Which heads compose
+
+
+def test_a_graph_has_a_node_a_head_and_an_edge_a_significant_pair(results):
+    (picture,) = draw("composition_graph", results)
+    assert picture.sentence == (
+        "Of the 48 ways in which heads of 2L4H can compose, one is significant: "
+        "L0H0 into the keys of L1H3 (score 0.400, z = 36.1)."
+    )
+    axes = picture.figure.axes[0]
+    assert [text.get_text() for text in axes.texts] == ["H0", "H1", "H2", "H3"] * 2
+    (edge,) = axes.patches
+    assert to_hex(edge.get_edgecolor()) == KINDS["K"]
+    assert edge.get_linewidth() == THICKEST
+    assert edge.get_path().vertices[[0, -1]].tolist() == [[0, 0], [3, 1]]
+
+
+def test_only_the_strongest_edges_are_drawn(results):
+    everything = results.frame("compositions").assign(significant=True)
+
+    class Composed:
+        def frame(self, query: str) -> DataFrame:
+            return everything if query == "compositions" else results.frame(query)
+
+        def rows(self, query: str) -> list:
+            return results.rows(query)
+
+    (picture,) = composition_graph(Composed(), Palette({}))
+    assert "48 are significant: 16 through queries, 16 through keys and 16 through values." in picture.sentence
+    assert f"The {48 - MAX_EDGES} weakest are not drawn." in picture.sentence
+    edges = picture.figure.axes[0].patches
+    assert len(edges) == MAX_EDGES
+    assert edges[0].get_linewidth() == max(edge.get_linewidth() for edge in edges)
+    ends = {to_hex(edge.get_edgecolor()): edge.get_path().vertices[-1, 0] % 1 for edge in edges}
+    assert ends[KINDS["K"]] == 0
+    assert 0 < ends[KINDS["V"]] < 0.5 < ends[KINDS["Q"]] < 1, "each kind enters a head at its own place"
+
+
+def test_no_composition_is_said_to_be_none(study):
+    (picture,) = draw("composition_graph", study(Model(composed=D_MODEL**-0.5)))
+    assert picture.figure is None
+    assert picture.sentence == "No picture: of the 48 ways in which heads of 2L4H can compose, none is significant."
+
+
+# Spectra
+
+
+def test_eigenvalue_scores():
+    assert score_of(DataFrame({"real": [3.0, 3.0, -5.0], "imaginary": [4.0, -4.0, 0.0]})) == pytest.approx(1 / 15)
+    assert np.isnan(score_of(DataFrame({"real": [0.0], "imaginary": [0.0]})))
+
+
+def test_spectra_are_beside_each_other_and_scored(results):
+    two, one = draw("eigenvalues", results)
+    assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (1.00); QK looks for the query's own token in no head")
+    assert two.sentence.endswith("with keys that read one earlier head alone, it does in L1H3 (1.00).")
+    axes = two.figure.axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == [
+        f"L{layer}H{h}" for layer in (0, 1) for h in range(4)
+    ]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["OV", "QK", "K-composed"]
+    assert len(axes.patches) == len(axes.collections) == 8 + 8 + 4
+    assert [text.get_text() for text in axes.texts].count("via L0H0") == 4
+    for circle, spectrum in zip(axes.patches, axes.collections, strict=True):
+        distances = np.hypot(*(spectrum.get_offsets() - circle.center).T)
+        assert distances.max() == pytest.approx(1)
+    assert "K-composed" not in [tick.get_text() for tick in one.figure.axes[0].get_yticklabels()]
+
+
+def test_of_many_heads_those_with_a_role_are_drawn(study):
+    (picture,) = draw("eigenvalues", study(Model(n_heads=7)))
+    heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
+    assert len(heads) == MAX_HEADS
+    assert {"L0H0", "L1H6"} < set(heads)
+    assert "6 heads without a role or with scores nearer to 0 are not drawn." in picture.sentence
+
+
+# Paths and scores
+
+
+def test_paths_from_feed_forward_layers_have_no_order():
+    assert [_order(n) for n in (NA, 0, 1, 2)] == [
+        "feed-forward layers", "the direct path", "through 1 head", "through 2 heads",
+    ]  # fmt: skip
+
+
+def test_paths_have_bars_as_long_as_their_effects(results):
+    two, one = draw("path_terms", results)
+    assert two.sentence == (
+        "Nats that paths take off the loss of 2L4H, one order after the other: the direct path 2.00, through 1 head "
+        "0.50 and through 2 heads 0.12. The strongest single path is L0H0 (0.30); 0 of 24 raise the loss. "
+        f"The {24 - MAX_PATHS} weakest are not drawn."
+    )
+    left, right = two.figure.axes
+    assert [bar.get_width() for bar in left.patches] == [2, 0.5, 0.125]
+    assert len(right.patches) == MAX_PATHS
+    assert [tick.get_text() for tick in right.get_yticklabels()][:2] == ["L0H0", "L1H0"]
+    assert [bar.get_width() for bar in one.figure.axes[1].patches] == pytest.approx([0.3, 0.25])
+
+
+def test_parts_of_scores_add_up(results):
+    (picture,) = draw("score_terms", results)
+    assert picture.sentence == (
+        "Of the later heads of 2L4H, L1H3 owes the largest share of its scores' variance to reading earlier heads: "
+        "0.65, the most from L0H0 in its keys (0.45). In 3 of 4, position alone has more than half."
+    )
+    axes = picture.figure.axes[0]
+    parts = {container.get_label(): container.patches[3] for container in axes.containers}
+    widths = {label: bar.get_width() * (-1 if bar.get_x() < 0 else 1) for label, bar in parts.items()}
+    assert widths == pytest.approx(
+        {
+            PARTS["position"][0]: 0.2,
+            PARTS["direct"][0]: 0.15,
+            PARTS["Q"][0]: 0.2,
+            PARTS["K"][0]: 0.5,
+            PARTS["QK"][0]: -0.05,
+        }
+    )
+    assert [text.get_text() for text in axes.texts] == ["L0H0 in keys: 0.45"]
+
+
+def test_the_strongest_source_counts_both_sides():
+    terms = DataFrame(
+        [("L0H1", "embedding", 0.3), ("L0H1", "L0H2", 0.1), ("embedding", "L0H2", 0.25), ("L0MLP", "distance", 0.9)],
+        columns=["query_source", "key_source", "share"],
+    )
+    assert strongest_source(terms) == ("L0H1", "queries", pytest.approx(0.4))
+    assert strongest_source(terms[3:]) is None
+
+
+# Formation and bigrams
+
+
+def test_formation_has_all_of_the_circuit_on_one_axis(results):
+    (picture,) = draw("circuit_formation", results)
+    assert picture.sentence.startswith(
+        "In 2L4H, previous_token of L0H0 is half-way from 0.01 to 0.64 at 1.2 M tokens; "
+    )
+    assert "K-composition of L1H3 with it is half-way from 0.125 to 0.400 at 1.7 M tokens" in picture.sentence
+    assert "induction_random_period of L1H3 is half-way from 0.01 to 0.35 at 2.3 M tokens. The band" in picture.sentence
+    attention, composition, loss = picture.figure.axes
+    assert [line.get_ydata()[-1] for line in attention.lines] == pytest.approx([0.64, 0.525, 0.35])
+    assert composition.lines[0].get_ydata()[-1] == pytest.approx(0.4)
+    assert set(composition.lines[1].get_ydata()) == {D_MODEL**-0.5}
+    assert loss.lines[0].get_ydata()[-1] == 2.3
+    assert attention.get_xlim() == loss.get_xlim()
+    assert attention.patches, "the phase change"
+
+
+def test_missing_parts_of_a_formation_are_missing(study):
+    (picture,) = draw("circuit_formation", study(TWO, without={"compositions"}))
+    assert "K-composition of L1H3 with it is missing" in picture.sentence
+
+
+def test_bigrams_have_a_dot_each_the_shallowest_model_first(results):
+    (picture,) = draw("bigram_fit", results)
+    assert "this share: 0.980 in 0L n_heads=4, 0.780 in 1L2H and 0.580 in 2L4H." in picture.sentence
+    assert [axes.get_title(loc="left") for axes in picture.figure.axes] == ["0L n_heads=4", "1L2H", "2L4H"]
+    dots = picture.figure.axes[0].collections[0]
+    assert len(dots.get_offsets()) == 20
+    assert dots.get_sizes()[0] == dots.get_sizes().max()
+    assert picture.figure.axes[0].texts[0].get_text() == "explained 0.980\ncorrelation 0.900"
+
+
+# What holds for all of them
+
+
+def test_without_results_there_is_no_picture(study):
+    results = study(TWO, without={*CIRCUITS, "heads"})
+    for name in OF_CIRCUITS:
+        for picture in draw(name, results):
+            assert picture.figure is None
+            assert picture.sentence.startswith("No picture: ")
+
+
+def test_values_that_are_missing_leave_the_rest(study):
+    without = {"compositions.significant", "bigrams.explained_share", "path_terms.removal_effect_nats"}
+    without |= {"heads.previous_token", "heads.induction_random_period", "score_terms.share", "compositions.score"}
+    results = study(TWO, ZERO, without=without)
+    sentences = [picture.sentence for name in OF_CIRCUITS for picture in draw(name, results)]
+    assert not [sentence for sentence in sentences if "nan" in sentence or "None" in sentence]
+    assert any("this share: missing in 0L and missing in 2L4H" in sentence for sentence in sentences)
+
+
+def test_large_studies_show_the_best_of_each_depth(study):
+    models = [Model(n_layers=n, n_heads=h, induction=0.01 * h * n) for n in (1, 2, 3) for h in (1, 2)]
+    results = study(*models, ZERO)
+    labels = labels_best_first(results, {model.name for model in models})
+    assert best_of_depths(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
+    pictures = draw("eigenvalues", results)
+    assert [picture.figure.get_suptitle() for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
+    assert pictures[-1].sentence.endswith("3 more kinds of model are not shown: see the SQL.")
+    assert "more kinds" not in pictures[0].sentence
+
+
+def test_pieces_of_sentences():
+    curve = DataFrame({"tokens": [1000, 2000, 3000], "x": [np.nan, 0.0, 1.0]})
+    assert rise("x", curve, "x", 0.1) == "x is half-way from 0.00 to 1.00 at 3.0 k tokens"
+    assert rise("x", curve, "x", 2) == "x hardly changes (0.00 to 1.00)"
+    assert rise("x", curve[:1], "x", 0.1) == "x is missing"
+    assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]

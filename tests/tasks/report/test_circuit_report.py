@@ -1,0 +1,180 @@
+import html
+import re
+
+import duckdb
+import pytest
+from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
+from markdown_it import MarkdownIt
+
+from tasks.markdown import table
+from tasks.report.answer import answer_lines
+from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
+from tasks.report.rendering import render_report
+from tasks.results.study_results import open_results
+from tasks.results.tables import write_table
+from tasks.results.warehouse import create_tables_and_views
+
+ONE, ZERO = Model(n_layers=1, n_heads=2, induction=0.02), Model(n_layers=0)
+HOSTILE = ("<|bos|>", "<b>", "|", "$x$", "`a`", "\\", "*", "_")
+
+
+@pytest.fixture
+def told(tmp_path):
+    """A function that tells the circuits of invented models."""
+
+    def tell(*models: Model, without=()) -> list[str]:
+        path = write_warehouse(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
+        with open_results(path, "invented") as results:
+            return induction_paragraphs(results)
+
+    return tell
+
+
+# The induction circuit in words
+
+
+def test_a_circuit_is_told_with_its_numbers(told):
+    (paragraph,) = told(Model(), ONE, ZERO)
+    assert paragraph == (
+        "L1H3 of 2L4H is an induction head: on repeated random tokens, 0.35 of its attention goes to what followed "
+        "earlier copies of the current token (induction_random_period). Its keys read L0H0, a previous-token head "
+        "(0.64), by K-composition (score 0.400, z = 36.1, first of 4 earlier heads); 0.45 of the variance of its "
+        "attention scores comes from there. Without L0H0 in its keys the score falls to 0.03, and validation loss "
+        "rises by 0.200 nats. Reading L0H0 alone, its QK circuit looks for the query's own token "
+        "(matching_eigenvalues 0.98); its OV circuit copies what it finds (copying_eigenvalues 0.95). It reached half "
+        "of its score at about 1.7 M tokens."
+    )
+
+
+def test_a_weak_circuit_is_no_induction_head(told):
+    (paragraph,) = told(Model(induction=0.15))
+    assert paragraph.startswith(
+        "2L4H has no induction head: the nearest to one is L1H3 (induction_random_period 0.15)."
+    )
+    assert paragraph.endswith("So all of an induction circuit is there, only weak.")
+
+
+def test_an_induction_head_without_a_circuit_is_told_as_such(told):
+    (paragraph,) = told(Model(composed=D_MODEL**-0.5, previous_token=0.3))
+    assert (
+        "Its keys read L0H0, which gives the token before only 0.30 of its attention, no more than by chance"
+        in paragraph
+    )
+    assert "It can do without: with L0H0 out of its keys the score is 0.35" in paragraph
+
+
+def test_a_first_layer_has_no_circuit(told):
+    (paragraph,) = told(Model(induction=0.0))
+    assert paragraph.startswith("2L4H has no induction head: the nearest to one is L0H2")
+    assert paragraph.endswith("so its keys have no earlier head to read: there is no induction circuit.")
+    assert told(ONE, ZERO) == [
+        "No model has two layers, so none can have an induction circuit: keys need an earlier head to read."
+    ]
+
+
+def test_what_was_not_measured_is_missing(told):
+    (paragraph,) = told(Model(), without={"heads"})
+    assert "is missing: no head's induction_random_period was measured" in paragraph
+    (paragraph,) = told(Model(), without=set(CIRCUITS))
+    assert "K-composition is missing. Whether it needs that head is missing." in paragraph
+    assert not re.search(r"None|nan", paragraph)
+    without = {"causal_checks.loss_effect_nats", "compositions.matching_eigenvalues", "heads.previous_token"}
+    (paragraph,) = told(Model(), without=without)
+    assert "Its keys read L0H0, whose previous_token is missing, by K-composition" in paragraph
+    assert (
+        "the score falls to 0.03, and what that does to the loss is missing. matching_eigenvalues is missing;"
+        in paragraph
+    )
+
+
+def test_the_best_of_each_depth_is_told(told):
+    models = [Model(n_layers=n, n_heads=heads, induction=0.1 * n + 0.01 * heads) for n in (2, 3) for heads in (2, 3)]
+    first, second, more = told(*models)
+    assert first.startswith("L2H2 of 3L3H is")
+    assert second.startswith("L1H2 of 2L3H is")
+    assert more == "2 more kinds of model are not told of: see the SQL."
+
+
+def test_the_answer_names_the_circuit_of_the_best_seed(tmp_path):
+    path = write_warehouse(tmp_path / "w.duckdb", *(Model(seed=seed) for seed in (0, 1)))
+    with open_results(path, "invented") as results:
+        *_, line = answer_lines(results)
+    assert line.startswith("In the best seed, keys of L1H3 read L0H0, a previous-token head (0.64), by K-composition")
+
+
+# Skip-trigrams
+
+
+def test_skip_trigrams_are_right_or_bugs_or_neither(tmp_path):
+    rows = [  # source, output, probability after the pair, probability anywhere, bug
+        ("a", "·a", 0.05, 0.02, False),  # 5 of 100 times, more than twice as often as anywhere
+        ("a", "b", 0.04, 0.01, False),  # only 4 times
+        ("c", "d", 0.05, 0.03, False),  # not twice as often
+        ("·", "·", 0.0, 0.03, True),
+    ]
+    named = ("source", "output", "corpus_probability", "output_probability", "is_bug")
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+        rows_of_head = [
+            {"model_id": "m", "layer": 0, "head": 1, "rank": rank, "destination": "x", "n_pairs": 100}
+            | dict(zip(named, row, strict=True))
+            for rank, row in enumerate(rows)
+        ]
+        file = write_table(tmp_path, "skip_trigrams", rows_of_head)
+        connection.execute("INSERT INTO skip_trigrams BY NAME FROM read_parquet(?)", [str(file)])
+        found = connection.execute(
+            "SELECT label, skip_trigram, verdict, copies, source_rank, rank_of_source"
+            " FROM skip_trigram_summary ORDER BY rank"
+        ).fetchall()
+    assert found == [
+        ("L0H1", "a … x → ·a", "right", True, 0, 0),
+        ("L0H1", "a … x → b", "neither", False, 0, 1),
+        ("L0H1", "c … x → d", "neither", False, 1, 0),
+        ("L0H1", "· … x → ·", "bug", False, 2, 0),
+    ]
+
+
+def test_skip_trigrams_are_those_of_the_model_with_one_layer(tmp_path):
+    with open_results(write_warehouse(tmp_path / "w.duckdb", Model(), ONE), "invented") as results:
+        assert {row["model"] for row in results.rows("skip_trigrams")} == {"1L2H"}
+        assert skip_trigram_sentence(results) == (
+            "Of the 6 strongest skip-trigrams of 1L2H, 2 are right and 2 are bugs, which 2 of its 2 heads have; "
+            "2 copy their source."
+        )
+    with open_results(write_warehouse(tmp_path / "v.duckdb", Model(), ZERO), "invented") as results:
+        assert {row["model"] for row in results.rows("skip_trigrams")} == {"2L4H"}
+    with open_results(write_warehouse(tmp_path / "u.duckdb", ZERO), "invented") as results:
+        assert skip_trigram_sentence(results) == "No model has heads, so there are no skip-trigrams."
+
+
+# The section
+
+
+def test_texts_of_tokens_are_shown_as_they_are(tmp_path):
+    path = write_warehouse(tmp_path / "w.duckdb", Model(n_layers=1, n_heads=1, passage=HOSTILE))
+    with open_results(path, "invented") as results:
+        page = "\n\n".join(table(results.rows(query)) for query in ("skip_trigrams", "skip_trigram_bugs"))
+    shown = html.unescape(re.sub(r"<[^>]*>", "\n", MarkdownIt("commonmark").enable("table").render(page)))
+    assert "\n<b> … `a` → <b>\n" in shown
+    assert "\n| … `a` → $x$\n" in shown
+    assert "\n| … \\ → $x$\n" in shown, "the right output of the bug"
+    assert "\n| … `a` → *\n" in shown, "the right destination"
+    assert "$x$" not in page
+
+
+def test_the_section_holds_without_any_circuits(tmp_path):
+    path = write_warehouse(tmp_path / "w.duckdb", Model(), ONE, without=set(CIRCUITS))
+    render_report(path, "invented", tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    section = text.partition("\n## Circuits\n")[2].partition("\n## ")[0]
+    outside_code = re.sub(r"```.*?```", "", section, flags=re.DOTALL)
+    assert "Skip-trigrams are missing." in outside_code
+    assert outside_code.count("No picture: ") == 5
+    assert not re.search(r"\b(None|nan|NULL)\b", outside_code)
+
+
+def test_identities_say_how_exactly_they_hold(tmp_path):
+    with open_results(write_warehouse(tmp_path / "w.duckdb", Model(), ONE, ZERO), "invented") as results:
+        paths, source = results.rows("identities")
+    assert (paths["models"], paths["holds_within"], paths["worst_model"]) == (3, "2e-6", "2L4H")
+    assert (source["models"], source["holds_within"]) == (2, "2e-15")

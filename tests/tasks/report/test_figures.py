@@ -1,0 +1,164 @@
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from invented_study import Model, write_warehouse
+from matplotlib.figure import Figure
+
+from tasks.report.figures import FIGURES, style
+from tasks.report.figures.attention import expected_keys
+from tasks.report.figures.phase_changes import strongest_change
+from tasks.report.figures.sentences import extremes, listed, models_left_out
+from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tinted
+from tasks.results.study_results import open_results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    models = Model(), Model(n_layers=1, n_heads=2, induction=0.02, repeat_gain=0.1, loss=2.8)
+    path = write_warehouse(tmp_path_factory.mktemp("figures") / "w.duckdb", *models)
+    with open_results(path, "invented") as results:
+        yield results
+
+
+def draw(name: str, results) -> list:
+    with house_style():
+        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+
+
+def contrast(color: str, other: str) -> float:
+    """WCAG 2: 4.5 is enough for text, 3 for lines."""
+
+    def luminance(color: str) -> float:
+        channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted([luminance(color), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+# How figures look
+
+
+def test_colours_can_be_seen_on_light_and_dark_pages():
+    cards = style.CARD, IN_THE_DARK[style.CARD]
+    for text in (style.INK, style.MUTED):
+        assert contrast(text, cards[0]) >= 4.5
+        assert contrast(IN_THE_DARK[text], cards[1]) >= 4.5
+    for color in (*style._BY_DEPTH, *style.KINDS.values(), style.SCORE, style.INDUCTION, style.PREVIOUS_TOKEN):
+        assert min(contrast(color, card) for card in cards) >= 3
+
+
+def test_a_saved_figure_is_the_same_each_time_and_knows_the_dark(tmp_path):
+    svgs = []
+    for name in ("a.svg", "b.svg"):
+        with house_style():
+            figure = Figure()
+            axes = figure.subplots()
+            axes.plot([1, 2], [3, 4], marker="o")
+            axes.set_title("$x$ <b> \u6f22")
+            save(figure, tmp_path / name)
+        svgs.append((tmp_path / name).read_text())
+    assert svgs[0] == svgs[1]
+    assert "dc:date" not in svgs[0]
+    root = ElementTree.fromstring(svgs[0])
+    assert "$x$ <b> \u6f22" in "".join(root.itertext())
+    rules = re.search(r"@media \(prefers-color-scheme: dark\) \{.*\}", svgs[0])[0]
+    used = set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", re.sub(re.escape(rules), "", svgs[0])))
+    for part, color in used - {("stroke", "#1f77b4"), ("fill", "#1f77b4")}:
+        assert f'[style*="{part}: {color}"]' in rules, "this would stay light in the dark"
+
+
+def test_labels_keep_their_look_and_share_the_colour_of_their_depth():
+    few = Palette({"1L2H": 1, "1L4H": 1, "2L4H": 2})
+    assert few.line("1L2H")["color"] == few.line("1L4H")["color"] != few.line("2L4H")["color"]
+    assert few.line("1L2H")["linestyle"] != few.line("1L4H")["linestyle"]
+    many = Palette({f"{n}L{h}H": n for n in (0, 1) for h in range(5)})
+    figure = Figure()
+    many.legend(figure)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0 layers", "1 layer"]
+
+
+def test_values_are_tints():
+    image = tinted(np.array([[0, 0.5], [np.nan, 2]]), "#ff0000")
+    assert image[..., 3].tolist() == [[0, 0.5], [0, 1]]
+    assert (image[..., :3] == [1, 0, 0]).all()
+
+
+# What figures show
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "costs"])  # which few studies measure
+def test_every_figure_has_a_sentence_and_its_queries(results, name):
+    for picture in draw(name, results):
+        assert picture.figure
+        assert picture.queries
+        assert re.fullmatch(r"[A-Z0-9].*\.", picture.sentence)
+        assert not re.search(r"nan|None|missing", picture.sentence)
+
+
+def test_curves_show_every_model_and_the_phase_change(results):
+    picture = draw("learning_curves", results)[0]
+    axes = picture.figure.axes[0]
+    assert len(axes.lines) == 4  # training and validation of two models
+    validation = axes.lines[-1]
+    assert validation.get_ydata()[-1] == 2.3
+    change = strongest_change(results, "prefix_matching")
+    band = axes.patches[0]
+    assert (band.get_x(), band.get_x() + band.get_width()) == (change.start_tokens, change.end_tokens)
+    assert "highest in 1L2H (2.80 nats), lowest in 2L4H (2.30 nats)" in picture.sentence
+    assert "band marks the phase change of 2L4H" in picture.sentence
+
+
+def test_head_maps_have_a_cell_for_each_head(results):
+    best, other = draw("head_maps", results)
+    assert best.sentence == (
+        "2 of the 8 heads of 2L4H reach the threshold of a role: L0H0 (previous token) and L1H3 (induction)."
+    )
+    assert best.figure.get_suptitle() == "2L4H"
+    scores = {row["head_label"]: row for row in results.rows("head_scores") if row["label"] == "2L4H"}
+    panel = best.figure.axes[0]
+    alphas = panel.images[0].get_array()[..., 3]
+    assert alphas.shape == (2, 4)
+    assert alphas[1, 3] == scores["L1H3"]["induction_random_period"] == 0.35
+    assert [text.get_text() for text in panel.texts][-1] == "0.35"
+    assert other.sentence.startswith("1 of the 2 heads of 1L2H reaches")
+
+
+def test_trajectories_say_when_heads_formed(results):
+    picture = draw("head_trajectories", results)[0]
+    assert "best previous-token head, L0H0, is half-way from 0.01 to 0.64" in picture.sentence
+    assert "best induction head, L1H3, is half-way from 0.01 to 0.35" in picture.sentence
+
+
+def test_attention_counts_what_it_outlines(results):
+    induction, previous, _ = draw("attention", results)
+    # 15 tokens, 7 of them for the second time; the invented head then gives everything to what came next.
+    assert "gives 1.00 of its attention to what followed earlier copies" in induction.sentence
+    assert "over the 7 queries" in induction.sentence
+    assert "over the 13 queries" in previous.sentence  # not BOS, nor the one that follows it
+    weights = induction.figure.axes[0].images[0].get_array()[..., 3]
+    assert weights.shape == (15, 15)
+    assert weights[8, 2] == 1
+    assert len(induction.figure.axes[0].collections[0].get_offsets()) == 7
+
+
+def test_expected_keys():
+    bos, a, b, c = "^abc"
+    tokens = [bos, a, b, c, a, b]
+    assert np.argwhere(expected_keys("induction", tokens)).tolist() == [[4, 2], [5, 3]]
+    assert np.argwhere(expected_keys("previous token", tokens)).tolist() == [[2, 1], [3, 2], [4, 3], [5, 4]]
+    assert np.argwhere(expected_keys("induction", [bos, a, a, a])).tolist() == [[3, 2]]
+
+
+def test_pieces_of_sentences():
+    assert (
+        extremes({"a": 1.0, "b": 2.0, "c": float("nan")}, " nats")
+        == "highest in b (2.00 nats), lowest in a (1.00 nats)"
+    )
+    assert extremes({"a": 1.0}) == "in a (1.00)"
+    assert extremes({"a": float("nan")}) == "missing"
+    assert [listed(list("abc"[:n])) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+    assert models_left_out(0) == ""

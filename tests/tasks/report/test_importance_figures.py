@@ -1,0 +1,328 @@
+"""Figures of importance, pruning, redundancy, probes and aggregated attention, of invented studies."""
+
+import re
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from invented_importance import IMPORTANCE, METHODS, N_DRAWS, effect, increase
+from invented_study import Model, write_warehouse
+from matplotlib.colors import to_hex
+
+from tasks.report.figures import FIGURES
+from tasks.report.figures.ablations import MAX_HEADS
+from tasks.report.figures.style import KINDS, NEGATIVE, SCORE, Palette, house_style, save
+from tasks.results.study_results import StudyResults, open_results
+
+NAMES = ("importance_maps", "importance_agreement", "ablations", "heads_that_matter", "pruning_curves")
+NAMES += ("head_similarity", "probes", "attention_aggregates")
+TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8), Model(n_layers=0, loss=4.0)
+SINGLE = Model(n_layers=1, n_heads=1, spare=0)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A function that opens a study of invented models."""
+    with ExitStack() as stack:
+
+        def opened(*models: Model, without=()) -> StudyResults:
+            path = write_warehouse(tmp_path_factory.mktemp("study") / "w.duckdb", *models, without=without)
+            return stack.enter_context(open_results(path, "invented"))
+
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def results(study):
+    return study(TWO, ONE, ZERO)
+
+
+@pytest.fixture(scope="module")
+def wide(study):
+    """A study of a model with more heads than fit."""
+    return study(Model(n_heads=9))
+
+
+@pytest.fixture(scope="module")
+def seeds(study):
+    """A study of head counts, three seeds each."""
+    return study(
+        *(
+            Model(n_layers=1, n_heads=n, seed=seed, loss=2 + 0.5 / n, spare=n // 2, induction=0.1 * n)
+            for n in (2, 4)
+            for seed in range(3)
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def partial(study):
+    """A study in which columns are missing that a picture can do without."""
+    without = {
+        "ablations.ci_low_nats", "importance.normalised", "head_similarity.is_redundant", "head_clusters",
+        "probes.accuracy", "heads.copying_eigenvalues", "pruning.loss_nats", "attention_aggregates.key_token",
+    }  # fmt: skip
+    return study(TWO, without=without)
+
+
+def draw(name: str, results) -> list:
+    with house_style():
+        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+
+
+def lines(axes) -> dict[str, list[float]]:
+    """The heights of the named lines of a panel."""
+    return {line.get_label(): list(line.get_ydata()) for line in axes.lines if not line.get_label().startswith("_")}
+
+
+# Importance
+
+
+def test_maps_have_a_panel_for_each_method(results):
+    two, one = draw("importance_maps", results)
+    assert two.sentence == (
+        "By ablation_mean, the head of 2L4H that matters most is L0H0, then L1H3; "
+        f"{two.sentence.split('; ')[1].split()[0]} of {len(METHODS) - 1} other methods put L0H0 first, too."
+    )
+    panels = [axes for axes in two.figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in panels] == sorted(METHODS)
+    image = panels[0].images[0].get_array()
+    norm = np.sqrt(sum(effect(TWO, k) ** 2 for k in range(4)))
+    assert image[0, 0, 3] == pytest.approx(effect(TWO, 0) / norm)
+    signed = panels[sorted(METHODS).index("taylor_signed")]
+    assert to_hex(signed.images[0].get_array()[1, 3, :3]) == NEGATIVE
+    assert to_hex(image[0, 0, :3]) == SCORE
+    assert signed.texts[-1].get_text().startswith("-0.")
+    assert one.figure.get_suptitle() == "1L2H"
+
+
+def test_many_heads_have_no_numbers(wide):
+    (picture,) = draw("importance_maps", wide)
+    assert not picture.figure.axes[0].texts
+    assert [tick.get_text() for tick in picture.figure.axes[-1].get_xticklabels()][-1] == "H8"
+
+
+def test_methods_are_sorted_by_their_agreement(results, seeds):
+    (picture,) = draw("importance_agreement", results)
+    axes = picture.figure.axes[0]
+    dots = next(line for line in axes.lines if len(line.get_xdata()) == len(METHODS) - 1)
+    assert list(dots.get_xdata()) == sorted(dots.get_xdata(), reverse=True)
+    assert "ablation_mean" not in [tick.get_text() for tick in axes.get_yticklabels()]
+    assert picture.sentence.startswith("Over 1 model with three heads or more, ")
+    assert picture.sentence.endswith(" One model has no error bars.")
+    (picture,) = draw("importance_agreement", seeds)
+    assert re.match(r"Over 3 models with three heads or more, \w+ \(-?\d\.\d\d ± \d\.\d\d\) ranks", picture.sentence)
+
+
+def test_bars_of_ablation_have_intervals(results):
+    two, _ = draw("ablations", results)
+    assert two.sentence == (
+        "With the mean in its place, L0H0 of 2L4H costs most: 0.500 nats (0.490 to 0.510); "
+        "2 of 8 heads cost nothing that can be told from 0."
+    )
+    axes = two.figure.axes[0]
+    by_method = {bars.get_label(): bars for bars in axes.containers if bars.get_label() in ("zero", "mean", "resample")}
+    assert {method: bars.patches[0].get_height() for method, bars in by_method.items()} == pytest.approx(
+        {"zero": 0.75, "mean": 0.5, "resample": 0.6}
+    )
+    ends = [path.vertices[:, 1] for path in axes.collections[0].get_paths()]
+    assert ends[0] == pytest.approx([0.74, 0.76])
+
+
+def test_intervals_of_a_single_sequence_are_missing(partial):
+    (two,) = draw("ablations", partial)
+    assert two.sentence.endswith("costs most: 0.500 nats; intervals are missing.")
+
+
+def test_heads_that_cost_least_are_left_out(wide):
+    (picture,) = draw("ablations", wide)
+    assert picture.sentence.endswith(f" The {18 - MAX_HEADS} heads that cost least are not drawn.")
+    heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
+    assert len(heads) == MAX_HEADS
+    assert {"L0H0", "L1H8"} < set(heads)
+    assert "L0H1" not in heads
+
+
+# Pruning
+
+
+def test_curves_of_procedures_stand_beside_random_orders(results):
+    two, _ = draw("pruning_curves", results)
+    assert two.sentence == (
+        "Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative pruning on "
+        "ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band holds all random orders. One seed has "
+        "no error bars."
+    )
+    left, right = two.figure.axes
+    drawn = lines(left)
+    assert drawn.keys() == {
+        "random, mean", "iterative, ablation_mean", "one shot, ablation_mean", "retrained, michel_paper", "gates",
+    }  # fmt: skip
+    assert drawn["iterative, ablation_mean"] == pytest.approx([increase(n, 3) for n in range(9)])
+    assert drawn["random, mean"] == pytest.approx([0.008 * 3 * n for n in range(9)])
+    assert len(drawn["gates"]) == 3
+    band = left.collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx(0.008 * N_DRAWS * 8)
+    assert {"ablation_mean", "weight_norm", "attention_variance", "michel_paper", "other scores"} < lines(right).keys()
+    assert left.get_yscale() == "symlog"
+    assert left.get_ylim()[0] < 0 < increase(8, 1) < left.get_ylim()[1]
+
+
+def test_seeds_have_bands(seeds):
+    (picture,) = draw("pruning_curves", seeds)
+    assert picture.sentence.startswith("Of 4 heads of 1L4H, 2.0 ± 0.0 can go")
+    assert "of iterative pruning and of one shot by ablation_mean. 1 more kinds" in picture.sentence
+
+
+def test_loss_and_heads_that_can_go_over_the_number_of_heads(seeds, results):
+    assert draw("heads_that_matter", results) == [], "the number of heads is not all that varies"
+    (picture,) = draw("heads_that_matter", seeds)
+    loss, within_1, within_5 = (
+        container.lines[0].get_ydata().tolist() for axes in picture.figure.axes for container in axes.containers
+    )
+    assert (loss, within_1, within_5) == ([2.25, 2.125], [1, 2], [2, 3])
+    assert picture.sentence.startswith("Validation loss by number of heads (n_layers=1): 2.250 ± 0.000 (2), 2.125")
+    assert picture.sentence.endswith("On the thin line, all heads could go.")
+
+
+# Similar heads
+
+
+def test_similar_heads_are_neighbours(results):
+    two, one = draw("head_similarity", results)
+    assert two.sentence == (
+        "In 2L4H, L0H1 and L0H2 attend most alike (distance 0.10). Its 8 heads fall into 7 clusters (outlined). "
+        "Redundant (in orange) are 1 of 8 pairs tried."
+    )
+    axes = two.figure.axes[0]
+    heads = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert heads == ["L0H1", "L0H2", "L0H3", "L1H0", "L1H1", "L1H2", "L1H3", "L0H0"]
+    alphas = axes.images[0].get_array()[..., 3]
+    assert alphas[0, 1] == alphas[1, 0] == pytest.approx(0.9)
+    assert (alphas.diagonal() == 1).all()
+    frames = {color: [p for p in axes.patches if to_hex(p.get_edgecolor()) == color] for color in (KINDS["K"],)}
+    assert sorted(frame.get_xy() for frame in frames[KINDS["K"]]) == [(-0.5, 0.5), (0.5, -0.5)]
+    assert len(axes.patches) == 7 + 2
+    assert one.sentence.endswith("Redundant (in orange) are 0 of 1 pair tried.")
+
+
+def test_heads_without_clusters_are_in_their_own_order(partial):
+    (two,) = draw("head_similarity", partial)
+    assert two.sentence.endswith("(distance 0.10). Whether pairs are redundant is missing.")
+    axes = two.figure.axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()][:2] == ["L0H0", "L0H1"]
+    assert not axes.patches
+
+
+# Probes
+
+
+def test_probes_are_a_map_of_tasks_and_places(results):
+    two, _ = draw("probes", results)
+    assert two.sentence == (
+        "What heads of 2L4H tell best is lexical class: at L1H3 a probe is right for 0.90 of tokens, 0.30 more than "
+        "for random labels; the stream at R2 has 0.33. To say the commonest label always is right for 0.55."
+    )
+    axes, right = two.figure.axes
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["lexical class", "bracket depth", "seen before"]
+    sites = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert sites[0] == "L0H0"
+    assert sites[-3:] == ["R0", "R1", "R2"]
+    assert right.get_yticklabels()[0].get_text() == "0.55 → 0.93"
+    alphas = axes.images[0].get_array()[..., 3]
+    assert alphas[0, -1] == 1
+    assert alphas[0, 7] == pytest.approx(0.3 / 0.33)
+    assert axes.texts[7].get_text() == ".30"
+
+
+def test_probes_of_the_stream_alone_are_no_picture(results):
+    class WithoutHeads:
+        def frame(self, query: str):
+            frame = results.frame(query)
+            return frame[frame["head"].isna()] if query == "probes" else frame
+
+        def rows(self, query: str) -> list:
+            return results.rows(query)
+
+    (none,) = draw("probes", WithoutHeads())
+    assert none.sentence == "No picture: no model has heads that were probed."
+    assert none.figure is None
+
+
+# Attention
+
+
+def test_the_gallery_has_heads_that_are_not_drawn_yet(results):
+    *_, gallery = draw("attention", results)
+    assert gallery.sentence == (
+        "In 2L4H, the highest duplicate_token has L0H3 (0.05), the highest copying_eigenvalues has L1H3 (0.95, above), "
+        "the highest ablation_mean has L0H0 (0.50, above) and L0H1 and L0H2 are redundant (distance 0.10)."
+    )
+    panels = [axes for axes in gallery.figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in panels] == [
+        "L0H3: duplicate_token 0.05",
+        "L0H1: redundant, distance 0.10",
+        "L0H2: redundant, distance 0.10",
+    ]
+    weights = panels[0].images[0].get_array()[..., 3]
+    assert weights.sum(axis=1).tolist() == pytest.approx([1] * len(TWO.passage))
+
+
+def test_summed_up_attention_has_a_panel_for_each_way(results):
+    (picture,) = draw("attention_aggregates", results)
+    n = len(TWO.passage)
+    own = [kept + (1 - kept) * np.mean([1 / q for q in range(2, n + 1)]) for kept in (0.5, 0.75, 0.25)]
+    assert [axes.get_title(loc="left") for axes in picture.figure.axes] == [
+        "mean over heads of L1",
+        "rollout from L1",
+        "flow from L1",
+    ]
+    for name, share in zip(("mean", "rollout", "flow"), own, strict=True):
+        assert re.search(rf"{share:.2f} and \d\.\d\d \({name}\)", picture.sentence)
+
+
+# What holds for all of them
+
+
+def check(results) -> list:
+    """Every picture of a study: it can be saved, and nothing leaks out of Python."""
+    pictures = [picture for name in NAMES for picture in draw(name, results)]
+    for picture in pictures:
+        assert picture.queries
+        assert re.fullmatch(r"[A-Z0-9].*\.", picture.sentence)
+        assert not re.search(r"\b(nan|NaN|None|NULL|NA)\b", picture.sentence)
+    return pictures
+
+
+def test_equal_results_give_equal_bytes(seeds, tmp_path):
+    for name in ("a", "b"):
+        (picture,) = draw("heads_that_matter", seeds)
+        with house_style():
+            save(picture.figure, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_study_from_before_these_tables_has_no_pictures(study):
+    results = study(TWO, ZERO, without=set(IMPORTANCE))
+    for picture in check(results):
+        assert picture.figure is None
+        assert picture.sentence.startswith("No picture: ")
+    assert [picture.name for picture in draw("attention", results)] == [
+        "attention_induction",
+        "attention_previous_token",
+        "attention_gallery",
+    ]
+
+
+def test_one_head_has_no_pairs_and_no_agreement(study):
+    pictures = {picture.name: picture for picture in check(study(SINGLE))}
+    assert pictures["similarity"].sentence == "No picture: no model has two heads that were compared."
+    assert pictures["importance_agreement"].sentence.startswith("No picture: no model has three heads")
+    assert pictures["importance_1"].sentence.startswith(
+        "By ablation_mean, the head of 1L1H that matters most is L0H0; "
+    )
+    assert pictures["pruning_1"].sentence.startswith("Of 1 head of 1L1H, 0 can go at under 1\u00a0% more loss and 1 at")
+
+
+def test_values_that_are_missing_leave_the_rest(partial):
+    assert len([picture for picture in check(partial) if picture.figure]) == len(NAMES) - 1

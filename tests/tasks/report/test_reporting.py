@@ -1,0 +1,414 @@
+import html
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import duckdb
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from invented_study import Model, write_warehouse
+from markdown_it import MarkdownIt
+
+from tasks.errors import RequestError, WorkError
+from tasks.markdown import Markdown, code_block, compact, escaped, printed, readable, table, visible
+from tasks.report import rendering
+from tasks.report.answer import MAX_LINES, answer_lines
+from tasks.report.rendering import publish_report, render_report, report_request
+from tasks.results.sql import run_sql
+from tasks.results.study_results import QUERIES, open_results
+from tasks.storage.artifact import Artifact, Request
+from tasks.storage.store import Store
+
+TWO, ONE, ZERO = (
+    Model(),
+    Model(n_layers=1, induction=0.012, previous_token=0.3, repeat_gain=0.21, loss=2.78),
+    Model(n_layers=0, repeat_gain=0.0, loss=4.02),
+)
+HOSTILE = "a|b `c` <script>alert(1)</script> $x$ *d* [e](f) &amp; ~g~ \\ # \n\n# h \u202e\x07"
+to_html = MarkdownIt("commonmark").enable("table").render
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory):
+    return write_warehouse(tmp_path_factory.mktemp("quick") / "w.duckdb", TWO, ONE, ZERO)
+
+
+@pytest.fixture(scope="module")
+def quick(warehouse, tmp_path_factory):
+    """A rendered report of three models, and its facts."""
+    folder = tmp_path_factory.mktemp("report")
+    heard = []
+    facts = render_report(warehouse, "invented", folder, heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+    return folder, facts
+
+
+def rendered(tmp_path: Path, *models: Model, **options) -> tuple[str, dict]:
+    write_warehouse(tmp_path / "w.duckdb", *models, **options)
+    (tmp_path / "report").mkdir()
+    facts = render_report(tmp_path / "w.duckdb", "invented", tmp_path / "report")
+    return check_report(tmp_path / "report"), facts
+
+
+def check_report(folder: Path) -> str:
+    """What holds for any report: its images are there and are XML, and nothing leaks out of Python."""
+    text = (folder / "report.md").read_text()
+    drawn = {f"figures/{path.name}" for path in folder.glob("figures/*")}
+    assert set(re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)) == drawn
+    for name in drawn:
+        ElementTree.parse(folder / name)
+    assert not re.search(r"\b(None|nan|NaN|NULL|NaT)\b", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return text
+
+
+# The whole report
+
+
+def test_a_report_says_and_shows_everything(quick):
+    folder, facts = quick
+    text = check_report(folder)
+    headings = re.findall(r"^##+ (.*)", text, flags=re.MULTILINE)
+    assert headings[:2] == ["Models", "Learning"]
+    assert {"Heads", "Attention on a passage", "Provenance"} <= set(headings)
+    names = {path.stem for path in folder.glob("figures/*")}
+    assert names == {
+        "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",
+        "head_trajectories", "attention_induction", "attention_previous_token", "circuit_formation", "composition_1",
+        "score_terms_1", "eigenvalues_1", "eigenvalues_2", "path_terms_1", "path_terms_2", "bigram_fit",
+        "attention_gallery", "attention_aggregates", "importance_1", "importance_2", "importance_agreement",
+        "ablations_1", "ablations_2", "pruning_1", "pruning_2", "similarity_1", "similarity_2", "probes_1", "probes_2",
+    }  # fmt: skip
+    assert facts["study"] == "invented"
+    assert len(facts["answer"]) == MAX_LINES
+    for line in facts["answer"]:
+        assert f"- {escaped(line)}\n" in text
+    assert "> Does it?" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_claims_come_right_after_the_answer(quick):
+    text = (quick[0] / "report.md").read_text()
+    claims = text.partition("**The claims**")[2].partition("## Models")[0]
+    assert text.index("**The answer**") < text.index("**The claims**") < text.index("## Models")
+    assert (
+        "| holds | the logits are the sum of the model's end-to-end paths | every model &lt; 1e-4 |"
+        " 1.6e-6 standard deviations, 3 models | 000, 002 | [Identities](#identities) |\n"
+    ) in claims
+    tested, untested = claims.split("<details><summary>")[:2]
+    assert "| undecided | " in tested
+    assert "not tested" not in tested
+    assert untested.partition(" ")[2].startswith("claims were not tested</summary>\n\n| claim | why not | source |")
+    assert "lacks models with heads and feed-forward layers | 000 |" in untested
+
+
+def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):
+    folder, _ = quick
+    render_report(warehouse, "invented", tmp_path)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes()
+
+
+def test_every_query_can_be_pasted_into_headstream_sql(warehouse):
+    with open_results(warehouse, "invented") as results:
+        for path in QUERIES.glob("*.sql"):
+            assert path.read_text().startswith("-- ")
+            assert not set(results.sql(path.stem)) & set('"$`!\\'), "a shell would read it inside double quotes"
+        for query in ("groups", "scores"):
+            assert run_sql(warehouse, results.sql(query)).num_rows == len(results.rows(query)) > 0
+
+
+def test_a_study_must_be_in_the_warehouse(warehouse, tmp_path):
+    with pytest.raises(RequestError, match=r"got 'quick'\. There are invented"):
+        render_report(warehouse, "quick", tmp_path)
+
+
+# Studies of all kinds
+
+
+def test_a_study_without_heads(tmp_path):
+    text, facts = rendered(tmp_path, ZERO)
+    assert facts["answer"][0].startswith("No model has attention heads")
+    assert "No picture: no model has heads" in text
+    assert "no heads" in text
+    assert "missing" not in text.split("## Provenance")[0]
+    for name in ("Importance", "Pruning", "Probes"):
+        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert "No picture: " in section
+        assert "There are none" not in section
+
+
+def test_one_model_without_attention_on_a_passage(tmp_path):
+    text, _ = rendered(tmp_path, Model(n_heads=2), without={"attention_samples"})
+    assert "No picture: no model has heads whose attention was kept." in text
+    assert "figures/head_map_1.svg" in text
+
+
+def test_missing_metrics_are_missing_and_never_zero(tmp_path):
+    without = {
+        "heads.induction_random_period", "evaluations.validation_loss_nats", "evaluations.repeat_gain_nats",
+        "training", "position_losses", "models.seconds",
+    }  # fmt: skip
+    text, facts = rendered(tmp_path, TWO, without=without)
+    assert "its score is missing" in facts["answer"][0]
+    assert "repeat_gain is missing" in facts["answer"][0]
+    assert "Validation loss, nats per token: missing." in facts["answer"]
+    assert "| 2L4H | 1 | missing | missing | missing | missing |" in text
+    assert "0.000" not in text.split("## Learning")[0]
+    for absent in ("validation losses", "repeat_gain is", "losses by position"):
+        assert f"No picture: {absent}" in text
+
+
+def test_nothing_but_names_and_failures(tmp_path):
+    text, facts = rendered(tmp_path, Model(failure="loss diverged at step 220"))
+    assert facts["answer"] == [
+        "1 of 1 models failed; why is below.",
+        "No model was trained, so there is nothing to say yet.",
+    ]
+    assert "loss diverged at step 220" in text
+
+
+def test_failures_stand_beside_the_models(tmp_path):
+    failed = Model(n_layers=3, failure="training: loss diverged.\nLower `learning_rate` | <b>now</b>")
+    text, facts = rendered(tmp_path, ZERO, failed)
+    assert facts["answer"][0] == "1 of 2 models failed; why is below."
+    assert len(facts["answer"]) <= MAX_LINES
+    assert r"training: loss diverged. Lower \`learning_rate\` \| &lt;b>now&lt;/b> |" in text
+
+
+def test_seeds_have_error_bars(tmp_path):
+    models = [Model(seed=seed, induction=0.25 + 0.05 * seed, repeat_gain=1 + seed, loss=2.3) for seed in range(3)]
+    with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
+        answer, shown = answer_lines(results), table(results.rows("groups"))
+    # sd 0.05, n = 3: 4.3027 * 0.05 / sqrt(3) = 0.124
+    assert "induction head in 3 of 3 seeds" in answer[0]
+    assert "0.30 ± 0.12" in answer[0]
+    assert "repeat_gain is 2.00 ± 2.48 nats" in answer[0]
+    assert "| 0.30\u00a0±\u00a00.12 | 3 of 3 |" in shown
+
+
+def test_hostile_text_stays_text(tmp_path):
+    model = Model(passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}")
+    failed = Model(seed=1, cell=f"optimizer={HOSTILE}2", failure=HOSTILE)
+    text, _ = rendered(tmp_path, model, failed, question=HOSTILE)
+    outside_code = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert "<script>" not in outside_code
+    assert "$x$" not in outside_code
+    assert "\x07" not in text
+    assert text.count("\n# ") == 0
+    svg = (tmp_path / "report" / "figures" / "attention_induction.svg").read_text()
+    assert "&lt;b&gt;" in svg
+    assert ">$x$<" in svg
+    assert "\\x00\\x1b" in svg
+
+
+def test_a_large_grid_shows_its_best(tmp_path):
+    models = [
+        Model(n_layers=n, n_heads=heads, cell=f"d_model={width}", induction=0.01 * heads * n)
+        for n in (1, 2)
+        for heads in (1, 2, 11)
+        for width in (32, 64, 128)
+    ]
+    text, _ = rendered(tmp_path, *models)
+    assert "6 more rows are not shown" in text
+    assert "15 more kinds of model are not shown" in text
+    assert sorted(path.stem for path in tmp_path.glob("report/figures/head_map_*")) == [
+        f"head_map_{i}" for i in range(1, 4)
+    ]
+    assert sum(path.stat().st_size for path in tmp_path.glob("report/figures/*")) < 1_500_000
+
+
+# The answer
+
+
+def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
+    _, facts = quick
+    induction, formed, others, pruned, circuit = facts["answer"]
+    with duckdb.connect(warehouse, read_only=True) as connection:
+
+        def ask(query: str) -> tuple:
+            return connection.execute(query).fetchone()
+
+        head, score = ask(
+            "SELECT label, induction_random_period FROM head_summary WHERE role = 'induction' AND name = '2L4H'"
+        )
+        gain, loss = ask("SELECT repeat_gain_nats, validation_loss_nats FROM model_summary WHERE name = '2L4H'")
+        tokens, share = ask(
+            "SELECT tokens, in_context_learning_share FROM phase_changes "
+            "WHERE name = '2L4H' AND score = 'prefix_matching'"
+        )
+        control = ask("SELECT best_induction_random_period FROM model_summary WHERE name = '1L4H'")[0]
+        writer, previous, without = ask(
+            "SELECT writer, previous_token, induction_random_period_without FROM induction_circuits WHERE name = '2L4H'"
+        )
+    assert induction.startswith(f"2L4H has an induction head, {head}: on repeated random tokens, {score:.2f} of")
+    assert f"repeat_gain is {gain:.2f} nats" in induction
+    assert f"formed at about {compact(tokens)} tokens" in formed
+    assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
+    assert f"1L4H has none (best {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
+    assert others.endswith(f"best of each depth: 4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
+    assert pruned.startswith("Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%")
+    assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
+    assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
+
+
+def test_no_induction_head_is_said_to_be_none(tmp_path):
+    weak = [Model(n_layers=1, n_heads=n, induction=0.01 * n) for n in (5, 6)]
+    with open_results(write_warehouse(tmp_path / "w.duckdb", *weak), "invented") as results:
+        lines = answer_lines(results)[2:]  # the first are about the number of heads
+    assert lines[0].startswith("No model has an induction head: the best is L0H5 of 1L6H (induction_random_period 0.06")
+    assert "no phase change in 1L6H" in lines[1]
+    assert lines[2].startswith("Weakest induction: 1L5H has none (best 0.05")
+
+
+def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
+    models = [Model(seed=seed, cell=f"d_model={width}") for seed in (0, 1) for width in (32, 64)]
+    models += [Model(n_layers=0, n_heads=4), Model(n_layers=0, n_heads=8, cell="d_model=32")]
+    path = write_warehouse(tmp_path / "w.duckdb", *models)
+    query = "SELECT label, count(*) AS n, count(*) FILTER (stands_for_label) AS s FROM labelled_models GROUP BY label"
+    found = {row["label"]: (row["n"], row["s"]) for row in run_sql(path, query).to_pylist()}
+    assert found == {
+        "2L4H d_model=32": (2, 1),
+        "2L4H d_model=64": (2, 1),
+        "0L n_heads=4": (1, 1),
+        "0L d_model=32 n_heads=8": (1, 1),
+    }
+
+
+def test_a_variant_is_known_by_its_name(tmp_path):
+    cells = ["variant=plain", "variant=gelu feed_forward=gelu d_mlp=64", "variant=wide d_model=64"]
+    models = [Model(seed=seed, cell=cell) for seed in (0, 1) for cell in cells]
+    path = write_warehouse(tmp_path / "w.duckdb", *models)
+    query = "SELECT label, count(*) AS n FROM labelled_models GROUP BY label"
+    found = {row["label"]: row["n"] for row in run_sql(path, query).to_pylist()}
+    assert found == {"2L4H plain": 2, "2L4H gelu": 2, "2L4H wide": 2}
+
+
+# Markdown
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
+@example(HOSTILE)
+@example("1. a")
+@example("1.5 a")
+@example("-1")
+@example("12) a")
+@example("- a")
+@example("=")
+@example("___")
+@example("a_b_ _c_")
+@example("&#42;")
+@example("\\| \\\\| \\*")
+@example("# a ## #")
+@example("~~~ +")
+@example("[a]: b")
+@example("== =")
+def test_escaped_text_reads_as_it_was(text):
+    expected = visible(" ".join(text.split()))
+    for page in ("a\n\n{}", "| a |\n|---|\n| {} |", "a\n- {}", "> a\n\n> {}"):
+        shown = html.unescape(re.sub(r"<[^>]*>", "", to_html(page.format(escaped(text)))))
+        assert " ".join(shown.split()) == " ".join(["a", *expected.split()])
+
+
+def test_only_what_would_be_syntax_is_escaped():
+    plain = ["-1.5", "2.71", "+3 %", "a_b", r"\n····", "a & b", "=x", "C#", "->", "1.a", "(5)"]
+    assert [escaped(text) for text in plain] == plain
+    escapes = {
+        "12)": r"12\)",
+        "1. a": r"1\. a",
+        "- a": r"\- a",
+        "_": r"\_",
+        "|": r"\|",
+        "&lt;": "&amp;lt;",
+        "\\": r"\\",
+    }
+    assert {text: escaped(text) for text in escapes} == escapes
+
+
+def test_code_blocks_hold_any_fence():
+    text = "a\n````\n</details>\n```"
+    assert to_html(code_block(text, "sql")) == f'<pre><code class="language-sql">{html.escape(text)}\n</code></pre>\n'
+
+
+def test_numbers_are_readable():
+    values = [(None, "x"), (float("nan"), "x"), (0.0, "x"), (12.345, "seconds"), (98765.4, "x"), (5_000_000, "tokens")]
+    assert [readable(*value) for value in values] == ["missing", "missing", "0.000", "12.3", "98,765", "5.0 M"]
+    assert [readable(1234, name) for name in ("seed", "parameters", "window_tokens")] == ["1234", "1,234", "1.2 k"]
+    counts = {0: "0", 999: "999", 999.6: "1.0 k", 99_940: "99.9 k", 99_960: "100 k", 2e9: "2.0 G"}
+    assert {count: compact(count) for count in counts} == counts
+    assert printed(True) == "yes"
+    assert printed(Markdown("*a*")) == "*a*"
+
+
+def test_tables_have_notes_and_error_bars():
+    rows = [
+        {"name": "a_b", "loss_nats": 2.5, "loss_nats_ci95": 0.25, "loss_nats_note": None},
+        {"name": "|", "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": "no heads"},
+        {"name": None, "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": None},
+    ]
+    assert table(rows).replace("\u00a0", " ") == (
+        "| name | loss, nats |\n| --- | ---: |\n| a_b | 2.50 ± 0.25 |\n| \\| | no heads |\n| missing | missing |"
+    )
+
+
+# Requests and publishing
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.storage.store._fsync", lambda path: None)
+    return Store(tmp_path / "store")
+
+
+def make(store: Store, stage: str, **files: str) -> Artifact:
+    def write(folder: Path) -> None:
+        (folder / "figures").mkdir()
+        for name, content in files.items():
+            (folder / name.replace("__", "/").replace("_svg", ".svg").replace("_md", ".md")).write_text(content)
+
+    return store.build(Request(stage, "v", files, {}, {}), write)
+
+
+def test_a_request_changes_with_the_record_and_the_templates(store, tmp_path, monkeypatch):
+    first, second = make(store, "study", a="1"), make(store, "study", a="2")
+    request = report_request(first)
+    assert request.key == report_request(first).key != report_request(second).key
+    monkeypatch.setattr(rendering, "ROOT", tmp_path)
+    (tmp_path / "reports" / "templates").mkdir(parents=True)
+    for content in ("x", "y"):
+        (tmp_path / "reports" / "templates" / "report.md.jinja").write_text(content)
+        changed = report_request(first)
+        assert changed.key != request.key
+        request = changed
+
+
+def test_publishing_replaces_what_was_there(store, tmp_path):
+    older = make(store, "report", report_md="old", figures__a_svg="a", figures__b_svg="b")
+    newer = make(store, "report", report_md="new", figures__b_svg="c")
+    folder = tmp_path / "generated" / "quick"
+    assert publish_report(older, folder) == folder / "report.md"
+    (folder / "notes.txt").write_text("mine")
+    publish_report(newer, folder)
+    files = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert files == {"report.md": "new", "figures/b.svg": "c", "notes.txt": "mine"}
+
+
+def test_publishing_needs_a_folder(store, tmp_path):
+    (tmp_path / "generated").write_text("")
+    with pytest.raises(WorkError, match="must be a folder that can be written"):
+        publish_report(make(store, "report", report_md="x"), tmp_path / "generated" / "quick")
+
+
+def test_gates_are_reported_by_kind_of_token(tmp_path):
+    model = Model(n_layers=1, n_heads=2)
+    path = write_warehouse(tmp_path / "w.duckdb", model)
+    with duckdb.connect(str(path)) as connection:
+        for head, word, space in ((0, 0.25, 0.5), (1, 0.75, 0.0)):
+            connection.execute("INSERT INTO gate_activity VALUES (?, 0, ?, 'word', ?)", [model.model_id, head, word])
+            connection.execute("INSERT INTO gate_activity VALUES (?, 0, ?, 'space', ?)", [model.model_id, head, space])
+    with open_results(path, "invented") as results:
+        (row,) = results.rows("gate_activity")
+    assert (row["word"], row["space"], row["number"]) == (0.5, 0.25, None)
+    assert (row["head_that_follows_tokens_most"], row["its_range"]) == ("L0H1", 0.75)

@@ -1,0 +1,460 @@
+import csv
+import io
+import json
+import math
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.errors import RequestError, WorkError
+from tasks.places import ROOT
+from tasks.results import sql
+from tasks.results.sql import format_table, list_tables, run_sql
+from tasks.results.warehouse import build_warehouse
+from tasks.storage.store import Store
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("warehouse")
+    build_warehouse(Store(folder / "store"), folder / "warehouse.duckdb")
+    with duckdb.connect(folder / "warehouse.duckdb") as connection:
+        connection.execute("INSERT INTO models (model_id, n_layers) VALUES ('a', 2), ('b', 1), ('c', NULL)")
+    return folder / "warehouse.duckdb"
+
+
+def test_a_query_gives_an_arrow_table(path):
+    found = run_sql(path, "SELECT model_id, n_layers FROM models ORDER BY model_id;")
+    assert found.schema == pa.schema({"model_id": pa.string(), "n_layers": pa.int32()})
+    assert found["n_layers"].to_pylist() == [2, 1, None]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH x AS (SELECT 1 AS n) SELECT * FROM x",
+        "FROM models",
+        "VALUES (1)",
+        "DESCRIBE heads",
+        "SHOW TABLES",
+        "SUMMARIZE models",
+    ],
+)
+def test_whatever_only_reads_is_allowed(path, query):
+    assert run_sql(path, query).num_rows > 0
+
+
+def test_no_rows_have_columns_all_the_same(path):
+    assert run_sql(path, "SELECT step FROM heads").schema == pa.schema({"step": pa.int32()})
+
+
+@pytest.mark.parametrize(("limit", "n"), [(0, 0), (3, 3), (10_000, 10_000), (None, 20_000)])
+def test_a_limit_cuts_the_result_off(path, limit, n):
+    found = run_sql(path, "FROM range(20_000)", limit=limit)
+    assert found["range"].to_pylist() == list(range(n))
+
+
+def test_a_limit_stops_an_endless_query(path):
+    assert run_sql(path, "FROM range(1_000_000_000_000)", limit=2).num_rows == 2
+
+
+# Attacks
+
+SECRET, TOKEN = "swordfish", "tok-0badcafe"
+REFUSED = {
+    # files
+    "read_text": "FROM read_text('{secret}.csv')",
+    "read_blob": "FROM read_blob('{secret}.csv')",
+    "read_csv": "FROM read_csv('{secret}.csv')",
+    "read_json": "FROM read_json('{secret}.json')",
+    "read_parquet": "FROM read_parquet('{secret}.parquet')",
+    "parquet_schema": "FROM parquet_schema('{secret}.parquet')",
+    "parquet_kv_metadata": "FROM parquet_kv_metadata('{secret}.parquet')",
+    "sniff_csv": "FROM sniff_csv('{secret}.csv')",
+    "glob": "FROM glob('{folder}/*')",
+    "glob of the root": "FROM glob('/*')",
+    "environment of the process": "FROM read_text('/proc/self/environ')",
+    "standard input": "FROM read_csv('/dev/stdin')",
+    "another database": "FROM read_duckdb('{secret}.duckdb')",
+    "a file beside the warehouse": "FROM read_text('{warehouse}.lock')",
+    "name of a file": "FROM '{secret}.csv'",
+    "name of a file right here": "FROM 'secret.csv'",
+    "quoted name of a file": 'FROM "{secret}.csv"',
+    "name of the warehouse": "FROM '{warehouse}'",
+    "query_table": "FROM query_table('{secret}.csv')",
+    "query": "FROM query('FROM read_text(''{secret}.csv'')')",
+    "query that writes": "FROM query('COPY models TO ''{folder}/stolen.csv''')",
+    "serialised query": "FROM json_execute_serialized_sql(json_serialize_sql('FROM read_text(''{secret}.csv'')'))",
+    "copy to": "COPY models TO '{folder}/stolen.csv'",
+    "copy a query to": "COPY (SELECT 1) TO '{folder}/stolen.csv'",
+    "copy from": "COPY models FROM '{secret}.csv'",
+    "copy a database": "COPY FROM DATABASE results TO memory",
+    "export": "EXPORT DATABASE '{folder}/stolen'",
+    "import": "IMPORT DATABASE '{folder}'",
+    # network
+    "https": "FROM read_text('https://example.com')",
+    "name at http": "FROM 'http://127.0.0.1:9/x.parquet'",
+    "name at s3": "FROM 's3://bucket/x.parquet'",
+    # databases, extensions
+    "attach": "ATTACH '{folder}/stolen.duckdb'",
+    "attach memory": "ATTACH ':memory:' AS other",
+    "attach sqlite": "ATTACH '{folder}/stolen.db' (TYPE sqlite)",
+    "attach postgres": "ATTACH 'dbname=postgres' AS other (TYPE postgres)",
+    "detach": "DETACH results",
+    "use": "USE memory",
+    "install": "INSTALL httpfs",
+    "install from": "FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'",
+    "load": "LOAD httpfs",
+    "load a file": "LOAD '{secret}.csv'",
+    "update extensions": "UPDATE EXTENSIONS",
+    "list extensions": "FROM duckdb_extensions()",
+    # settings, secrets
+    "set": "SET enable_external_access = true",
+    "set session": "SET SESSION temp_directory = '{folder}'",
+    "set global": "SET GLOBAL allowed_directories = ['/']",
+    "set memory": "SET memory_limit = '1TB'",
+    "set variable": "SET VARIABLE x = 1",
+    "reset": "RESET lock_configuration",
+    "pragma": "PRAGMA enable_external_access = true",
+    "pragma that lists": "PRAGMA database_list",
+    "profiling": "FROM enable_profiling()",
+    "logging": "FROM enable_logging()",
+    "secret": "CREATE SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+    "persistent secret": "CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+    "getenv": "SELECT getenv('HEADSTREAM_TEST_TOKEN')",
+    "variable of Python": "FROM local_rows",
+    # changes
+    "drop": "DROP TABLE models",
+    "delete": "DELETE FROM models",
+    "truncate": "TRUNCATE models",
+    "update": "UPDATE models SET n_layers = 7",
+    "insert": "INSERT INTO models (model_id) VALUES ('x')",
+    "merge": "MERGE INTO models USING (SELECT 1) s ON false WHEN NOT MATCHED THEN INSERT (model_id) VALUES ('x')",
+    "insert within a query": "WITH new AS (INSERT INTO models (model_id) VALUES ('x') RETURNING *) FROM new",
+    "alter": "ALTER TABLE models ADD COLUMN x INT",
+    "comment": "COMMENT ON TABLE models IS 'x'",
+    "create a table": "CREATE TABLE memory.mine (x INT)",
+    "create a temporary table": "CREATE TEMP TABLE mine AS FROM read_text('{secret}.csv')",
+    "create a view": "CREATE VIEW memory.mine AS SELECT 1",
+    "create a macro": "CREATE MACRO memory.mine() AS 1",
+    "create a type": "CREATE TYPE memory.mine AS ENUM ('a')",
+    "transaction": "BEGIN",
+    "checkpoint": "CHECKPOINT",
+    "vacuum": "VACUUM",
+    # several, none, prepared
+    "two statements": "SELECT 1; SELECT 2",
+    "a second statement": "SELECT 1; DROP TABLE models",
+    "a statement behind NUL": "SELECT 1\0; DROP TABLE models",
+    "prepare": "PREPARE p AS SELECT 1",
+    "execute": "EXECUTE p",
+    "call": "CALL pragma_version()",
+    "explain": "EXPLAIN ANALYZE DELETE FROM models",
+    "placeholder": "SELECT ?",
+    "nothing": "",
+    "comment alone": "-- nothing",
+    "half": "SELECT",
+    # what is no text, too deep or too long
+    "bytes": "SELECT '\udcff'",
+    "deep": f"SELECT {'(' * 40_000}1{')' * 40_000}",
+    "deep lists": f"SELECT {'[' * 40_000}{']' * 40_000}",
+    "long": f"SELECT '{'x' * sql.QUERY_LENGTH}'",
+    "long and wrong": f"SELECT 1 /*{'x' * 90_000}",
+}
+
+
+@pytest.fixture
+def secret(tmp_path, monkeypatch) -> Path:
+    """Files and a variable that nobody may see: the files' path without suffix."""
+    monkeypatch.setenv("HEADSTREAM_TEST_TOKEN", TOKEN)
+    secret = tmp_path / "secret"
+    secret.with_suffix(".csv").write_text(f"user,password\nroot,{SECRET}\n")
+    secret.with_suffix(".json").write_text(f'{{"password": "{SECRET}"}}')
+    pq.write_table(pa.table({"password": [SECRET]}), secret.with_suffix(".parquet"))
+    with duckdb.connect(secret.with_suffix(".duckdb")) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT '{SECRET}' AS password")
+    return secret
+
+
+@pytest.mark.parametrize("attack", REFUSED.values(), ids=REFUSED)
+def test_attacks_are_refused_in_one_line(path, secret, monkeypatch, attack):
+    local_rows = pa.table({"x": [1]})  # DuckDB would find it by its name
+    monkeypatch.chdir(secret.parent)
+    there, before = sorted(secret.parent.iterdir()), path.read_bytes()
+    for name, value in {"secret": secret, "folder": secret.parent, "warehouse": path}.items():
+        attack = attack.replace(f"{{{name}}}", str(value))
+    with pytest.raises(RequestError) as refusal:
+        run_sql(path, attack)
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert len(message) < 700
+    assert SECRET not in message
+    assert TOKEN not in message
+    assert sorted(secret.parent.iterdir()) == there
+    assert path.read_bytes() == before
+    assert local_rows.num_rows == 1
+
+
+def leaks(connection: duckdb.DuckDBPyConnection, secret: Path) -> set[str]:
+    """Functions of DuckDB that give away a secret when they are called with its name."""
+    known = "SELECT DISTINCT function_name, contains(function_type, 'table') FROM duckdb_functions() WHERE internal"
+    names = [*(f"{secret}.{suffix}" for suffix in ("csv", "json")), "HEADSTREAM_TEST_TOKEN"]
+    found = set()
+    for function, is_table in connection.execute(known).fetchall():
+        for name in names if function.isidentifier() else ():
+            try:
+                rows = connection.execute(f"SELECT {'* FROM ' * is_table}{function}('{name}')").fetchmany(100)
+            except duckdb.Error as error:
+                rows = [str(error)]
+            if SECRET in str(rows) or TOKEN in str(rows):
+                found.add(function)
+    return found
+
+
+def test_no_function_reads_a_file_or_the_environment(path, secret):
+    with duckdb.connect() as connection:
+        assert leaks(connection, secret) >= {"read_text", "read_blob", "read_csv", "read_json"}
+    with sql._sandbox(path) as connection:
+        assert not leaks(connection, secret)
+
+
+def test_no_secret_is_there_to_be_read(path):
+    assert run_sql(path, "FROM duckdb_secrets()").num_rows == 0
+
+
+def test_settings_are_locked_after_they_are_made(path):
+    names = ("enable_external_access", "lock_configuration", "autoload_known_extensions", "python_enable_replacements")
+    found = run_sql(path, f"SELECT name, value FROM duckdb_settings() WHERE name IN {names} ORDER BY name")
+    assert found["value"].to_pylist() == ["false", "false", "true", "false"]
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r",
+        "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) FROM r",
+        "SELECT count(*) FROM range(10_000_000) a, range(10_000_000) b WHERE a.range * b.range = 7",
+        "SELECT max(a.range) FROM range(10_000_000) a, range(10_000_000) b",
+        "SELECT sleep_ms(100_000)",
+        "SELECT levenshtein(repeat('a', 1_000_000), repeat('b', 1_000_000))",
+    ],
+)
+def test_a_query_that_does_not_end_is_stopped(path, bomb):
+    with pytest.raises(RequestError, match=r"a query must end within 0\.2 s, this one did not"):
+        run_sql(path, bomb, timeout_seconds=0.2)
+
+
+def test_a_query_that_heeds_no_interrupt_ends_its_process(path):
+    code = f"""
+from pathlib import Path
+from tasks.results import sql
+sql.STUBBORN_SECONDS = 0.2
+sql.run_sql(Path({str(path)!r}), "SELECT repeat('9', 10_000_000)::BIGNUM", timeout_seconds=0.2)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "headstream: a query must end within 0.2 s, this one can't be stopped.\n"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])
+def test_there_is_always_a_time_limit(path, seconds):
+    with pytest.raises(RequestError, match="the timeout must be over 0 and at most"):
+        run_sql(path, "SELECT 1", timeout_seconds=seconds)
+
+
+def test_a_result_may_not_fill_the_memory(path, monkeypatch):
+    monkeypatch.setattr(sql, "RESULT_MIB", 1)
+    with pytest.raises(RequestError, match="a result must take at most"):
+        run_sql(path, "FROM range(1_000_000_000_000)")
+
+
+def test_a_query_may_not_fill_the_memory(path, monkeypatch):
+    monkeypatch.setattr(sql, "MEMORY_GIB", 1)
+    for hungry in (
+        "SELECT range(1_000_000_000)",
+        "SELECT count(*) FROM (SELECT DISTINCT hash(range) FROM range(1_000_000_000))",
+    ):
+        with pytest.raises(RequestError, match="a query must do with 1 GiB of memory, this one did not"):
+            run_sql(path, hungry)
+    assert resource.getrlimit(resource.RLIMIT_AS) == sql._ADDRESS_SPACE
+
+
+# Messages
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("SELECT * FROM head", 'Did you mean "heads"?'),
+        ("SELECT n_layer FROM models", 'Candidate bindings: "n_layers"'),
+        ("SELEC 1", 'syntax error at or near "SELEC"'),
+        ("SELECT CAST(model_id AS INT) FROM models", "Could not convert string 'a' to INT32"),
+    ],
+)
+def test_mistakes_get_duckdbs_advice(path, query, hint):
+    with pytest.raises(RequestError) as refusal:
+        run_sql(path, query)
+    assert hint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_without_a_warehouse_the_next_step_is_named(tmp_path):
+    for ask in (lambda path: run_sql(path, "SELECT 1"), list_tables):
+        with pytest.raises(RequestError, match="no results yet: run `headstream run quick`"):
+            ask(tmp_path / "warehouse.duckdb")
+
+
+def test_a_broken_warehouse_is_named(tmp_path):
+    (tmp_path / "warehouse.duckdb").write_text("x" * 10_000)
+    with pytest.raises(WorkError, match=r"warehouse\.duckdb must be a warehouse .* `headstream index`"):
+        run_sql(tmp_path / "warehouse.duckdb", "SELECT 1")
+
+
+def test_tables_are_listed_with_their_rows(path):
+    rows = list_tables(path).to_pylist()
+    assert {row["kind"] for row in rows} == {"view", "table"}
+    assert {"name": "corpora", "kind": "table", "rows": 0, "comment": "One row a tokenised corpus."} in rows
+    assert [row["rows"] for row in rows if row["name"] in ("models", "model_summary")] == [3, 3]
+
+
+# Formats
+
+ROWS = pa.table(
+    {
+        "name": ["a|b", None],
+        "n": pa.array([12, None]),
+        "score": [0.123456, math.nan],
+        "yes": [True, None],
+        "counts": [[4, 2], None],
+    }
+)
+
+
+def test_csv_is_exact(path):
+    found = run_sql(
+        path,
+        """SELECT 'a,"b"' AS text, 0.1::DOUBLE + 0.2::DOUBLE AS x, true AS yes, NULL AS nothing, sum(3) AS total""",
+    )
+    assert format_table(found, "csv") == 'text,x,yes,nothing,total\n"a,""b""",0.30000000000000004,true,,3'
+
+
+def test_csv_keeps_every_character():
+    texts = ["line\nbreak", 'quote"', " space ", "\x1b[31m", "-"]
+    read = csv.reader(io.StringIO(format_table(pa.table({"text": texts}), "csv")))
+    assert [row[0] for row in read] == ["text", *texts]
+
+
+def test_json_is_a_list_of_records(path):
+    assert json.loads(format_table(ROWS, "json")) == [
+        {"name": "a|b", "n": 12, "score": 0.123456, "yes": True, "counts": [4, 2]},
+        {"name": None, "n": None, "score": None, "yes": None, "counts": None},
+    ]
+    query = "SELECT 1 AS a, 2 AS a, 1.5 AS half, 'inf'::DOUBLE AS inf, sum(3) AS total, DATE '2025-01-02' AS day"
+    expected = {"a": 1, "a_1": 2, "half": 1.5, "inf": None, "total": 3, "day": "2025-01-02"}
+    assert json.loads(format_table(run_sql(path, query), "json")) == [expected]
+    assert format_table(ROWS.slice(0, 0), "json") == "[]"
+
+
+def test_markdown_is_escaped():
+    text = "a|b\n<img> *x* `y` [z](u) __init__ model_id"
+    found = format_table(pa.table({"model_id": [text], "n": [3.0]}), "markdown").splitlines()
+    assert found[:2] == ["| model_id | n |", "| --- | ---: |"]
+    assert found[2] == r"| a\|b\\n&lt;img&gt; \*x\* \`y\` \[z\](u) \_\_init\_\_ model_id | 3.000 |"
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.123456, "0.1235"),
+        (12.3, "12.30"),
+        (0.0, "0.000"),
+        (-1.5e-7, "-1.500e-07"),
+        (12345.678, "12346"),
+        (1e300, "1.000e+300"),
+    ],
+)
+def test_floats_have_four_significant_digits(number, text):
+    assert format_table(pa.table({"x": [number]})).split() == ["x", *["─" * len(text)], text]
+
+
+def test_numbers_are_on_the_right_and_nothing_is_a_dash():
+    lines = format_table(ROWS).splitlines()
+    assert lines[0] == "name    n    score   yes    counts"
+    assert lines[2] == "a|b    12   0.1235   true   [4, 2]"
+    assert lines[3] == "–       –      nan   –      –"
+
+
+HOSTILE = "[bold]\x1b[31m\n\x07\x9b\u202e\x00"  # what colours, breaks, rings, moves, reorders
+
+
+def test_control_characters_and_markup_are_shown_as_they_are():
+    assert "[bold]\\x1b[31m\\n" in format_table(pa.table({"text": [HOSTILE]}))
+
+
+@pytest.mark.parametrize("output", ["table", "json", "markdown"])
+@pytest.mark.parametrize("value", [HOSTILE, [HOSTILE], {HOSTILE: HOSTILE}, [{HOSTILE: [HOSTILE]}]])
+def test_no_value_or_name_steers_a_terminal(value, output):
+    for rows in (pa.table({HOSTILE: [value]}), pa.table({f"{HOSTILE}{i}": [value] * 2 for i in range(40)})):
+        text = format_table(rows, output, 60)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+        if output == "json":
+            assert next(iter(json.loads(text)[0].values())) == value
+        else:
+            assert "\u202e" not in text
+
+
+def test_a_table_shows_its_first_rows_and_a_cell_its_first_characters():
+    n = sql.SHOWN_ROWS
+    many = pa.table({"x": range(n + 2_000)})
+    lines = format_table(many).splitlines()
+    assert [line.strip() for line in lines[n:]] == [
+        "998",
+        "999",
+        "",
+        "2,000 more rows are not shown: --format csv prints them all.",
+    ]
+    assert len(format_table(many.slice(0, n)).splitlines()) == n + 2
+    assert len(format_table(many, "csv").splitlines()) == n + 2_001
+    assert format_table(pa.table({"x": ["x" * 1_000_000]})).endswith(f"\n{'x' * sql.SHOWN_CHARACTERS}…")
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "json", "markdown"])
+@pytest.mark.parametrize(
+    "query", ["SELECT 'infinity'::DATE", "SELECT ['4000-01-01 (BC)'::DATE]", "FROM test_all_types()"]
+)
+def test_dates_that_python_lacks_are_refused(path, query, output):
+    with pytest.raises(RequestError, match="must lie in the years 1 to 9999"):
+        format_table(run_sql(path, query), output)
+
+
+def test_long_text_is_cut_off_at_the_terminals_width():
+    table = pa.table({"text": ["long words " * 30], "n": [123456]})
+    lines = format_table(table, width=40).splitlines()
+    assert max(map(len, lines)) == 40
+    assert lines[2].endswith("…   123456")
+    assert "long words " * 29 in format_table(table)
+
+
+def test_a_table_of_too_many_columns_is_turned(path):
+    wide = pa.table({f"column_{i}": [i, 10 + i] for i in range(9)})
+    lines = format_table(wide, width=40).splitlines()
+    assert lines[0] == "column_0   0   10"
+    assert len(lines) == 9
+
+
+def test_a_table_of_too_many_columns_and_rows_is_printed_row_by_row():
+    wide = pa.table({f"column_{i}": [f"{i}_{j}" for j in range(30)] for i in range(9)})
+    lines = format_table(wide, width=40).splitlines()
+    assert lines[8:11] == ["column_8   8_0", "", "column_0   0_1"]
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(RequestError, match="must be one of table, csv, json, markdown, got 'xml'"):
+        format_table(ROWS, "xml")

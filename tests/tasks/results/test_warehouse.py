@@ -1,0 +1,618 @@
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from math import sqrt
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tasks.storage.store
+from tasks.errors import WorkError
+from tasks.results import warehouse
+from tasks.results.sql import run_sql
+from tasks.results.tables import Rows, quoted, tables, write_table
+from tasks.results.warehouse import (
+    README,
+    README_MARK,
+    build_warehouse,
+    create_tables_and_views,
+    is_whole,
+    reference,
+    sources,
+    views,
+)
+from tasks.storage.artifact import Artifact, Request
+from tasks.storage.store import Store
+
+
+class Archive:
+    """A store that is easy to fill, each artifact a minute younger than the one before, and its warehouse."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder / "store")
+        self.path = folder / "data" / "warehouse.duckdb"
+        self.now = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
+
+    def add(self, stage: str, model_id: str, **content: Mapping[str, Any]) -> Artifact:
+        """An artifact about a model, with rows of that model."""
+        named = {table: {"model_id": model_id, **columns} for table, columns in content.items()}
+        return self.build_artifact(stage, {"model_id": model_id}, named)
+
+    def record(self, study: str, *artifacts: Artifact) -> Artifact:
+        content = {"studies": [{"study": study, "n_models": len(artifacts)}], "study_models": []}
+        return self.build_artifact("study", {"study": study}, content, artifacts)
+
+    def build_artifact(
+        self, stage: str, facts: Mapping[str, str], content: Mapping[str, Rows], inputs: Sequence[Artifact] = ()
+    ) -> Artifact:
+        self.now += timedelta(minutes=1)
+
+        def write(folder: Path) -> Mapping[str, str]:
+            for table, rows in content.items():
+                write_table(folder, table, rows)
+            return facts
+
+        roles = {str(i): artifact for i, artifact in enumerate(inputs)}
+        return self.store.build(Request(stage, "v1", {"now": str(self.now)}, roles, {}), write)
+
+    def build(self) -> bool:
+        return build_warehouse(self.store, self.path)
+
+    def everything(self) -> dict[str, list[tuple]]:
+        """The rows of every table and view."""
+        names = [*tables(), *(view.name for view in views())]
+        return dict(zip(names, self._rows(f"FROM {name} ORDER BY ALL" for name in names), strict=True))
+
+    def query(self, sql: str) -> list[tuple]:
+        return self._rows([sql])[0]
+
+    def _rows(self, queries: Iterable[str]) -> list[list[tuple]]:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH {quoted(str(self.path))} AS built (READ_ONLY)")
+            connection.execute("USE built")
+            return [connection.execute(query).fetchall() for query in queries]
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    archive = Archive(tmp_path)
+    monkeypatch.setattr("tasks.storage.store.datetime", SimpleNamespace(now=lambda zone: archive.now))
+    monkeypatch.setattr("tasks.storage.store._fsync", lambda path: None)
+    return archive
+
+
+@pytest.fixture
+def database(tmp_path):
+    """An empty warehouse in memory, and a function that fills one of its tables."""
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+
+        def fill(table: str, rows: Rows) -> None:
+            connection.execute(
+                f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [str(write_table(tmp_path, table, rows))]
+            )
+
+        yield connection, fill
+
+
+# What counts
+
+
+def test_only_what_a_study_names_is_indexed(archive):
+    named = archive.add("training", "a", training={"step": [1, 2]})
+    archive.add("training", "b", training={"step": [1]})
+    archive.record("quick", named)
+    assert archive.build()
+    assert archive.query("SELECT model_id, step FROM training") == [("a", 1), ("a", 2)]
+    assert archive.query("SELECT study, n_models FROM studies") == [("quick", 1)]
+    assert archive.query("SELECT stage, subject, created FROM artifacts ORDER BY created") == [
+        ("training", "a", datetime(2025, 1, 1, 0, 1)),
+        ("study", "quick", datetime(2025, 1, 1, 0, 3)),
+    ]
+    (size,) = archive.query("SELECT bytes FROM artifacts WHERE stage = 'training'")[0]
+    assert size == (named.folder / "training.parquet").stat().st_size
+
+
+def test_the_newest_record_of_each_study_counts(archive):
+    first, second = (archive.add("training", model, training={"step": [1]}) for model in "ab")
+    archive.record("quick", first, second)
+    archive.record("heads", first)
+    archive.record("quick", second)
+    archive.build()
+    assert archive.query("SELECT study, n_models FROM studies ORDER BY study") == [("heads", 1), ("quick", 1)]
+    assert archive.query("SELECT model_id FROM training ORDER BY model_id") == [("a",), ("b",)]
+
+
+def test_the_newest_artifact_of_a_stage_and_model_counts(archive):
+    older = archive.add("behaviour", "a", evaluations={"step": [1], "validation_loss_nats": [3.0]})
+    newer = archive.add("behaviour", "a", evaluations={"step": [1], "validation_loss_nats": [2.0]})
+    archive.record("new", newer)
+    archive.record("old", older)
+    archive.build()
+    assert archive.query("SELECT validation_loss_nats FROM evaluations") == [(2.0,)]
+
+
+def test_what_a_study_names_and_the_store_lacks_is_left_out(archive, caplog):
+    kept, gone = (archive.add("training", model, training={"step": [1]}) for model in "ab")
+    archive.record("quick", kept, gone)
+    archive.store.remove(gone.folder)
+    archive.build()
+    assert archive.query("SELECT model_id FROM training") == [("a",)]
+    assert "1 artifacts that studies name are not in the store" in caplog.text
+
+
+# How tables come together
+
+
+def test_stages_fill_different_columns_of_one_table(archive):
+    rows = {"step": [1, 1], "layer": [0, 1], "head": [0, 0]}
+    archive.record(
+        "quick",
+        archive.add("behaviour", "a", heads={**rows, "entropy": [0.5, 0.25]}),
+        archive.add("circuits", "a", heads={**rows, "layer": [1, 2], "confidence": [0.75, 1.0]}),
+        archive.add("importance", "a", heads={**rows, "layer": [2, 3], "bos_attention": [0.0, 0.125]}),
+    )
+    archive.build()
+    assert archive.query(
+        "SELECT layer, entropy, confidence, bos_attention, prefix_matching FROM heads ORDER BY layer"
+    ) == [
+        (0, 0.5, None, None, None),
+        (1, 0.25, 0.75, None, None),
+        (2, None, 1.0, 0.0, None),
+        (3, None, None, 0.125, None),
+    ]
+
+
+def test_artifacts_of_a_stage_may_have_different_columns(archive):
+    archive.record(
+        "quick",
+        archive.add("training", "a", training={"step": [1], "loss_nats": [2.5]}),
+        archive.add("training", "b", training={"step": [1], "tokens": [64]}),
+    )
+    archive.build()
+    assert archive.query("SELECT model_id, tokens, loss_nats FROM training ORDER BY 1") == [
+        ("a", None, 2.5),
+        ("b", 64, None),
+    ]
+
+
+def test_a_column_that_two_stages_fill_is_refused(archive):
+    archive.record(
+        "quick",
+        archive.add("behaviour", "a", evaluations={"step": [1], "early_index": [5]}),
+        archive.add("circuits", "a", evaluations={"step": [1], "early_index": [5], "late_index": [9]}),
+    )
+    with pytest.raises(
+        WorkError, match=r"evaluations\.early_index must be filled by one stage, .* got behaviour and circuits"
+    ):
+        archive.build()
+
+
+def test_stages_that_fill_the_same_columns_have_rows_of_their_own(archive):
+    archive.record(
+        "quick",
+        archive.add("importance", "a", importance={"layer": [0], "head": [0], "method": ["lrp"], "score": [0.5]}),
+        archive.add("pruning", "a", importance={"layer": [0], "head": [0], "method": ["gate"], "score": [0.9]}),
+    )
+    archive.build()
+    assert archive.query("SELECT method, score FROM importance ORDER BY 1") == [("gate", 0.9), ("lrp", 0.5)]
+
+
+def test_rows_that_come_twice_are_refused(archive):
+    rows = {"model_id": ["a"], "step": [1]}
+    once, again = (
+        archive.build_artifact("training", {"model_id": name}, {"training": rows}) for name in ("a", "alias")
+    )
+    archive.record("quick", once, again)
+    with pytest.raises(WorkError, match=r"rows of training must differ in model_id, step, got: .*a.*training"):
+        archive.build()
+    assert not archive.path.exists()
+
+
+def test_files_of_other_names_are_ignored(archive, monkeypatch):
+    def write(folder: Path) -> None:
+        pq.write_table(pa.table({"x": [1]}), folder / "documents.parquet")
+        pq.write_table(pa.table({"x": [1]}), folder / "artifacts.parquet")
+        (folder / "more").mkdir()
+        pq.write_table(pa.table({"x": [1]}), folder / "more" / "heads.parquet")
+
+    archive.record("quick", archive.store.build(Request("corpus", "v1", {}, {}, {}), write))
+    archive.build()
+    assert archive.query("SELECT count(*) FROM heads") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"step": pa.array([1], pa.int64())}, "column step must be int32, got int64"),
+        ({"step": pa.array([1], pa.int32()), "los": [1.0]}, "training has no column los"),
+        ({"tokens": [1]}, "its key lacks step"),
+        (None, "not a Parquet file"),
+    ],
+)
+def test_a_file_that_does_not_fit_its_table_is_refused_and_quarantined(archive, content, message):
+    def write(folder: Path) -> None:
+        file = folder / "training.parquet"
+        if content:
+            pq.write_table(pa.table({"model_id": ["a"], **content}), file)
+        else:
+            file.write_text("model_id,step\n")
+
+    misfit = archive.store.build(Request("training", "v1", {}, {}, {}), write)
+    archive.record("quick", misfit)
+    with pytest.raises(WorkError) as refusal:
+        archive.build()
+    assert f"training/{misfit.manifest.key}/training.parquet: {message}" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert archive.store.open("training", misfit.manifest.key) is None
+    assert archive.build()  # without it
+
+
+def test_a_corrupt_file_is_quarantined_and_an_older_artifact_takes_its_place(archive):
+    older, newer = (archive.add("training", "a", training={"step": [step]}) for step in (1, 2))
+    archive.record("old", older)
+    archive.record("new", newer)
+    file = newer.folder / "training.parquet"
+    file.write_bytes(file.read_bytes()[::-1])
+    tasks.storage.store._verified.cache_clear()
+    archive.build()
+    assert archive.query("SELECT step FROM training") == [(1,)]
+
+
+# When it is rebuilt, and how it is published
+
+
+@pytest.fixture
+def built(archive):
+    archive.record("quick", archive.add("training", "a", training={"step": [1, 2], "loss_nats": [3.0, 2.5]}))
+    archive.build()
+    return archive
+
+
+def test_nothing_new_means_no_rebuild(built):
+    before = built.path.stat().st_ino
+    assert not built.build()
+    assert built.path.stat().st_ino == before
+    built.record("quick", built.add("training", "b", training={"step": [1]}))
+    assert built.build()
+
+
+def test_a_rebuild_gives_the_same_rows(built):
+    before = built.everything()
+    built.path.unlink()
+    assert built.build()
+    assert built.everything() == before
+
+
+def test_the_file_has_a_format_that_older_clients_open(built):
+    found = built.query("SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = 'built'")
+    assert found == [("v1.5.0+",)]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database" * 1000])
+def test_a_broken_file_is_replaced(built, content):
+    before = built.everything()
+    built.path.write_bytes(content)
+    assert built.build()
+    assert built.everything() == before
+
+
+def test_a_truncated_file_is_replaced(built):
+    built.path.write_bytes(built.path.read_bytes()[:5000])
+    assert built.build()
+    assert built.query("SELECT count(*) FROM training") == [(2,)]
+
+
+def test_a_damaged_block_is_noticed(built):
+    assert is_whole(built.path)
+    content = bytearray(built.path.read_bytes())
+    for place in range(150_000, len(content), 1 << 18):  # in each block
+        content[place] ^= 1
+    built.path.write_bytes(content)
+    assert not is_whole(built.path)
+    assert build_warehouse(built.store, built.path, anew=True)
+    assert is_whole(built.path)
+
+
+def test_a_changed_view_means_a_rebuild(built, monkeypatch, tmp_path):
+    (tmp_path / "answers.sql").write_text("-- One row.\n--\n-- answer: to everything\nSELECT 42 AS answer\n")
+    monkeypatch.setattr(warehouse, "VIEWS", tmp_path)
+    assert built.build()
+    assert built.query("FROM answers") == [(42,)]
+
+
+def test_readers_keep_their_snapshot_and_new_ones_see_the_new_file(built):
+    with duckdb.connect(built.path, read_only=True) as reader:
+        built.record("quick", built.add("training", "b", training={"step": [1, 2, 3]}))
+        built.build()
+        assert reader.execute("SELECT count(*) FROM training").fetchall() == [(2,)]
+        assert run_sql(built.path, "SELECT count(*) AS n FROM training").to_pylist() == [{"n": 3}]
+
+
+def test_a_writer_elsewhere_is_not_in_the_way(built):
+    write = "connection = duckdb.connect(sys.argv[1]); connection.execute('CREATE TABLE mine (x INT)')"
+    command = [sys.executable, "-c", f"import duckdb, sys; {write}; print(flush=True); input()", built.path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        built.record("quick", built.add("training", "b", training={"step": [1]}))
+        assert built.build()
+        assert built.query("SELECT count(*) FROM training") == [(1,)]
+        holder.communicate(b"\n")
+    assert built.query("SELECT count(*) FROM training") == [(1,)]
+
+
+@pytest.mark.parametrize("error", [OSError, duckdb.IOException, duckdb.TransactionException])
+def test_a_build_that_fails_leaves_the_old_file_and_nothing_else(built, monkeypatch, error):
+    before = built.everything()
+    built.record("quick", built.add("training", "b", training={"step": [1]}))
+
+    def fail(*args: object) -> None:
+        raise error("Could not write: No space left on device")
+
+    monkeypatch.setattr(warehouse, "_publish", fail)
+    with pytest.raises(WorkError, match=r"with room for a second copy, got: .*No space left on device"):
+        built.build()
+    assert built.everything() == before
+    assert sorted(path.name for path in built.path.parent.iterdir()) == ["warehouse.duckdb", "warehouse.duckdb.lock"]
+
+
+def test_builders_take_turns(archive):
+    archive.record("quick", archive.add("training", "a", training={"step": [1]}))
+    with ThreadPoolExecutor(3) as pool:
+        assert sorted(pool.map(lambda _: archive.build(), range(3))) == [False, False, True]
+
+
+def test_an_empty_store_makes_an_empty_warehouse(archive):
+    assert sources(archive.store) == []
+    assert archive.build()
+    rows = archive.everything()
+    assert {name for name, found in rows.items() if found} == {"warehouse"}
+
+
+# Views
+
+
+def test_views_describe_every_column(database):
+    connection, _ = database
+    for view in views():
+        columns = [column[0] for column in connection.execute(f"FROM {view.name}").description]
+        assert list(view.columns) == columns
+        assert connection.execute(f"SELECT {', '.join(columns)} FROM {view.name}").fetchall() == []
+
+
+def test_readme_lists_what_there_is():
+    assert README.read_text().partition(README_MARK)[2].strip() == reference().strip(), (
+        "run python -m tasks.results.warehouse"
+    )
+
+
+def test_every_head_has_a_role(database):
+    connection, fill = database
+    scores = ["induction_random_period", "previous_token", "duplicate_token", "bos_attention"]
+    expected = {
+        (0.2, 0.9, 0.9, 0.0): "induction",
+        (0.19, 0.4, 0.9, 0.0): "previous token",
+        (0.19, 0.39, 0.3, 0.0): "duplicate token",
+        (0.19, 0.39, 0.29, 0.5): "BOS",
+        (0.19, 0.39, 0.29, 0.49): "other",
+        (None, None, None, 0.6): "BOS",
+        (None, None, None, None): None,
+    }
+    heads = [
+        {"model_id": "a", "step": 20, "layer": 1, "head": head, **dict(zip(scores, values, strict=True))}
+        for head, values in enumerate(expected)
+    ]
+    fill("heads", [{"model_id": "a", "step": 10, "layer": 1, "head": 0, "previous_token": 1.0}, *heads])
+    found = connection.execute("SELECT label, role FROM head_summary ORDER BY head").fetchall()
+    assert found == [(f"L1H{head}", role) for head, role in enumerate(expected.values())]
+
+
+def fill_family(fill: Callable[[str, Rows], None]) -> None:
+    """Two layers at seeds 0, 1, 2, one layer at seed 0, none at seed 0, in `quick`; the first is in `wide` too."""
+    induction = {"2L-0": 0.2, "2L-1": 0.3, "2L-2": 0.4, "1L-0": 0.01}
+    models = [
+        {
+            "model_id": name,
+            "name": name[:2],
+            "n_layers": int(name[0]),
+            "seed": int(name[-1]),
+            "n_heads": 2,
+            "d_model": 8,
+        }
+        | {"total_heads": 2 * int(name[0]), "heads_per_layer": [2] * int(name[0])}
+        for name in [*induction, "0L-0"]
+    ]
+    fill("models", models)
+    cell = "n_layers={n_layers} seed={seed}".format_map
+    members = [{"study": "quick", "model_id": model["model_id"], "cell": cell(model)} for model in models]
+    wide = {"study": "wide", "model_id": "2L-0", "cell": "n_layers=2 positions=rotary n_heads=2 seed=0"}
+    failed = {"study": "quick", "model_id": "3L-0", "cell": "n_layers=3 seed=0", "status": "failed"}
+    fill("study_models", [*members, wide, failed])
+    fill(
+        "heads",
+        [
+            {"model_id": name, "step": step, "layer": int(name[0]) - 1, "head": head, "previous_token": head / 2}
+            | {"induction_random_period": score * head if step else 0.9}
+            for name, score in induction.items()
+            for step in (0, 10)
+            for head in (0, 1)
+        ],
+    )
+    losses = [{"model_id": model["model_id"], "validation_loss_nats": 4.0 - model["n_layers"]} for model in models]
+    fill("evaluations", [{**loss, "step": 10} for loss in losses] + [{"model_id": "2L-0", "step": 0}])
+
+
+def test_model_summary_is_about_the_last_checkpoint(database):
+    connection, fill = database
+    fill_family(fill)
+    found = connection.execute(
+        "SELECT model_id, studies, validation_loss_nats, best_induction_random_period, best_induction_head,"
+        " best_previous_token, best_previous_token_layer_0 FROM model_summary ORDER BY model_id"
+    ).fetchall()
+    assert found[:3] == [
+        ("0L-0", ["quick"], 4.0, None, None, None, None),
+        ("1L-0", ["quick"], 3.0, 0.01, "L0H1", 0.5, 0.5),
+        ("2L-0", ["quick", "wide"], 2.0, 0.2, "L1H1", 0.5, None),
+    ]
+    assert len(found) == 5
+
+
+def test_learning_curves_have_the_best_head_of_each_checkpoint(database):
+    connection, fill = database
+    fill_family(fill)
+    found = connection.execute(
+        "SELECT step, validation_loss_nats, best_induction_random_period FROM learning_curves WHERE model_id = '2L-0'"
+    ).fetchall()
+    assert found == [(0, None, 0.9), (10, 2.0, 0.2)]
+
+
+def test_induction_by_depth_has_error_bars_over_seeds(database):
+    connection, fill = database
+    fill_family(fill)
+    found = connection.execute(
+        "SELECT study, setting, n_layers, n_models, induction, induction_ci95, validation_loss_nats"
+        " FROM induction_by_depth"
+    ).fetchall()
+    # 0.2, 0.3, 0.4: sd 0.1, t with 2 degrees of freedom 4.3027
+    half_width = 4.3027 * 0.1 / sqrt(3)
+    assert found == [
+        ("quick", "", 0, 1, None, None, 4.0),
+        ("quick", "", 1, 1, 0.01, None, 3.0),
+        ("quick", "", 2, 3, pytest.approx(0.3), pytest.approx(half_width), 2.0),
+        ("wide", "positions=rotary n_heads=2", 2, 1, 0.2, None, 2.0),
+    ]
+
+
+def test_scaling_by_heads_has_a_row_a_shape(database):
+    connection, fill = database
+    fill_family(fill)
+    found = connection.execute(
+        "SELECT study, setting, d_model, n_layers, n_heads, heads_per_layer, total_heads, n_models,"
+        " validation_loss_nats_mean, validation_loss_nats_sd, best_previous_token_ci95 FROM scaling_by_heads"
+    ).fetchall()
+    assert found == [
+        ("quick", "", 8, 0, 2, [], 0, 1, 4.0, None, None),
+        ("quick", "", 8, 1, 2, [2], 2, 1, 3.0, None, None),
+        ("quick", "", 8, 2, 2, [2, 2], 4, 3, 2.0, 0.0, 0.0),
+        ("wide", "positions=rotary", 8, 2, 2, [2, 2], 4, 1, 2.0, None, None),
+    ]
+
+
+def test_settings_leave_lists_of_head_counts_out(database):
+    connection, fill = database
+    fill("models", [{"model_id": "a", "n_layers": 2, "heads_per_layer": [4, 2]}])
+    fill("study_models", [{"study": "s", "model_id": "a", "cell": "n_heads=[4, 2] d_head=8 seed=0"}])
+    assert connection.execute("SELECT setting, heads_per_layer FROM scaling_by_heads").fetchall() == [
+        ("d_head=8", [4, 2])
+    ]
+
+
+def smooth(values: np.ndarray) -> np.ndarray:
+    inner = [np.median(values[i - 1 : i + 2]) for i in range(1, len(values) - 1)]
+    return np.array([values[0], *inner, values[-1]]) if len(values) > 1 else values
+
+
+def phase_change(tokens: np.ndarray, values: np.ndarray, learning: np.ndarray, smallest: float) -> tuple:
+    """occurred, index of the steepest change, before, after, window's tokens, share of the learning inside."""
+    level, learning = smooth(values), smooth(learning)
+    change = level[-1] - level[0]
+    if change < smallest:
+        return (False, None, level[0], level[-1], None, None, None)
+    slopes = np.diff(level) / np.diff(np.log1p(tokens))
+    steepest = 1 + int(slopes.argmax())  # slopes[i - 1] leads to checkpoint i
+    slow = slopes < slopes.max() / 4
+    start = max((i for i in range(1, steepest) if slow[i - 1]), default=0)
+    end = min((i for i in range(steepest, len(slopes)) if slow[i]), default=len(slopes))
+    learnt = learning[-1] - learning[0]
+    share = (learning[end] - learning[start]) / learnt if learnt < 0 else None
+    return (True, steepest, level[0], level[-1], tokens[start], tokens[end], share)
+
+
+def test_phase_changes_are_those_of_the_definition(database):
+    connection, fill = database
+    rng = np.random.default_rng(0)
+    evaluations, heads, expected = [], [], {}
+    for model in (f"m{i:02}" for i in range(40)):
+        n = int(rng.integers(1, 10))
+        steps = np.array([0, *np.cumsum(rng.integers(1, 50, size=n - 1))])
+        matching, other = rng.normal(0.05, 0.1, size=(2, n)).cumsum(axis=1)
+        gain, learning = rng.normal(0.1, 0.2, size=n).cumsum(), rng.normal(-0.1, 0.2, size=n).cumsum()
+        best = 0 if matching[-1] >= other[-1] else 1
+        for score, values, smallest in (
+            ("prefix_matching", (matching, other)[best], 0.1),
+            ("repeat_gain_nats", gain, 0.2),
+        ):
+            occurred, i, *levels, start, end, share = phase_change(steps * 64, values, learning, smallest)
+            steepest = (None, None) if i is None else (steps[i], steps[i] * 64)
+            head = best if score == "prefix_matching" else None
+            expected[model, score] = (head, occurred, *steepest, *levels, start, end, share)
+        for j, step in enumerate(steps):
+            common = {"model_id": model, "step": step}
+            evaluations.append(
+                {**common, "tokens": step * 64, "repeat_gain_nats": gain[j], "in_context_learning_nats": learning[j]}
+            )
+            heads += [
+                {**common, "layer": 1, "head": h, "prefix_matching": v[j]} for h, v in enumerate((matching, other))
+            ]
+    fill("evaluations", evaluations)
+    fill("heads", heads)
+    fill("models", [{"model_id": model} for model in {model for model, _ in expected}])
+    found = connection.execute(
+        "SELECT model_id, score, head, occurred, step, tokens, before, after, window_start_tokens, window_end_tokens,"
+        " in_context_learning_share FROM phase_changes"
+    ).fetchall()
+    assert len(found) == len(expected) == 80
+    assert {occurred for _, _, _, occurred, *_ in found} == {True, False}
+    for model, score, *row in found:
+        assert row == [None if v is None else pytest.approx(v, abs=1e-12) for v in expected[model, score]], (
+            model,
+            score,
+        )
+
+
+def test_an_early_bump_is_no_part_of_a_phase_change(database):
+    connection, fill = database
+    fill("models", [{"model_id": "a"}])
+    gain = [0.0, 0.0, 0.2, 0.2, 0.25, 0.2, 0.6, 1.0, 1.0]
+    tokens = [2**i - 1 for i in range(len(gain))]
+    fill(
+        "evaluations",
+        [{"model_id": "a", "step": n, "tokens": n, "repeat_gain_nats": g} for n, g in zip(tokens, gain, strict=True)],
+    )
+    found = connection.execute(
+        "SELECT window_start_tokens, tokens, window_end_tokens FROM phase_changes WHERE occurred"
+    ).fetchall()
+    # smoothed: 0, 0, 0.2, 0.2, 0.2, 0.25, 0.6, 1, 1; the last rises are 0.05, 0.35, 0.4, 0
+    assert found == [(31, 127, 127)]
+
+
+def test_a_phase_change_on_paper(database):
+    connection, fill = database
+    fill("models", [{"model_id": "a"}, {"model_id": "b"}])
+    gain = [0.0, 0.0, 9.0, 0.1, 1.0, 1.0, 1.0]  # the 9 is an outlier, smoothed away: 0, 0, 0.1, 1, 1, 1, 1
+    learning = [0.0, 0.0, 0.0, 0.0, -0.3, -0.4, -0.4]  # smoothed: 0, 0, 0, 0, -0.3, -0.4, -0.4
+    fill(
+        "evaluations",
+        [
+            {"model_id": "a", "step": step, "tokens": step, "repeat_gain_nats": g, "in_context_learning_nats": score}
+            for step, g, score in zip([0, 1, 3, 7, 15, 31, 63], gain, learning, strict=True)
+        ],
+    )
+    found = connection.execute(
+        "SELECT model_id, score, occurred, step, before, after, change, window_start_tokens, window_end_tokens,"
+        " in_context_learning_share FROM phase_changes ORDER BY ALL"
+    ).fetchall()
+    assert found == [
+        ("a", "prefix_matching", None, None, None, None, None, None, None, None),
+        ("a", "repeat_gain_nats", True, 7, 0.0, 1.0, 1.0, 3, 7, 0.0),
+        ("b", "prefix_matching", None, None, None, None, None, None, None, None),
+        ("b", "repeat_gain_nats", None, None, None, None, None, None, None, None),
+    ]

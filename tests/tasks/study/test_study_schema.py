@@ -1,0 +1,220 @@
+import math
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+from annotated_types import Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from models.architecture import Architecture
+from tasks.errors import RequestError
+from tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study
+from tasks.study.sources import read_study_file, shipped_studies
+from tasks.study.training_config import TrainingConfig
+
+
+def refused(**content) -> str:
+    with pytest.raises(RequestError) as caught:
+        parse_study("my.toml", {"name": "mine", **content})
+    message = str(caught.value)
+    assert message.startswith("my.toml: ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("name", shipped_studies())
+def test_shipped_studies_are_valid(name):
+    study = parse_study(*read_study_file(name))
+    assert study.name == name
+    assert study.question
+    assert len(study.cells) >= 1
+
+
+def test_any_model_or_training_field_can_be_an_axis():
+    assert not set(Architecture.model_fields) & set(TrainingConfig.model_fields)  # a name means one thing
+    study = parse_study(
+        "s", {"name": "s", "grid": {"d_head": [8, 16], "tokens": [100, 200, 300], "biases": [True, False]}}
+    )
+    assert len(study.cells) == 12
+    assert {(c.architecture.d_head, c.training.tokens, c.architecture.biases) for c in study.cells} == {
+        (d, t, b) for d in (8, 16) for t in (100, 200, 300) for b in (True, False)
+    }
+    assert study.cells[0].label == "d_head=8 tokens=100 biases=True"
+    assert len(AXES) == len(Architecture.model_fields) + len(TrainingConfig.model_fields)
+
+
+def test_shared_fields_reach_every_cell_and_the_rest_keep_their_defaults():
+    study = parse_study(
+        "s", {"name": "s", "grid": {"seed": [0, 1]}, "model": {"d_model": 96}, "training": {"tokens": 7}}
+    )
+    assert [c.training.seed for c in study.cells] == [0, 1]
+    assert all(c.architecture.d_model == 96 and c.training.tokens == 7 for c in study.cells)
+    assert study.cells[0].training.batch_size == TrainingConfig().batch_size
+
+
+def test_variants_are_each_combined_with_the_whole_grid():
+    study = parse_study(
+        "s",
+        {
+            "name": "s",
+            "grid": {"seed": [0, 1]},
+            "model": {"d_model": 96, "n_heads": 2},
+            "variants": {"plain": {}, "wide": {"d_head": 96, "tokens": 7}, "one-head": {"n_heads": 1}},
+        },
+    )
+    assert [c.label for c in study.cells[:3]] == [
+        "variant=plain seed=0",
+        "variant=plain seed=1",
+        "variant=wide d_head=96 tokens=7 seed=0",
+    ]
+    assert [c.architecture.head_width for c in study.cells] == [48, 48, 96, 96, 96, 96]
+    assert [c.architecture.n_heads for c in study.cells] == [2, 2, 2, 2, 1, 1]
+    assert study.cells[2].training.tokens == 7
+
+
+def test_bad_variants_are_refused():
+    assert "variant 'a' must name fields of [model] or [training], got 'heads'." in refused(
+        variants={"a": {"heads": 1}}
+    )
+    assert "seed must be either an axis or of a variant" in refused(grid={"seed": [0]}, variants={"a": {"seed": 1}})
+    assert "cell variant=a n_heads=3: n_heads must divide d_model" in refused(variants={"a": {"n_heads": 3}})
+    assert "got 'A b'" in refused(variants={"A b": {}})
+    both = {"grid": {"seed": list(range(120))}, "variants": {"a": {}, "b": {}}}
+    assert "at most max_models=200 cells, got 240" in refused(**both)
+
+
+def test_an_unknown_key_names_the_nearest_right_one():
+    assert "[training] has no field 'token'. Did you mean 'tokens'?" in refused(training={"token": 5})
+    assert "[model] has no field 'layers'. Did you mean 'n_layers'?" in refused(model={"layers": 5})
+    assert "no field 'gird'. Did you mean 'grid'?" in refused(gird={})
+    assert "got 'n_layer'. Did you mean 'n_layers'?" in refused(grid={"n_layer": [1]})
+
+
+def test_bad_values_say_what_must_hold_and_what_came():
+    assert "[corpus] validation_fraction: must be less than 1, got 3." in refused(corpus={"validation_fraction": 3})
+    assert "[model] d_model: must be a valid integer" in refused(model={"d_model": "wide"})
+    assert "got 'Quick Study!'" in refused(name="Quick Study!")
+    assert "cell n_layers=1 tokens=-5: tokens: must be greater than or equal to 1, got -5." in refused(
+        grid={"n_layers": [1], "tokens": [-5]}
+    )
+    assert "[grid] seed: must be a valid list, got 3." in refused(grid={"seed": 3})
+
+
+def test_bad_grids_are_refused():
+    assert "cell n_heads=3: n_heads must divide d_model" in refused(grid={"n_heads": [1, 3]})
+    assert "at most max_models=200 cells, got 201" in refused(grid={"seed": list(range(201))})
+    assert "at least one value" in refused(grid={"seed": []})
+    assert "each model must come once, got cells seed=1 and seed=1" in refused(grid={"seed": [1, 1]})
+    assert "either an axis or fixed" in refused(grid={"n_layers": [1]}, model={"n_layers": 2})
+
+
+def test_a_model_comes_once_however_it_is_written():
+    for one in ("1", " 1\n", 1.0, True):
+        assert "got cells n_layers=1 and n_layers=1" in refused(grid={"n_layers": [1, one]})
+    assert "got cells variant=a d_head=8 and variant=b d_head=8" in refused(
+        variants={"a": {"d_head": 8}, "b": {"d_head": "8"}}
+    )
+
+
+def test_cells_are_labelled_with_what_their_fields_became():
+    grid = {"n_layers": ["2"], "biases": ["no"], "learning_rate": ["1e-3"], "n_heads": [["1", 2]], "d_head": [4.0]}
+    (cell,) = parse_study("s", {"name": "s", "grid": grid}).cells
+    assert cell.label == "n_layers=2 biases=False learning_rate=0.001 n_heads=[1, 2] d_head=4"
+
+
+ABSURD = {
+    "grid": [{"seed": list(range(150)), "tokens": list(range(1, 151))}, {"n_layers": [10**9]}, {"seed": [2**31]}],
+    "model": [
+        {"d_model": 10**9},
+        {"n_layers": 10**9},
+        {"n_heads": 10**9, "d_head": 1},
+        {"n_heads": [1] * 10_000, "d_head": 1},
+        {"n_ctx": 10**9},
+        {"d_head": 10**9},
+        {"d_value": 10**9},
+        {"feed_forward": "relu", "d_mlp": 10**9},
+        {"attention": "strided", "stride": 10**9, "attention_window": 1},
+        {"attention": "local", "attention_window": 10**9},
+        {"attention": "top_k", "top_k": 10**9},
+        {"d_model": 65536, "n_layers": 64},  # each is allowed, but not both
+    ],
+    "training": [
+        {"tokens": 10**18},
+        {"batch_size": 10**9},
+        {"warmup_steps": 10**18},
+        {"checkpoints": 10**9},
+        {"threads": 10**9},
+        {"seed": 2**40},
+        {"learning_rate": math.inf},
+        {"gate_penalty": math.nan},
+    ],
+    "tokenizer": [{"vocabulary": 10**9}, {"sample_bytes": 10**400}, {"sample_bytes": 0}],
+    "corpus": [
+        {"document_bytes": 10**18},
+        {"max_bytes": 10**18},
+        {"max_expansion": math.inf},
+        {"text_field": "x" * 999},
+    ],
+    "analysis": [
+        {"stages": ["behaviour"] * 1000},
+        {"behaviour": {"random_period_sequences": 10**9}},
+        {"behaviour": {"passage_tokens": 10**6}},
+        {"circuits": {"bigram_tokens": 10**18}},
+        {"importance": {"bootstraps": 10**9}},
+        {"pruning": {"gate_lambdas": [0.1] * 1000}},
+        {"pruning": {"retrain_rate": math.inf}},
+        {"probes": {"max_steps": 10**9}},
+        {"redundancy": {"max_pairs": 10**9}},
+        {"feed_forward": {"windows": 10**9}},
+    ],
+    "costs": [
+        {"n_ctx": [10**9]},
+        {"d_model": list(range(1, 1000))},
+        {"n_heads": [10**6], "base_d_model": 10**6},
+        {"repeats": 10**9},
+    ],
+    "resources": [{"jobs": 10**9}, {"cpus": math.nan}],
+    "max_models": [10**9, 0],
+    "question": ["x" * 501],
+    "name": ["x" * 65, "../x", "x\n", ""],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field, absurd in ABSURD.items() for value in absurd])
+def test_absurd_sizes_are_refused(field, value):
+    assert len(refused(**{field: value})) < 700
+
+
+def whole_numbers(config: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in config.model_fields.items():
+        kinds = {field.annotation, *get_args(field.annotation)}
+        if int in kinds:
+            yield f"{config.__name__}.{name}", field
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in (ModelSection, TrainingSection):
+                yield from whole_numbers(kind)
+
+
+@pytest.mark.parametrize("config", [Study, Architecture, TrainingConfig])
+def test_every_whole_number_has_an_upper_bound(config):
+    found = dict(whole_numbers(config))
+    assert found
+    assert not [name for name, field in found.items() if not {Le, Lt} & set(map(type, field.metadata))]
+
+
+def test_missing_name():
+    with pytest.raises(RequestError, match="name must be given"):
+        parse_study("s", {})
+
+
+def test_study_files_are_found_or_refused(tmp_path):
+    with pytest.raises(RequestError, match="Did you mean quick"):
+        read_study_file("quikc")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("name = ")
+    with pytest.raises(RequestError, match=r"must be TOML, got broken\.toml"):
+        read_study_file(str(broken))
+    broken.write_bytes(b"name = '\xff'")
+    with pytest.raises(RequestError, match="must be TOML"):
+        read_study_file(str(broken))

@@ -1,0 +1,480 @@
+import bz2
+import gzip
+import json
+import lzma
+import os
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tasks.errors import RequestError
+from tasks.text.corpus import (
+    CorpusConfig,
+    corpus_facts,
+    corpus_files,
+    corpus_fingerprint,
+    read_documents,
+    text_split,
+    write_corpus,
+)
+from tasks.text.documents import Reader, cut
+
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+
+
+def reader(config: CorpusConfig) -> Reader:
+    rules = {"text_field", "on_bad_text", "document_bytes", "max_expansion", "max_bytes"}
+    return Reader(**config.model_dump(include=rules))
+
+
+def texts(*paths: Path, **rules: object) -> list[str]:
+    config = CorpusConfig(paths=tuple(map(str, paths)), **rules)
+    read = reader(config).read
+    return [part.text for file in corpus_files(config) for part in read(file)]
+
+
+def file(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def documents(folder: Path, n: int = 40) -> Path:
+    for index in range(n):
+        file(folder, f"{index:02}.txt", f"document {index}\n")
+    return folder
+
+
+# Configuration
+
+
+def test_paths_alone_replace_the_built_in_source():
+    assert CorpusConfig().source == "python-stdlib"
+    config = CorpusConfig(paths=("a",))
+    assert config.source is None
+    assert CorpusConfig(**config.model_dump()) == config
+
+
+@pytest.mark.parametrize("given_", [{"source": "python-stdlib", "paths": ["a"]}, {"source": None}])
+def test_exactly_one_origin(given_):
+    with pytest.raises(ValidationError, match="exactly one of source and paths must be given"):
+        CorpusConfig(**given_)
+
+
+# Finding files
+
+
+def names(*paths: Path | str) -> list[str]:
+    return [found.name for found in corpus_files(CorpusConfig(paths=tuple(map(str, paths))))]
+
+
+def test_directory_gives_known_suffixes_in_order_without_hidden_files(tmp_path):
+    for name in ("b.txt", "a.md.gz", "sub/c.py", "photo.png", ".hidden.txt", ".git/d.txt"):
+        file(tmp_path / "text", name, "x")
+    assert names(tmp_path / "text") == ["text/a.md.gz", "text/b.txt", "text/sub/c.py"]
+
+
+def test_globs_and_home_are_expanded_and_each_file_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("a.txt", "deep/b.txt", "deep/.c.txt", "odd.xyz"):
+        file(tmp_path / "text", name, "x")
+    assert names("~/text/**/*.txt", "~/text", "~/text/odd.xyz") == ["text/a.txt", "text/deep/b.txt", "odd.xyz"]
+
+
+def test_a_file_whose_name_looks_like_a_glob(tmp_path):
+    assert names(file(tmp_path, "a[1].txt", "x")) == ["a[1].txt"]
+
+
+def test_symlink_loops_end_and_links_to_a_file_read_it_once(tmp_path):
+    file(tmp_path / "text", "a.txt", "x")
+    file(tmp_path / "elsewhere", "b.txt", "x")
+    links = {
+        "loop": "text",
+        "dangling.txt": "nowhere",
+        "self.txt": "text/self.txt",
+        "z.txt": "text/a.txt",
+        "o": "elsewhere",
+    }
+    for link, target in links.items():
+        (tmp_path / "text" / link).symlink_to(tmp_path / target)
+    assert names(tmp_path / "text") == ["text/a.txt", "text/o/b.txt"]
+    assert names(tmp_path / "text/**/*.txt") == ["text/a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("missing.txt", "No such file"),
+        ("*.nothing", "No such file"),
+        ("**x", "Invalid pattern"),
+        ("loop", "Too many levels of symbolic links"),
+        ("empty", "no file in it has a known suffix"),
+        ("pipe", "it is no file"),
+    ],
+)
+def test_paths_that_give_nothing_are_named(tmp_path, monkeypatch, path, why):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RequestError, match=why) as error:
+        names(path)
+    assert repr(path) in str(error.value)
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Without root's right to read everything."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda path: texts(path), lambda path: corpus_fingerprint(CorpusConfig(paths=(str(path),)))]
+)
+def test_unreadable_file_is_named(tmp_path, use):
+    path = file(tmp_path, "secret.txt", "x")
+    path.chmod(0)
+    with unprivileged(), pytest.raises(RequestError, match=r"secret\.txt.*Permission denied"):
+        use(path)
+
+
+def test_unreadable_directory_is_refused(tmp_path):
+    file(tmp_path / "text/closed", "a.txt", "x").parent.chmod(0)
+    with unprivileged(), pytest.raises(RequestError, match="Permission denied"):
+        names(tmp_path / "text")
+
+
+def test_fingerprint_follows_content_and_names_but_not_the_place(tmp_path):
+    def fingerprint(path: Path) -> str:
+        return corpus_fingerprint(CorpusConfig(paths=(str(path),)))["sha256"]
+
+    first = fingerprint(documents(tmp_path / "one/text"))
+    assert first == fingerprint(documents(tmp_path / "two/text"))
+    file(tmp_path / "two/text", "00.txt", "another\n")
+    assert first != fingerprint(tmp_path / "two/text")
+    (tmp_path / "one/text/00.txt").rename(tmp_path / "one/text/0.txt")
+    assert first != fingerprint(tmp_path / "one/text")
+
+
+def test_python_standard_library_without_its_tests(tmp_path):
+    found = corpus_files(CorpusConfig())
+    listed = {entry.name for entry in found}
+    assert {"ast.py", "json/decoder.py"} <= listed
+    unwanted = {"test", "tests", "idlelib", "lib2to3", "site-packages", "__pycache__"}
+    assert not any(unwanted & set(name.split("/")) for name in listed)
+    facts = write_corpus(CorpusConfig(), tmp_path)
+    assert 5e6 < facts["bytes"] < 20e6
+    assert facts["source"] == "python-stdlib"
+    assert corpus_fingerprint(CorpusConfig())["python"].startswith("3.")
+
+
+# Formats
+
+
+@pytest.mark.parametrize("compression", ["", *COMPRESS])
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", "one\ntwo\n", ["one\ntwo\n"]),
+        ("a.jsonl", '{"text": "one"}\n\n{"text": "tw\\u00f6", "id": 2}', ["one", "twö"]),
+        ("a.ndjson", '{"text": "one"}\r\n', ["one"]),
+        ("a.unknown", "one", ["one"]),
+    ],
+)
+def test_formats(tmp_path, name, content, expected, compression):
+    raw = content.encode()
+    assert texts(file(tmp_path, name + compression, COMPRESS[compression](raw) if compression else raw)) == expected
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_compressed_files_joined_end_to_end_are_read_whole(tmp_path, compression):
+    packed = COMPRESS[compression](b"one\n") + COMPRESS[compression](b"two\n")
+    assert texts(file(tmp_path, f"a.txt{compression}", packed)) == ["one\ntwo\n"]
+
+
+CONLLU = """\
+# newdoc id = first
+# text = The dog runs.
+1\tThe\t_
+2\tdog\t_
+
+# sent_id = 2
+1-2\tdel\t_\t_\t_\t_\t_\t_\t_\t_
+1\tde\t_\t_\t_\t_\t_\t_\t_\t_
+2\tel\t_\t_\t_\t_\t_\t_\t_\t_
+3\tmar\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+3.1\tempty\t_\t_\t_\t_\t_\t_\t_\t_
+4\t.\t_\t_\t_\t_\t_\t_\t_\t_
+
+# newdoc
+1\tSecond"""
+
+
+def test_conllu_takes_the_text_comment_or_else_the_forms(tmp_path):
+    assert texts(file(tmp_path, "a.conllu", CONLLU)) == ["The dog runs.\ndel mar.\n", "Second\n"]
+    with pytest.raises(RequestError, match=r"got 'not a word\\n' in line 3 of b\.conllu"):
+        texts(file(tmp_path, "b.conllu", "# text = a\n1\ta\nnot a word\n"))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["one", "two", "two"]),
+        pa.array(["one", "two", "two"], pa.large_string()),
+        pa.array(["one", "two", "two"], pa.string_view()),
+        pa.array(["one", "two", "two"]).dictionary_encode(),
+    ],
+)
+def test_parquet(tmp_path, column):
+    pq.write_table(pa.table({"id": [1, 2, 3], "body": column}), tmp_path / "a.parquet", row_group_size=2)
+    assert texts(tmp_path / "a.parquet", text_field="body") == ["one", "two", "two"]
+
+
+def test_parquet_must_have_a_text_column_without_nulls(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "text": ["one", None]}), path)
+    with pytest.raises(RequestError, match=r"null in row 2 of a\.parquet"):
+        texts(path)
+    assert texts(path, on_bad_text="skip") == ["one"]
+    for field in ("id", "body"):
+        with pytest.raises(RequestError, match=f"a string column '{field}', got id: int64, text: string"):
+            texts(path, text_field=field)
+
+
+def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memory(tmp_path):
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000), pa.array(["x" * 100_000]))
+    pq.write_table(pa.table({"text": repeated}), tmp_path / "a.parquet")
+    with pytest.raises(RequestError, match=r"a\.parquet must expand to at most 200 times"):
+        texts(tmp_path / "a.parquet")
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("line", "got"),
+    [
+        ("not json", "invalid JSON"),
+        ("[" * 100_000, "invalid JSON"),
+        ('["text"]', "a list"),
+        ('{"body": "x", "id": 1}', "{body: str, id: int}"),
+        ('{"text": 7}', "{text: int}"),
+    ],
+)
+def test_bad_json_line_is_named_or_skipped(tmp_path, line, got):
+    path = file(tmp_path, "a.jsonl", '{"text": "good"}\n' + line + "\n")
+    with pytest.raises(RequestError, match=r"line 2 of a\.jsonl") as error:
+        texts(path)
+    assert got in str(error.value)
+    assert "\n" not in str(error.value)
+    assert texts(path, on_bad_text="skip") == ["good"]
+
+
+def test_json_lines_that_are_one_long_line_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.text.documents.LINE_BYTES", 1_000)
+    with pytest.raises(RequestError, match=r"a line must hold at most 1,000 bytes, got more in line 1 of a\.jsonl"):
+        texts(file(tmp_path, "a.jsonl", json.dumps([{"text": "x"}] * 100)))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"good\n" * 60 + b"caf\xe9 \n", "got 0xe9 at byte 303 of a.txt"),
+        (b"good\n" * 60 + b"a\0b\xff", "got 0x00 at byte 301 of a.txt"),
+        (b"good\n" * 60 + b"\xe2\x82", "got 0xe2 at byte 300 of a.txt"),
+    ],
+)
+def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
+    path = file(tmp_path, "a.txt", content)
+    with pytest.raises(RequestError, match="text must be UTF-8 without NUL bytes") as error:
+        texts(path, document_bytes=256)
+    assert found in str(error.value)
+    assert "".join(texts(path, document_bytes=256, on_bad_text="skip")) == "good\n" * 51
+    replaced = "".join(texts(path, document_bytes=256, on_bad_text="replace"))
+    assert replaced.startswith("good\n" * 60)
+    assert "\ufffd" in replaced
+    assert "\0" not in replaced
+    packed = file(tmp_path, "a.txt.gz", gzip.compress(content))
+    with pytest.raises(RequestError, match=found.replace("a.txt", "a.txt.gz")):
+        texts(packed)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', "0xff at byte 24 of a.jsonl"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "ab\\u0000"}\n', "0x00 at byte 2 of the text in line 2 of a.jsonl"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "0xed at byte 0 of the text in line 2 of a.jsonl"),
+        ("a.conllu", b"# text = a\n\n# text = \xff\n", "0xff at byte 21 of a.conllu"),
+    ],
+)
+def test_bad_text_in_records(tmp_path, name, content, place):
+    path = file(tmp_path, name, content)
+    with pytest.raises(RequestError) as error:
+        texts(path)
+    assert place in str(error.value)
+    assert "".join(texts(path, on_bad_text="skip")).strip() == "a"
+    assert "\ufffd" in "".join(texts(path, on_bad_text="replace"))
+
+
+def test_bad_text_in_parquet(tmp_path):
+    bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"good", b"a\xff"]).buffers())
+    pq.write_table(pa.table({"text": bad}), tmp_path / "a.parquet")
+    with pytest.raises(RequestError, match=r"0xff at byte 1 of the text in row 2 of a\.parquet"):
+        texts(tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet", on_bad_text="replace") == ["good", "a\ufffd"]
+
+
+def test_bom_and_line_ends_are_repaired(tmp_path):
+    assert texts(file(tmp_path, "a.txt", b"\xef\xbb\xbfone\r\ntwo\rthree\n")) == ["one\ntwo\nthree\n"]
+    assert texts(file(tmp_path, "a.jsonl", b'\xef\xbb\xbf{"text": "one\\r\\ntwo"}\r\n')) == ["one\ntwo"]
+
+
+def test_empty_files_and_white_space_are_left_out(tmp_path):
+    folder = documents(tmp_path / "text")
+    for name, content in {"e.txt": "", "e.jsonl": "", "e.parquet": "", "e.txt.gz": b"", "w.txt": " \n\t"}.items():
+        file(folder, name, content)
+    facts = write_corpus(CorpusConfig(paths=(str(folder),)), tmp_path)
+    assert (facts["documents"], facts["empty"]) == (40, 5)
+
+
+def test_empty_corpus_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="the corpus must hold text, got only empty or skipped documents in 1 file"):
+        write_corpus(CorpusConfig(paths=(str(file(tmp_path, "a.txt", "\n")),)), tmp_path)
+
+
+def test_corpus_too_small_to_split_is_refused_with_a_way_out(tmp_path):
+    path = file(tmp_path, "a.txt", "".join(f"line {index}\n" for index in range(10_000)))
+    with pytest.raises(RequestError, match=r"got none for validation of 1 \(98,890 bytes\)\. Set document_bytes = 988"):
+        write_corpus(CorpusConfig(paths=(str(path),)), tmp_path)
+    assert write_corpus(CorpusConfig(paths=(str(path),), document_bytes=988), tmp_path)["validation_documents"] > 0
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("damage", [lambda packed: packed[:-9], lambda packed: b"plain text, not packed"])
+def test_broken_compression_is_named(tmp_path, compression, damage):
+    packed = COMPRESS[compression](os.urandom(99).hex().encode() * 7)
+    with pytest.raises(RequestError, match=rf"a\.txt{compression} must be readable and whole, got: "):
+        texts(file(tmp_path, f"a.txt{compression}", damage(packed)))
+
+
+def test_broken_parquet_is_named(tmp_path):
+    for name, content in {"a.parquet": b"PAR1 no", "b.parquet.gz": gzip.compress(b"PAR1")}.items():
+        with pytest.raises(RequestError, match=f"{name} must be a whole Parquet file, got: "):
+            texts(file(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_compression_bomb_is_refused_and_repetitive_text_is_not(tmp_path, compression):
+    bomb = file(tmp_path, f"bomb.txt{compression}", COMPRESS[compression](b" " * 50_000_000))
+    with pytest.raises(RequestError, match=r"bomb\.txt\.\w+ must expand to at most 200 times its [\d,]+ bytes"):
+        texts(bomb)
+    log = "".join(f"{index:06} GET /index.html 200\n" for index in range(100_000))
+    assert "".join(texts(file(tmp_path, f"log.txt{compression}", COMPRESS[compression](log.encode())))) == log
+
+
+def test_corpus_larger_than_max_bytes_is_refused(tmp_path):
+    with pytest.raises(RequestError, match=r"a corpus must hold at most 100 bytes, got more by text/09\.txt"):
+        texts(documents(tmp_path / "text"), max_bytes=100)
+
+
+# Cutting
+
+
+def test_a_long_line_takes_little_memory(tmp_path):
+    path = file(tmp_path, "line.txt", "0123456789" * 3_000_000)
+    config = CorpusConfig(paths=(str(path),), document_bytes=100_000)
+    tracemalloc.start()
+    lengths = [len(part.text) for part in reader(config).read(corpus_files(config)[0])]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert lengths == [100_000] * 300
+    assert peak < 10e6
+
+
+def test_cut_prefers_line_ends_then_characters_and_keeps_crlf_whole():
+    assert list(cut([b"ab\ncd\n", b"efghijklm\n"], 7)) == [(0, b"ab\ncd\n"), (6, b"efghijk"), (13, b"lm\n")]
+    assert [piece for _, piece in cut(["ééééé".encode()], 5)] == ["éé".encode(), "éé".encode(), "é".encode()]
+    assert [piece for _, piece in cut([b"abcdef\r\ng"], 7)] == [b"abcdef", b"\r\ng"]
+
+
+@given(st.text(), st.integers(5, 40), st.integers(1, 50))
+def test_pieces_are_text_within_the_limit_and_join_to_the_document(text, limit, block):
+    raw = text.encode()
+    pieces = list(cut([raw[at : at + block] for at in range(0, len(raw), block)], limit))
+    assert "".join(piece.decode() for _, piece in pieces) == text
+    assert all(0 < len(piece) <= limit for _, piece in pieces)
+    assert [offset for offset, _ in pieces] == [sum(len(p) for _, p in pieces[:index]) for index in range(len(pieces))]
+
+
+@given(st.binary(max_size=300), st.integers(5, 40))
+def test_pieces_of_anything_join_to_it(raw, limit):
+    pieces = [piece for _, piece in cut([raw], limit)]
+    assert b"".join(pieces) == raw
+    assert all(0 < len(piece) <= limit for piece in pieces)
+
+
+# The stage
+
+
+def test_what_is_written_is_what_is_read(tmp_path):
+    long = "".join(f"line {index}\n" for index in range(1_000))
+    file(documents(tmp_path / "text"), "long.txt", long)
+    fractions: list[float] = []
+    facts = write_corpus(CorpusConfig(paths=(str(tmp_path / "text"),), document_bytes=300), tmp_path, fractions.append)
+    rows = list(read_documents(tmp_path))
+    assert corpus_facts(tmp_path) == facts
+    assert facts["documents"] == len(rows) == facts["train_documents"] + facts["validation_documents"]
+    assert facts["bytes"] == sum(len(row.text.encode()) for row in rows)
+    assert fractions[-1] == 1
+    parts = [row for row in rows if row.source == "text/long.txt"]
+    assert "".join(row.text for row in parts) == long
+    assert [row.part for row in parts] == list(range(len(parts)))
+    assert {row.document for row in parts} == {40}
+    for split in ("train", "validation"):
+        assert list(read_documents(tmp_path, split)) == [row for row in rows if row.split == split]
+
+
+def test_the_same_corpus_gives_the_same_bytes_and_the_same_text_the_same_split(tmp_path):
+    folder = documents(tmp_path / "text")
+    file(folder, "copies.jsonl", "".join(json.dumps({"text": f"document {index}\n"}) + "\n" for index in range(40)))
+    config = CorpusConfig(paths=(str(folder),), validation_fraction=0.3)
+    written = []
+    for out in (tmp_path / "one", tmp_path / "two"):
+        out.mkdir()
+        write_corpus(config, out)
+        written.append((out / "documents.parquet").read_bytes())
+    assert written[0] == written[1]
+    split = {row.text: row.split for row in read_documents(tmp_path / "one")}
+    assert all(row.split == split[row.text] for row in read_documents(tmp_path / "one"))
+    assert set(split.values()) == {"train", "validation"}
+
+
+@given(st.binary(min_size=32, max_size=32), st.floats(0.01, 0.99))
+def test_split_is_the_fraction_of_the_hash(digest, fraction):
+    expected = "validation" if int.from_bytes(digest[:8]) / 2**64 < fraction else "train"
+    assert text_split(digest, fraction) == expected
+
+
+def test_file_names_that_are_not_text(tmp_path):
+    folder = os.fsencode(documents(tmp_path / "text"))
+    with open(os.path.join(folder, b"caf\xe9.txt"), "w") as odd:
+        odd.write("odd\n")
+    write_corpus(CorpusConfig(paths=(str(tmp_path / "text"),)), tmp_path)
+    assert "text/caf\ufffd.txt" in {row.source for row in read_documents(tmp_path)}

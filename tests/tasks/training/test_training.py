@@ -1,0 +1,273 @@
+import hashlib
+import multiprocessing
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from tiny import tiny_tokens
+
+from models.architecture import Architecture
+from models.transformer import Transformer
+from tasks.errors import WorkError
+from tasks.results.tables import table_schema
+from tasks.study.training_config import TrainingConfig
+from tasks.text.tokens import Tokens
+from tasks.text.training_batches import Batches
+from tasks.training import loop
+from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_per_step
+from tasks.training.device import Numerics, resolve_numerics, training_flops
+from tasks.training.loop import build_optimizers, kept_steps, next_token_loss
+from tasks.training.model_training import train_model
+
+SMALL = Architecture(n_layers=2, n_heads=2, d_model=24, n_ctx=16)
+SHORT = TrainingConfig(tokens=16 * 8 * 120, batch_size=8, warmup_steps=10, checkpoints=5, repeats_fraction=0.25)
+PLAIN = Numerics("cpu", "float32", 1, compiled=False)
+
+
+def train(folder: Path, architecture=SMALL, config=SHORT, numerics=PLAIN, **options):
+    folder.mkdir(exist_ok=True)
+    return train_model(architecture, config, numerics, tiny_tokens(), folder, model_id="m", corpus_id="c", **options)
+
+
+def weights(folder: Path) -> dict[str, str]:
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (folder / "checkpoints").glob("*")}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, train(folder)
+
+
+def test_training_lowers_the_loss_and_keeps_checkpoints(trained):
+    folder, facts = trained
+    assert checkpoint_steps(folder) == kept_steps(120, 5)
+    assert facts["steps"] == 120
+    tokens = Tokens.open(tiny_tokens())
+    windows = torch.from_numpy(np.insert(tokens.validation.windows(np.arange(0, 480, 16), 16), 0, tokens.bos, axis=1))
+    first, last = (float(next_token_loss(load_model(folder, s), windows, "float32")) for s in (0, 120))
+    assert first == pytest.approx(np.log(tokens.vocabulary), abs=0.1)
+    assert last < first - 1.0
+
+
+def test_tables_of_a_trained_model(trained):
+    folder, facts = trained
+    row = pq.read_table(folder / "models.parquet").to_pylist()[0]
+    assert row["name"] == "2L2H"
+    assert row["d_head"] == 12
+    assert row["parameters"] == sum(p.numel() for p in Transformer(SMALL, facts["vocabulary"]).parameters())
+    log = pq.read_table(folder / "training.parquet").to_pandas()
+    assert log.step.tolist() == list(range(10, 121, 10))
+    assert (log.tokens == log.step * tokens_per_step(folder)).all()
+    assert log.seconds.is_monotonic_increasing
+    assert log.learning_rate.iloc[-1] < log.learning_rate.max()
+
+
+def test_every_field_of_a_model_is_a_column():
+    columns = set(table_schema("models").names)
+    fields = {*Architecture.model_fields, *TrainingConfig.model_fields}
+    assert fields <= columns
+
+
+def test_the_same_twice_and_another_seed_differs(trained, tmp_path):
+    train(tmp_path / "again")
+    assert weights(tmp_path / "again") == weights(trained[0])
+    train(tmp_path / "other", config=SHORT.model_copy(update={"seed": 1}))
+    assert weights(tmp_path / "other") != weights(trained[0])
+
+
+def _train_slowly(folder: Path) -> None:
+    train(folder, save_every_seconds=0.0)
+
+
+def test_killed_at_random_steps_it_ends_with_the_same_bytes(trained, tmp_path):
+    """kill -9 again and again; each run goes on from the last saved state."""
+    tiny_tokens()
+    context, rng = multiprocessing.get_context("fork"), random.Random(0)
+    folder = tmp_path / "killed"
+    kills = 0
+    while kills < 6:
+        process = context.Process(target=_train_slowly, args=(folder,))
+        process.start()
+        process.join(rng.uniform(0.05, 0.5))
+        if process.exitcode is None:
+            process.kill()
+            kills += 1
+        process.join()
+        if process.exitcode == 0:
+            break
+    assert kills >= 2
+    train(folder)
+    assert weights(folder) == weights(trained[0])
+
+
+def stop_at_60(progress):
+    if progress.step == 60:
+        raise InterruptedError
+
+
+def test_a_resumed_run_does_not_start_again(tmp_path):
+    with pytest.raises(InterruptedError):
+        train(tmp_path, report=stop_at_60, save_every_seconds=0.0)
+    seen = []
+    train(tmp_path, report=lambda progress: seen.append(progress.step))
+    assert seen[0] == 60  # the state saved before step 60 was reported is that of step 50
+    assert seen[-1] == 120
+
+
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "a bit flipped", "another step"])
+def test_a_damaged_state_is_not_resumed_from(trained, tmp_path, damage, caplog):
+    with pytest.raises(InterruptedError):
+        train(tmp_path, report=stop_at_60, save_every_seconds=0.0)
+    state = tmp_path / ".resume" / "state.safetensors"
+    content = bytearray(state.read_bytes())
+    if damage == "a bit flipped":
+        content[-1000] ^= 1
+    damaged = {"truncated": content[:-5], "emptied": b"", "another step": content.replace(b'"50"', b'"40"')}
+    state.write_bytes(damaged.get(damage, content))
+    train(tmp_path)
+    assert "so training begins again" in caplog.text
+    assert weights(tmp_path) == weights(trained[0])
+
+
+def test_a_diverging_loss_stops_with_what_to_try(tmp_path):
+    config = SHORT.model_copy(update={"muon_learning_rate": 30.0, "learning_rate": 30.0})
+    with pytest.raises(WorkError, match=r"at step \d+ of 120; last good loss: .* Try a lower muon_learning_rate"):
+        train(tmp_path, config=config)
+
+
+def test_nan_stops_at_its_step(tmp_path, monkeypatch):
+    real = loop.next_token_loss
+    calls = []
+
+    def poisoned(*args):
+        calls.append(1)
+        return real(*args) * (float("nan") if len(calls) == 34 else 1.0)
+
+    monkeypatch.setattr(loop, "next_token_loss", poisoned)
+    with pytest.raises(WorkError, match=r"became NaN at step 34 of 120; last good loss: .* nats at step 30"):
+        train(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"n_layers": 0},
+        {"positions": "rotary", "normalization": "layernorm", "feed_forward": "gelu", "biases": True},
+        {"n_heads": (0, 3), "d_head": 8, "tied_embeddings": True, "qk_normalization": True},
+    ],
+)
+def test_other_architectures_train(tmp_path, fields):
+    architecture = Architecture(**{"d_model": 24, "n_ctx": 16, "n_heads": 2, **fields})
+    config = SHORT.model_copy(update={"tokens": 16 * 8 * 30, "learning_rate": 3e-3})
+    facts = train(tmp_path, architecture, config)
+    assert facts["final_train_loss_nats"] < np.log(270)
+
+
+def test_bfloat16_agrees_with_float32(tmp_path, trained):
+    train(tmp_path, numerics=Numerics("cpu", "bfloat16", 1, compiled=False))
+    losses = [
+        pq.read_table(folder / "training.parquet").column("loss_nats")[-1].as_py() for folder in (tmp_path, trained[0])
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=0.05)
+
+
+def test_every_parameter_is_optimised_once():
+    model = Transformer(Architecture(normalization="layernorm", biases=True, feed_forward="relu"), 31)
+    for optimizer in ("muon", "adamw"):
+        optimizers = build_optimizers(model, TrainingConfig(optimizer=optimizer))
+        params = [p for o in optimizers for g in o.param_groups for p in g["params"]]
+        assert len(params) == len({id(p) for p in params}) == len(list(model.parameters()))
+
+
+def test_batches_are_a_pure_function_of_seed_and_step():
+    tokens = Tokens.open(tiny_tokens())
+
+    def batches(seed, fraction=0.0):
+        return Batches(
+            tokens.train,
+            bos=0,
+            vocabulary=tokens.vocabulary,
+            n_ctx=16,
+            batch_size=8,
+            seed=seed,
+            repeats_fraction=fraction,
+        )
+
+    one, two = batches(0, 0.5), batches(0, 0.5)
+    for step in (5, 2, 700, 5):
+        assert (one.batch(step) == two.batch(step)).all()
+    assert (one.batch(5)[:, 0] == tokens.bos).all()
+    assert (one.batch(5) != batches(1, 0.5).batch(5)).any()
+
+
+def test_an_epoch_uses_every_window_once():
+    tokens = Tokens.open(tiny_tokens())
+    batches = Batches(tokens.train, bos=0, vocabulary=tokens.vocabulary, n_ctx=16, batch_size=1, seed=3)
+    stream = tokens.train.read(0, len(tokens.train))
+    starts = batches._epoch(0)
+    assert len(set(starts.tolist())) == batches.n_windows
+    assert (np.diff(np.sort(starts)) == 16).all()
+    assert (batches.batch(4)[0, 1:] == stream[starts[4] : starts[4] + 16]).all()
+
+
+def test_repeats_have_random_periods_and_no_bos():
+    tokens = Tokens.open(tiny_tokens())
+    batches = Batches(
+        tokens.train, bos=0, vocabulary=tokens.vocabulary, n_ctx=64, batch_size=400, seed=0, repeats_fraction=1.0
+    )
+    rows = batches.batch(0)[:, 1:]
+    periods = {next(p for p in range(1, 64) if (row[p:] == row[:-p]).all()) for row in rows}
+    assert periods <= set(range(8, 33))
+    assert len(periods) > 20
+    assert (rows != tokens.bos).all()
+
+
+def test_numerics(monkeypatch):
+    assert training_flops(Architecture(n_layers=0, d_model=8), 11, 5) == 6 * 8 * 11 * 5
+    assert (
+        resolve_numerics(SMALL, TrainingConfig(device="cuda"), 300)[0].device == "cuda"
+    )  # another machine may have it
+    small, why = resolve_numerics(SMALL, SHORT, 300)
+    assert not small.compiled
+    assert "too few" in why
+    large, why = resolve_numerics(Architecture(), TrainingConfig(), 512)
+    assert large.compiled
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    without, why = resolve_numerics(Architecture(), TrainingConfig(), 512)
+    assert not without.compiled
+    assert "no C++ compiler" in why
+
+
+PRUNED = SHORT.model_copy(update={"prune_to": 0.5})
+
+
+def test_training_that_prunes_leaves_heads_that_write_nothing(tmp_path):
+    facts = train(tmp_path / "whole", config=PRUNED)
+    left = pq.read_table(tmp_path / "whole" / "training.parquet")["heads_left"].to_pylist()
+    assert (left[0], left[-1]) == (4, 2)
+    assert sum(facts["heads_left"]) == 2
+    model = load_model(tmp_path / "whole", 120)
+    writes = [int((layer.attention.W_O != 0).any(2).any(1).sum()) for layer in model.layers]
+    assert writes == facts["heads_left"]
+
+
+def test_pruning_goes_on_where_an_interrupted_run_stopped(tmp_path):
+    train(tmp_path / "whole", config=PRUNED)
+
+    def stop_at_70(progress):
+        if progress.step == 70:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "halves", config=PRUNED, report=stop_at_70, save_every_seconds=0)
+    train(tmp_path / "halves", config=PRUNED)
+    assert weights(tmp_path / "halves") == weights(tmp_path / "whole")
+
+
+def test_pruning_needs_heads_to_prune(tmp_path):
+    facts = train(tmp_path, architecture=SMALL.model_copy(update={"n_layers": 0}), config=PRUNED)
+    assert facts["heads_left"] == []
