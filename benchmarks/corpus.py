@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from tasks.text.corpus import CorpusConfig, byte_batches, corpus_facts, read_documents, write_corpus
-from tasks.text.tokens import TokenizerConfig, Tokens, encode, write_tokens
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus import byte_batches, corpus_facts, read_documents, write_corpus
+from tasks.text.tokens import Tokens, encode, write_tokens
 
 SAMPLE_BYTES = 50_000_000
 TURN_BYTES = 5_000_000

@@ -20,9 +20,11 @@ from torch.nn import functional as F
 from models.architecture import Architecture
 from models.heads.attended_keys import attention_on, induction_keys
 from models.repeats import random_period_repeats
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
-from tasks.text.corpus import CorpusConfig, write_corpus
-from tasks.text.tokens import TokenizerConfig, Tokens, write_tokens
+from tasks.text.corpus import write_corpus
+from tasks.text.tokens import Tokens, write_tokens
 from tasks.training.device import Numerics, prepare_process, training_flops
 from tasks.training.loop import TrainingRun
 

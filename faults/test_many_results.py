@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.home import Home
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, record_request, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, record_spec, write_record
 from tasks.results.tables import write_table
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
 MODELS = 5000
@@ -37,7 +37,7 @@ class Template:
                 write_table(folder, name, self._of(frame, model_id, seed))
             return {**self.facts, "model_id": model_id}
 
-        return store.build(Request(self.stage, "v1", {"model": model_id}, {}, {}), write)
+        return store.build(Spec(self.stage, "v1", {"model": model_id}, {}, {}), write)
 
     @staticmethod
     def _of(frame: pd.DataFrame, model_id: str, seed: int) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def many(reference, tmp_path_factory) -> Home:
             outcomes.append(ModelOutcome(f"seed={seed}", model_id, artifacts))
         config = {"name": "many"}
         home.store.build(
-            record_request(config, outcomes, [], None),
+            record_spec(config, outcomes, [], None),
             lambda folder: write_record(folder, "many", "", config, outcomes, time.monotonic()),
             timed=RECORD_TABLES,
         )

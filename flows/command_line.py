@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 
 app = typer.Typer(
     name="headstream",
@@ -169,11 +169,11 @@ def main() -> None:
     """Run the command line; errors become one line and an exit code."""
     try:
         app()
-    except (RequestError, WorkError) as error:
+    except (UserError, WorkError) as error:
         from tasks.markdown import visible
 
         print(f"headstream: {visible(' '.join(str(error).split()))}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, RequestError) else 1)
+        sys.exit(2 if isinstance(error, UserError) else 1)
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:

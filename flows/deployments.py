@@ -56,7 +56,7 @@ def publish_report(study: str) -> None:
     """Publish what a study found, and what changed since its last run, as Prefect artifacts.
 
     Raises:
-        RequestError: the study has not run.
+        UserError: the study has not run.
     """
     link = _link(steps.report_again(study), study)
     key = study.replace("_", "-")

@@ -14,7 +14,7 @@ def print_changes(first: str, second: str) -> None:
     """Print what differs between two studies of the warehouse.
 
     Raises:
-        RequestError: one of them has not run.
+        UserError: one of them has not run.
     """
     with open_results(places.warehouse_file(), first) as results:
         before = summarise(results)

@@ -17,7 +17,7 @@ from prefect.client.orchestration import get_client
 from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.machines.child_process import end_together
 
 
@@ -36,7 +36,7 @@ def _reach_server() -> None:
         with get_client(sync_client=True) as client:
             client.api_version()
     except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError) as error:
-        raise RequestError(
+        raise UserError(
             f"Prefect's server must answer at {PREFECT_API_URL.value() or 'an address of its own'}, got"
             f" {type(error).__name__}: {error}. Start it with `headstream up`; if it asks for a password, set"
             " PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without."

@@ -18,7 +18,7 @@ def run_and_show(study: Study, server: Future[None]) -> None:
     """Run a study with live progress, then print its answer and where its report is.
 
     Raises:
-        RequestError, WorkError: as the study's flow raises them.
+        UserError, WorkError: as the study's flow raises them.
     """
     require_space(planned(study))
     with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:

@@ -31,7 +31,7 @@ def run_study(study: ShippedStudy | Study) -> Path:
     `study` is the name of a study that ships, or a whole study.
 
     Raises:
-        RequestError: no study of that name ships, or a deployed study asks for files outside of the allowed folders.
+        UserError: no study of that name ships, or a deployed study asks for files outside of the allowed folders.
         WorkError: the disk has no room for the study; or a model failed; the others, and the report, are there all the
             same.
     """

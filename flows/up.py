@@ -46,7 +46,7 @@ def up(host: str, port: int, database_url: str | None) -> None:
     """Run until Ctrl-C or SIGTERM; then stop all that was started.
 
     Raises:
-        RequestError: the address is taken, or none that clients can use.
+        UserError: the address is taken, or none that clients can use.
         WorkError: a part did not start, or ended again and again.
     """
     require_free(host, port)

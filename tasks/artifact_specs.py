@@ -16,13 +16,14 @@ from tasks.measuring import (
     redundancy,
     weight_circuits,
 )
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.code_version import code_version
 from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.cells import Cell
+from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
-from tasks.text.corpus import CorpusConfig, corpus_fingerprint
-from tasks.text.tokens import TokenizerConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus import corpus_fingerprint
 from tasks.training.device import Numerics, resolve_numerics
 
 
@@ -47,34 +48,34 @@ ANALYSES: dict[Stage, Analysis] = {
 }
 
 
-def corpus_request(config: CorpusConfig) -> Request:
+def corpus_spec(config: CorpusConfig) -> Spec:
     """Decided by the config and by the bytes of every source file."""
     slice_ = {"corpus": config.model_dump(mode="json"), "files": corpus_fingerprint(config)}
-    return Request("corpus", code_version("tasks.text.corpus"), slice_, {}, {})
+    return Spec("corpus", code_version("tasks.text.corpus"), slice_, {}, {})
 
 
-def tokens_request(config: TokenizerConfig, text: Artifact) -> Request:
+def tokens_spec(config: TokenizerConfig, text: Artifact) -> Spec:
     """Decided by the config and the text."""
-    return Request("tokens", code_version("tasks.text.tokens"), config.model_dump(mode="json"), {"corpus": text}, {})
+    return Spec("tokens", code_version("tasks.text.tokens"), config.model_dump(mode="json"), {"corpus": text}, {})
 
 
-def training_request(cell: Cell, encoded: Artifact, numerics: Numerics | None = None) -> Request:
+def training_spec(cell: Cell, encoded: Artifact, numerics: Numerics | None = None) -> Spec:
     """Decided by architecture, training, tokens, and by what the device changes in the numbers."""
     numerics = numerics or numerics_of(cell, encoded)[0]
     slice_ = {
         "architecture": cell.architecture.model_dump(mode="json"),
         "training": cell.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
     }
-    return Request(
+    return Spec(
         "training", code_version("tasks.training.model_training"), slice_, {"tokens": encoded}, asdict(numerics)
     )
 
 
-def analysis_request(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Request:
+def analysis_spec(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Spec:
     """Decided by that stage's part of the config, the checkpoints and the tokens."""
     inputs = {"training": model, "tokens": encoded}
     module = ANALYSES[stage].measure.__module__
-    return Request(stage, code_version(module), part_of(config, stage).model_dump(mode="json"), inputs, {})
+    return Spec(stage, code_version(module), part_of(config, stage).model_dump(mode="json"), inputs, {})
 
 
 def part_of(config: AnalysisConfig, stage: Stage) -> BaseModel:
@@ -82,15 +83,15 @@ def part_of(config: AnalysisConfig, stage: Stage) -> BaseModel:
     return getattr(config, ANALYSES[stage].part)
 
 
-def costs_request(config: CostsConfig, study: str) -> Request:
+def costs_spec(config: CostsConfig, study: str) -> Spec:
     """Decided by the config, and by the study, whose name is in the rows."""
     slice_ = {"costs": config.model_dump(mode="json"), "study": study}
-    return Request("costs", code_version("tasks.measuring.costs"), slice_, {}, {})
+    return Spec("costs", code_version("tasks.measuring.costs"), slice_, {}, {})
 
 
-def model_id(cell: Cell, request: Request) -> str:
+def model_id(cell: Cell, spec: Spec) -> str:
     """What tables call a model: readable first, unique at the end."""
-    return f"{cell.architecture.name}-s{cell.training.seed}-{request.key[:8]}"
+    return f"{cell.architecture.name}-s{cell.training.seed}-{spec.key[:8]}"
 
 
 def numerics_of(cell: Cell, encoded: Artifact) -> tuple[Numerics, str]:

@@ -1,7 +1,7 @@
 """The two ways a command can end badly; the command line turns each into one line and an exit code."""
 
 
-class RequestError(Exception):
+class UserError(Exception):
     """The request was wrong (exit code 2): what must hold, what came, what to do, in one line."""
 
 

@@ -15,13 +15,13 @@ from tasks.housekeeping import stored_bytes
 from tasks.results.claims import read_claims, undecidable
 from tasks.results.tables import table_schema
 from tasks.results.warehouse import create_tables_and_views
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 from tasks.study.analysis_config import AnalysisConfig
 from tasks.study.cells import Cell
+from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
-from tasks.text.corpus import CorpusConfig
-from tasks.text.tokens import TokenizerConfig
+from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.training.device import training_flops
 from tasks.training.loop import kept_steps, step_count
 from tasks.training.model_training import model_columns
@@ -60,20 +60,20 @@ def plan_steps(
 ) -> Iterator[PlannedStep]:
     """Every step that a study's artifacts need, in order."""
     shelf = _Shelf(Store(places.store_folder()))
-    request = artifact_specs.corpus_request(text)
-    corpus_bytes = request.config["files"]["bytes"]
+    spec = artifact_specs.corpus_spec(text)
+    corpus_bytes = spec.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
-    documents, planned = shelf.look(request, "documents", seconds / 2, corpus_bytes // 3)
+    documents, planned = shelf.look(spec, "documents", seconds / 2, corpus_bytes // 3)
     yield planned
     encoded = None
     if documents is None:
         yield PlannedStep("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
     else:
-        request = artifact_specs.tokens_request(tokenizer, documents)
-        encoded, planned = shelf.look(request, "tokens", seconds, corpus_bytes)
+        spec = artifact_specs.tokens_spec(tokenizer, documents)
+        encoded, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
         yield planned
     if costs.sizes:
-        yield shelf.look(artifact_specs.costs_request(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
+        yield shelf.look(artifact_specs.costs_spec(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
     for cell in cells:
         yield from _plan_model(shelf, cell, encoded, tokenizer.vocabulary, analysis)
 
@@ -100,7 +100,7 @@ def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: S
     """What a study lacks to decide each claim of reports/claims; None if it lacks nothing.
 
     Raises:
-        RequestError: a claim's file is wrong.
+        UserError: a claim's file is wrong.
     """
     rows = {
         "studies": [{"study": study, "config": json.dumps(config)}],
@@ -132,11 +132,11 @@ class _Shelf:
             self._earlier[stage] = list(self.store.artifacts(stage))
         return self._earlier[stage]
 
-    def look(self, request: Request, subject: str, seconds: float, size: int) -> tuple[Artifact | None, PlannedStep]:
-        """What answers a request, if it is there, and the step that this is."""
-        if artifact := self.store.find(request):
-            return artifact, PlannedStep(request.stage, subject, True, f"made {artifact.manifest.created[:16]}")
-        return None, PlannedStep(request.stage, subject, False, self._why_missing(request), seconds, size)
+    def look(self, spec: Spec, subject: str, seconds: float, size: int) -> tuple[Artifact | None, PlannedStep]:
+        """What answers a spec, if it is there, and the step that this is."""
+        if artifact := self.store.find(spec):
+            return artifact, PlannedStep(spec.stage, subject, True, f"made {artifact.manifest.created[:16]}")
+        return None, PlannedStep(spec.stage, subject, False, self._why_missing(spec), seconds, size)
 
     def training_speed(self) -> float:
         """FLOPs a second of the trainings so far."""
@@ -155,15 +155,15 @@ class _Shelf:
             return sum(map(stored_bytes, done)) // len(done)
         return BYTES_PER_RESULT + (PRUNED_MODELS * checkpoint_bytes if stage == "pruning" else 0)
 
-    def _why_missing(self, request: Request) -> str:
+    def _why_missing(self, spec: Spec) -> str:
         """What keeps the nearest earlier artifact from being the one asked for."""
         reasons = set()
-        for earlier in (artifact.manifest for artifact in self.earlier(request.stage)):
-            if earlier.config == request.config:
+        for earlier in (artifact.manifest for artifact in self.earlier(spec.stage)):
+            if earlier.config == spec.config:
                 same_inputs = {r: i.digest for r, i in earlier.inputs.items()} == {
-                    r: a.digest for r, a in request.inputs.items()
+                    r: a.digest for r, a in spec.inputs.items()
                 }
-                if earlier.code_version == request.code_version:
+                if earlier.code_version == spec.code_version:
                     reasons.add(
                         "device, precision, threads or compiling changed" if same_inputs else "its input changed"
                     )
@@ -183,7 +183,7 @@ def _plan_model(
         yield PlannedStep("training", cell.label, False, "its tokens will be made first", seconds, size)
         model = None
     else:
-        model, planned = shelf.look(artifact_specs.training_request(cell, encoded), cell.label, seconds, size)
+        model, planned = shelf.look(artifact_specs.training_spec(cell, encoded), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
     for stage in analysis.stages:
@@ -191,6 +191,6 @@ def _plan_model(
         if model is None or encoded is None:
             yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds, size)
         else:
-            yield shelf.look(
-                artifact_specs.analysis_request(stage, analysis, model, encoded), cell.label, seconds, size
-            )[1]
+            yield shelf.look(artifact_specs.analysis_spec(stage, analysis, model, encoded), cell.label, seconds, size)[
+                1
+            ]

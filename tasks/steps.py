@@ -24,16 +24,16 @@ from prefect.tasks import exponential_backoff
 from tasks import places
 from tasks.artifact_specs import (
     ANALYSES,
-    analysis_request,
-    corpus_request,
-    costs_request,
+    analysis_spec,
+    corpus_spec,
+    costs_spec,
     model_id,
     numerics_of,
     part_of,
-    tokens_request,
-    training_request,
+    tokens_spec,
+    training_spec,
 )
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.machines.child_process import ProcessDied, run_in_process, start_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
@@ -41,14 +41,16 @@ from tasks.measuring import costs
 from tasks.measuring.trained_model import TrainedModel
 from tasks.progress import Event, publish
 from tasks.report import rendering
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
 from tasks.results.tables import write_table
 from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.cells import Cell
+from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
+from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text import corpus, tokens
 from tasks.training import model_training
 from tasks.training.device import Numerics, training_flops
@@ -90,20 +92,18 @@ def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     )
 
 
-def _build(
-    request: Request, subject: str, write: Callable[[Path], Mapping[str, Any] | None], **options: Any
-) -> Artifact:
+def _build(spec: Spec, subject: str, write: Callable[[Path], Mapping[str, Any] | None], **options: Any) -> Artifact:
     """Find or build an artifact, and publish when that begins and ends."""
     built = False
 
     def begin(folder: Path) -> Mapping[str, Any] | None:
         nonlocal built
         built = True
-        publish(Event(request.stage, subject, 0.0))
+        publish(Event(spec.stage, subject, 0.0))
         return write(folder)
 
-    artifact = open_store().build(request, begin, **options)
-    publish(Event(request.stage, subject, 1.0, "done" if built else "already there"))
+    artifact = open_store().build(spec, begin, **options)
+    publish(Event(spec.stage, subject, 1.0, "done" if built else "already there"))
     return artifact
 
 
@@ -121,39 +121,39 @@ def prepare() -> None:
 
 
 @step("read the corpus")
-def read_corpus(config: corpus.CorpusConfig) -> Artifact:
+def read_corpus(config: CorpusConfig) -> Artifact:
     """Documents of the corpus, cleaned and split."""
-    request = corpus_request(config)
+    spec = corpus_spec(config)
 
     def write(folder: Path) -> dict[str, Any]:
         facts = corpus.write_corpus(config, folder, _fractions("corpus", "documents"))
-        if corpus_request(config).key != request.key:
+        if corpus_spec(config).key != spec.key:
             raise TextChanged(
                 "the files of a corpus must not change while they are read, but some did."
                 " Run again when they are at rest, or read a copy."
             )
         return facts
 
-    return _build(request, "documents", write)
+    return _build(spec, "documents", write)
 
 
 @step("tokenise")
-def tokenise(config: tokens.TokenizerConfig, text: Artifact) -> Artifact:
+def tokenise(config: TokenizerConfig, text: Artifact) -> Artifact:
     """Tokenizer, and both splits as token shards."""
-    request = tokens_request(config, text)
+    spec = tokens_spec(config, text)
     read = text.manifest.facts
 
     def write(folder: Path) -> dict[str, Any]:
         facts = tokens.write_tokens(config, text.folder, folder, _fractions("tokens", "tokens"))
         row = {name: read[name] for name in ("source", "documents", "bytes", "train_documents", "validation_documents")}
-        row |= facts | {"corpus_id": request.key[:12], "text_sha256": read["sha256"]}
+        row |= facts | {"corpus_id": spec.key[:12], "text_sha256": read["sha256"]}
         write_table(folder, "corpora", [row])
         return row
 
-    return _build(request, "tokens", write)
+    return _build(spec, "tokens", write)
 
 
-def make_text(config: corpus.CorpusConfig, tokenizer: tokens.TokenizerConfig) -> None:
+def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
     """Corpus and tokens, outside of any flow."""
     start_server()
     tokenise.fn(tokenizer, read_corpus.fn(config))
@@ -164,9 +164,9 @@ def measure_costs(config: CostsConfig, study: str) -> Artifact:
     """How long passes take and what they compute, by size; to be asked for while nothing else runs."""
 
     def write(folder: Path) -> dict[str, Any]:
-        return run_in_process(costs.measure_costs, config, study, folder, on_report=_fractions("costs", study))
+        return run_in_process(costs.measure_costs, config, study, folder, on_progress=_fractions("costs", study))
 
-    return _build(costs_request(config, study), study, write, timed=costs.TIMED_FILES)
+    return _build(costs_spec(config, study), study, write, timed=costs.TIMED_FILES)
 
 
 def start_training(submit: Submit, cell: Cell, encoded: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
@@ -180,11 +180,11 @@ def start_training(submit: Submit, cell: Cell, encoded: Artifact, gpu_share: flo
 @step("train {cell.label}")
 def train(cell: Cell, encoded: Artifact, numerics: Numerics, gpu_share: float = 0.0) -> Artifact:
     """Checkpoints of one model, trained in a process of its own, which sees one GPU at most."""
-    request = training_request(cell, encoded, numerics)
-    name = model_id(cell, request)
+    spec = training_spec(cell, encoded, numerics)
+    name = model_id(cell, spec)
     show = _in_prefect(name)
 
-    def report(progress: Progress) -> None:
+    def on_progress(progress: Progress) -> None:
         text = f"loss {progress.loss_nats:.3f} nats, {progress.tokens_per_second:,.0f} tokens/s"
         fraction = progress.step / progress.n_steps
         publish(Event("training", name, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))
@@ -201,11 +201,11 @@ def train(cell: Cell, encoded: Artifact, numerics: Numerics, gpu_share: float = 
                 folder,
                 model_id=name,
                 corpus_id=encoded.manifest.facts["corpus_id"],
-                on_report=report,
+                on_progress=on_progress,
                 environment=environment,
             )
 
-    return _build(request, name, write, timed=model_training.TIMED_FILES, resumable=True)
+    return _build(spec, name, write, timed=model_training.TIMED_FILES, resumable=True)
 
 
 @step("measure {stage} of {model.manifest.facts[model_id]}")
@@ -219,11 +219,11 @@ def analyse(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Arti
             part_of(config, stage),
             TrainedModel(name, model.folder, encoded.folder),
             folder,
-            on_report=_fractions(stage, name),
+            on_progress=_fractions(stage, name),
         )
         return {"model_id": name, **facts}
 
-    return _build(analysis_request(stage, config, model, encoded), name, write, timed=ANALYSES[stage].timed)
+    return _build(analysis_spec(stage, config, model, encoded), name, write, timed=ANALYSES[stage].timed)
 
 
 def _fractions(stage: str, subject: str) -> Callable[[float], None]:
@@ -263,7 +263,7 @@ def outcome(
     cell: Cell, encoded: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
 ) -> ModelOutcome:
     """Wait for a cell's stages; what came of them, or the first error."""
-    name = model_id(cell, training_request(cell, encoded))
+    name = model_id(cell, training_spec(cell, encoded))
     artifacts: list[Artifact] = []
     for future in (model, *analyses):
         future.wait()  # what a Ray task raises then becomes a state, too
@@ -298,9 +298,9 @@ def record_study(
     `started` is when its run began, by time.monotonic().
     """
     latest = latest_record(open_store(), name)
-    request = record_request(config, outcomes, shared, latest)
+    spec = record_spec(config, outcomes, shared, latest)
     return _build(
-        request,
+        spec,
         name,
         lambda folder: write_record(folder, name, question, config, outcomes, started),
         timed=RECORD_TABLES,
@@ -326,11 +326,11 @@ def report_again(study: str) -> Path:
     """The report of what the store holds now, published again.
 
     Raises:
-        RequestError: the study has not run yet.
+        UserError: the study has not run yet.
     """
     record = latest_record(open_store(), study)
     if record is None:
-        raise RequestError(f"a report needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
+        raise UserError(f"a report needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
     build_warehouse(open_store(), places.warehouse_file())
     return _publish_report(record)
 
@@ -338,21 +338,22 @@ def report_again(study: str) -> Path:
 def answer_of(study: str) -> list[str]:
     """What the study's report says first."""
     record = latest_record(open_store(), study)
-    report = open_store().find(_report_request(record)) if record else None
+    report = open_store().find(_report_spec(record)) if record else None
     return report.manifest.facts["answer"] if report else []
 
 
-def _report_request(record: Artifact) -> Request:
-    return rendering.report_request(record, rendering.previous_summary(open_store(), record))
+def _report_spec(record: Artifact) -> Spec:
+    return rendering.report_spec(record, rendering.previous_summary(open_store(), record))
 
 
 def _publish_report(record: Artifact) -> Path:
     name = record.manifest.facts["study"]
 
     def write(folder: Path) -> dict[str, Any]:
-        warehouse, report = places.warehouse_file(), _fractions("report", name)
-        return run_in_process(rendering.render_report, warehouse, name, folder, previous=previous, on_report=report)
+        arguments = places.warehouse_file(), name, folder
+        shown = _fractions("report", name)
+        return run_in_process(rendering.render_report, *arguments, previous=previous, on_progress=shown)
 
     previous = rendering.previous_summary(open_store(), record)
-    report = _build(rendering.report_request(record, previous), name, write, timed=rendering.TIMED_FILES)
+    report = _build(rendering.report_spec(record, previous), name, write, timed=rendering.TIMED_FILES)
     return rendering.publish_report(report, places.report_folder(name))

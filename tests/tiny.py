@@ -5,8 +5,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tasks.text.corpus import CorpusConfig, write_corpus
-from tasks.text.tokens import TokenizerConfig, write_tokens
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus import write_corpus
+from tasks.text.tokens import write_tokens
 
 WORDS = ("river", "stream", "head", "spring", "water", "bed", "flows", "down", "under", "over")
 WORDS += ("the", "a", "of", "and", "deep", "cold", "clear", "runs", "to", "sea")

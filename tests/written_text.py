@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tasks.text.corpus import CorpusConfig, write_corpus
-from tasks.text.tokens import TokenizerConfig, write_tokens
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus import write_corpus
+from tasks.text.tokens import write_tokens
 
 
 def write_text(folder: Path, files: Mapping[str, str], vocabulary: int = 300, validation_fraction: float = 0.4) -> Path:

@@ -13,7 +13,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.system_errors import disk_is_full, memory_is_short
 
 # A server process that has imported torch once forks the others from itself, which takes milliseconds, not seconds.
@@ -37,17 +37,17 @@ class ProcessDied(WorkError):
 def run_in_process(
     work: Callable[..., Any],
     *args: Any,
-    on_report: Callable[[Any], None] = lambda report: None,
+    on_progress: Callable[[Any], None] = lambda progress: None,
     timeout_seconds: float | None = None,
     environment: Mapping[str, str] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Call `work(*args, report=..., **kwargs)` in a child; what it reports comes to `on_report`, here.
+    """Call `work(*args, on_progress=..., **kwargs)` in a child; what it reports comes to `on_progress`, here.
 
     `environment` is added to the child's, before it touches any device.
 
     Raises:
-        RequestError, WorkError, OSError: as the work raised them; a WorkError for anything else that it raised.
+        UserError, WorkError, OSError: as the work raised them; a WorkError for anything else that it raised.
         ProcessDied: the child ended without an answer, or ran out of its time.
     """
     receiver, sender = _context.Pipe(duplex=False)
@@ -61,8 +61,8 @@ def run_in_process(
             if left is not None and (left <= 0 or not receiver.poll(left)):
                 raise ProcessDied(f"{work.__name__} must end within {timeout_seconds:.0f} s, but did not: stopped.")
             kind, value = receiver.recv()
-            if kind == "report":
-                on_report(value)
+            if kind == "progress":
+                on_progress(value)
             elif kind == "result":
                 child.join(CLEAN_EXIT_SECONDS)
                 return value
@@ -99,7 +99,7 @@ def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: di
     os.environ.update(environment)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        result = work(*args, report=lambda value: sender.send(("report", value)), **kwargs)
+        result = work(*args, on_progress=lambda value: sender.send(("progress", value)), **kwargs)
         sender.send(("result", result))
     except Exception as error:
         sender.send(("error", _told(work.__name__, error)))
@@ -107,7 +107,7 @@ def _serve(sender: Connection, work: Callable[..., Any], args: tuple, kwargs: di
 
 def _told(name: str, error: Exception) -> Exception:
     """What the parent raises: the errors of this project and of the system as such, of the rest their words."""
-    for kind in (RequestError, WorkError):
+    for kind in (UserError, WorkError):
         if isinstance(error, kind):
             return kind(str(error))
     if disk_is_full(error):

@@ -21,7 +21,7 @@ from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from tasks import places, progress
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.storage.code_version import code_version
 
 CHECK_SECONDS = 120.0
@@ -33,11 +33,11 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
     """Connect to the cluster, and give what submits tasks to it, each with so many CPU cores.
 
     Raises:
-        RequestError: Prefect's server is not one that nodes can reach, or a node can't take part; says which and why.
+        UserError: Prefect's server is not one that nodes can reach, or a node can't take part; says which and why.
     """
     api_url = PREFECT_API_URL.value()
     if not api_url:
-        raise RequestError(
+        raise UserError(
             "runner = 'ray' needs a Prefect server that every node reaches, got none. Start `headstream up --host"
             " ADDRESS`, and set PREFECT_API_URL=http://ADDRESS:4200/api."
         )
@@ -61,7 +61,7 @@ def _require_resources(cpus: float, gpus: float) -> None:
     """Ray would wait for ever for a node that isn't there."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
-        raise RequestError(
+        raise UserError(
             f"a node of the Ray cluster must have what a model takes, {cpus:g} CPUs and {gpus:g} GPUs, got none."
             " Lower [resources], or set device = 'cpu'."
         )
@@ -85,7 +85,7 @@ def _require_nodes(api_url: str) -> None:
             except Exception as error:  # of Ray, or of an import there
                 lacking = f"to run Headstream, got {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
             if lacking:
-                raise RequestError(f"node {address} of the Ray cluster must be able {lacking}.")
+                raise UserError(f"node {address} of the Ray cluster must be able {lacking}.")
     finally:
         token.unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from prefect import Task
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.study.resources_config import ResourcesConfig, Runner
 
 Submit = Callable[..., PrefectFuture[Any]]
@@ -21,7 +21,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
     """How to submit tasks: `submit(task, gpus=0.0, **parameters)` returns a future, and the block's end waits for all.
 
     Raises:
-        RequestError: Ray isn't installed, a node of its cluster can't take part, or there is no GPU where one is asked
+        UserError: Ray isn't installed, a node of its cluster can't take part, or there is no GPU where one is asked
             for.
     """
     if runner == "threads":
@@ -30,7 +30,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         try:
             from tasks.machines.ray_cluster import opened_cluster
         except ImportError:
-            raise RequestError(
+            raise UserError(
                 "runner = 'ray' needs Ray, which is not installed. Run `pip install -c constraints.txt -e '.[ray]'` in"
                 " Headstream's folder."
             ) from None
@@ -46,7 +46,7 @@ def _opened_threads(jobs: int) -> Iterator[Submit]:
 
         def submit(task: Task[..., Any], gpus: float = 0.0, **parameters: Any) -> PrefectFuture[Any]:
             if gpus and not torch.cuda.is_available():
-                raise RequestError(
+                raise UserError(
                     "device must be one this machine has, got device='cuda' without a CUDA GPU."
                     " Set device = 'auto' or 'cpu'."
                 )

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tasks import places
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.machines.guard import Group, end_groups, still_there
 
 MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
@@ -142,9 +142,9 @@ def call(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def require_free(host: str, port: int) -> None:
-    """Raises RequestError when nothing can listen at an address, or no client could name it."""
+    """Raises UserError when nothing can listen at an address, or no client could name it."""
     if host in ("", "::", "0.0.0.0"):
-        raise RequestError(
+        raise UserError(
             f"--host must be one address of this machine, which clients can use, got {host!r}. Give the one that"
             " it has in your network."
         )
@@ -153,7 +153,7 @@ def require_free(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise RequestError(
+            raise UserError(
                 f"--host and --port must be an address that is free here, got {host}:{port}: {error.strerror}."
                 " If headstream is up already, use that; else choose another --port."
             ) from None

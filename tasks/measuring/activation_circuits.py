@@ -26,7 +26,7 @@ from models.heads.head import Head
 from tasks.measuring.behaviour import build_stimuli
 from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import finite_weights
-from tasks.study.analysis_config import BehaviourConfig, CircuitsConfig
+from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig
 from tasks.text.tokens import TokenStream
 
 Rows = list[dict[str, Any]]
@@ -36,20 +36,26 @@ N_IDENTITY_WINDOWS = 4
 
 
 def measure_activation_circuits(
-    config: CircuitsConfig,
+    config: ActivationCircuitsConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks and identities.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
     tokens, model = trained.open()
     step, architecture = trained.steps[-1], model.architecture
-    windows = BehaviourConfig(loss_windows=config.bigram_windows, pattern_windows=config.path_windows)
+    windows = BehaviourConfig(
+        loss_windows=config.bigram_windows,
+        pattern_windows=config.path_windows,
+        fixed_period_sequences=config.fixed_period_sequences,
+        random_period_sequences=config.random_period_sequences,
+        seed=config.seed,
+    )
     stimuli = build_stimuli(windows, tokens, architecture.n_ctx)
     text, bos = stimuli.text, stimuli.bos
     pairs = paths.virtual_heads_of(architecture.heads_per_layer)
@@ -58,13 +64,13 @@ def measure_activation_circuits(
     virtual_heads = set(by_norm[: config.max_pairs])
 
     terms = order_of_terms(model, text, virtual_heads)
-    report(0.25)
+    on_progress(0.25)
     patterns = virtual_patterns(model, text, bos, virtual_heads)
-    report(0.4)
+    on_progress(0.4)
     scores = score_terms(model, text, bos)
-    report(0.5)
+    on_progress(0.5)
     checks = causal_checks(model, stimuli, strongest_pairs(scores, pairs, config.max_pairs))
-    report(0.8)
+    on_progress(0.8)
     means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
     bigrams = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
     logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
@@ -83,7 +89,7 @@ def measure_activation_circuits(
     }
     for name, rows in tables.items():
         trained.write(folder, name, rows)
-    report(1.0)
+    on_progress(1.0)
     return {
         "virtual_heads": len(pairs),
         "explained_share": fit.explained_share if isfinite(fit.explained_share) else None,

@@ -27,14 +27,14 @@ def measure_behaviour(
     config: BehaviourConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Measure every checkpoint of a model into the tables of `folder`; returns facts about the last one.
 
-    `report` hears the fraction done after each checkpoint.
+    `on_progress` hears the fraction done after each checkpoint.
 
     Raises:
-        RequestError: the validation text is too short for one sequence.
+        UserError: the validation text is too short for one sequence.
     """
     (tokens, model), steps = trained.open(), trained.steps
     n_ctx = model.architecture.n_ctx
@@ -42,7 +42,7 @@ def measure_behaviour(
     measured: dict[int, Behaviour] = {}
     for step in steps:
         measured[step] = model_behaviour(trained.at(step), stimuli)
-        report(len(measured) / len(steps))
+        on_progress(len(measured) / len(steps))
     tables = behaviour_rows(measured, tokens_per_step(trained.training_folder))
     for name, rows in tables.items():
         trained.write(folder, name, rows)

@@ -23,7 +23,7 @@ TIMED_FILES = ("costs.parquet",)  # it records the clock
 
 
 def measure_costs(
-    config: CostsConfig, study: str, folder: Path, report: Callable[[float], None] = lambda fraction: None
+    config: CostsConfig, study: str, folder: Path, on_progress: Callable[[float], None] = lambda fraction: None
 ) -> dict[str, object]:
     """Write costs, of one sequence on one CPU thread; a study without sizes has none.
 
@@ -40,14 +40,14 @@ def measure_costs(
     for repeat in range(1 + config.repeats):
         for own, timed in zip(seconds, passes, strict=True):
             own.append(timed.seconds())
-        report((1 + repeat) / (2 + config.repeats))
+        on_progress((1 + repeat) / (2 + config.repeats))
     rows = [
         {"study": study, **timed.row(), "seconds": statistics.median(own[1:])}  # the first time is slower
         for own, timed in zip(seconds, passes, strict=True)
     ]
     if rows:
         write_table(folder, "costs", rows)
-    report(1.0)
+    on_progress(1.0)
     return {"study": study, "passes": len(rows)}
 
 

@@ -25,17 +25,17 @@ def measure_feed_forward(
     config: FeedForwardConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write feed_forward_ablations, of a model that has feed-forward layers.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
     """
     tokens, model = trained.open()
     n_ctx = model.architecture.n_ctx
     if not model.architecture.mlp_width or not len(model.layers):
-        report(1.0)
+        on_progress(1.0)
         return {"feed_forward_effect_nats": None}
 
     text = evaluation_text(tokens, n_ctx, config.windows)
@@ -46,11 +46,11 @@ def measure_feed_forward(
         method: (losses_without_feed_forward(model, text, fill) - intact).mean().item()
         for method, fill in fills.items()
     }
-    report(0.2)
+    on_progress(0.2)
     ablations = neuron_ablations(model, text, fills, config.n_groups)
     rows = ablation_rows(config, ablations, of_all)
     trained.write(folder, "feed_forward_ablations", rows)
-    report(1.0)
+    on_progress(1.0)
     return {"feed_forward_effect_nats": of_all["mean"] if isfinite(of_all["mean"]) else None}
 
 

@@ -33,17 +33,17 @@ def measure_importance(
     config: ImportanceConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write ablations and importance; a model without heads has neither.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
     """
     tokens, model = trained.open()
     n_ctx, n_heads = model.architecture.n_ctx, sum(model.architecture.heads_per_layer)
     if not n_heads:
-        report(1.0)
+        on_progress(1.0)
         return {"heads": 0, "largest_effect_nats": None}
     text = evaluation_text(tokens, n_ctx, config.windows)
     other_text = reference_text(tokens, n_ctx, config.reference_windows)
@@ -58,7 +58,7 @@ def measure_importance(
     for method, draws in replacements.items():
         of_method = [ablation for ablation in ABLATIONS if ablation.method == method]
         effects |= ablation_effects(model, text, of_method, {method: draws})
-        report(0.8 * len(effects) / len(ABLATIONS))
+        on_progress(0.8 * len(effects) / len(ABLATIONS))
     scores = {name: [own.mean(1) for own in effects[ablation].loss_nats] for name, ablation in SCORES.items()}
     evidence = Evidence(model, text, mean)
     scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
@@ -66,7 +66,7 @@ def measure_importance(
     importance = [row for method, own in scores.items() for row in importance_rows(method, own)]
     trained.write(folder, "ablations", ablations)
     trained.write(folder, "importance", importance)
-    report(1.0)
+    on_progress(1.0)
     by_mean = torch.cat(scores["ablation_mean"])
     return {"heads": n_heads, "largest_effect_nats": by_mean.max().item() if by_mean.isfinite().all() else None}
 

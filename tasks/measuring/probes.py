@@ -27,25 +27,25 @@ def measure_probes(
     config: ProbesConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write probes and probe_tasks.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
     """
     tokens, model = trained.open()
     n_ctx = model.architecture.n_ctx
     texts = probe_texts(tokens, n_ctx - 1, config.train_tokens, config.test_tokens)
     tasks = probe_tasks(tokens, *texts)
-    report(0.2)
+    on_progress(0.2)
     sites = read_sites(model, tokens.bos, *texts)
     rows: list[dict[str, Any]] = []
     for n_done, task in enumerate(tasks, start=1):
         if task.why_absent is None:
             labels = labels_with_control(task, *texts, tokens.vocabulary, config.seed)
             rows += [row for group in sites for row in probe_rows(config, task, group, *labels)]
-        report(0.2 + 0.8 * n_done / len(tasks))
+        on_progress(0.2 + 0.8 * n_done / len(tasks))
     trained.write(folder, "probe_tasks", [task_row(task) for task in tasks])
     if rows:
         trained.write(folder, "probes", rows)

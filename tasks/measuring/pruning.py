@@ -71,19 +71,19 @@ def measure_pruning(
     config: PruningConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write gates, gate_sweeps, importance (method gate), pruning, and pruned_models with their checkpoints.
 
     A model without heads has none of it.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
     """
     tokens, model = trained.open()
     n_ctx = model.architecture.n_ctx
     if not heads_of(model):
-        report(1.0)
+        on_progress(1.0)
         return _facts({}, [])
     reference = reference_text(tokens, n_ctx, config.reference_windows)
     text = evaluation_text(tokens, n_ctx, config.windows)
@@ -94,14 +94,14 @@ def measure_pruning(
         windows = islice(training_windows(config, tokens, n_ctx), config.gate_steps)
         generator = torch.Generator().manual_seed(config.seed)
         gates.append(Gates(penalty, train_gates(model, windows, penalty, config.gate_rate, generator)))
-        report(0.3 * len(gates) / len(config.gate_lambdas))
+        on_progress(0.3 * len(gates) / len(config.gate_lambdas))
     gate_scores = half_open(gates).open_probabilities
     plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed for own in gates]}
-    report(0.5)
+    on_progress(0.5)
     curves = measure_curves(subject, plans)
-    report(0.7)
+    on_progress(0.7)
     curves[RETRAINED], retrained = retrained_curve(subject, config, training_windows(config, tokens, n_ctx))
-    report(0.9)
+    on_progress(0.9)
 
     smaller = [*smaller_models(subject, curves), *retrained, *without_dead_heads(model)]
     tables: dict[str, Rows] = {
@@ -114,7 +114,7 @@ def measure_pruning(
     for name, rows in tables.items():
         if rows:
             trained.write(folder, name, rows)
-    report(1.0)
+    on_progress(1.0)
     return _facts(curves, smaller)
 
 

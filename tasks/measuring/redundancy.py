@@ -33,12 +33,12 @@ def measure_redundancy(
     config: RedundancyConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write head_similarity, head_clusters and attention_aggregates; without heads, none of them.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
     tokens, model = trained.open()
@@ -59,14 +59,14 @@ def measure_redundancy(
     if steps[0] == 0:
         initial = trained.at(0)
         similarities["initial_distance"] = pattern_distances(initial, text, tokens.bos)
-    report(0.4)
+    on_progress(0.4)
     distances = similarities["jensen_shannon_distance"]
     clusters = cluster_heads(distances, config.cluster_distance)
     pairs = nearest_first(distances)
     tried = pairs[: config.max_pairs]
     fill = mean_z(model, reference_text(tokens, n_ctx, config.reference_windows))
     effects = pair_effects(ablation_losses(model, text, fill, tried), tried)
-    report(0.8)
+    on_progress(0.8)
 
     layer, head = np.array(places).T
     tables = {
@@ -77,7 +77,7 @@ def measure_redundancy(
         tables["head_similarity"] = similarity_columns(places, pairs, similarities, effects)
     for name, columns in tables.items():
         trained.write(folder, name, columns)
-    report(1.0)
+    on_progress(1.0)
     return {
         "heads": len(places),
         "clusters": int(clusters.cluster.max()) + 1,

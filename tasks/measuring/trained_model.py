@@ -27,7 +27,7 @@ class TrainedModel:
         """The tokens and the model at its last checkpoint, on one thread: models are measured side by side.
 
         Raises:
-            RequestError: the text is too short for one sequence.
+            UserError: the text is too short for one sequence.
         """
         torch.set_num_threads(1)
         tokens, model = Tokens.open(self.tokens_folder), self.at(self.steps[-1])

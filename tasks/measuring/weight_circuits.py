@@ -25,7 +25,7 @@ from models.circuits.subspaces import overlaps, rewriting
 from models.transformer import Transformer
 from tasks.errors import WorkError
 from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import CircuitsConfig
+from tasks.study.analysis_config import WeightCircuitsConfig
 from tasks.text.tokens import Tokens
 
 Columns = dict[str, Any]  # arrays of one length
@@ -34,17 +34,17 @@ TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 
 def measure_weight_circuits(
-    config: CircuitsConfig,
+    config: WeightCircuitsConfig,
     trained: TrainedModel,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, object]:
     """Write heads and compositions of every checkpoint and the last one's other tables; returns facts about that.
 
     Tables are empty, and a fact says why, where norms keep paths from being products of weights.
 
     Raises:
-        RequestError: the text is too short for one sequence.
+        UserError: the text is too short for one sequence.
         WorkError: a checkpoint's weights are not finite.
     """
     (tokens, last), steps = trained.open(), trained.steps
@@ -61,7 +61,7 @@ def measure_weight_circuits(
             initial = initial or now
             tables["heads"].append({"step": step} | head_columns(head_circuits(model, weights, stimuli)))
             tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
-            report((i + 1) / (len(steps) + 1))
+            on_progress((i + 1) / (len(steps) + 1))
         tables["skip_trigrams"] = skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
         tables["subspaces"] = [subspace_columns(weights)]
         tables["eigenvalues"] = eigenvalue_columns(weights, now)
@@ -71,7 +71,7 @@ def measure_weight_circuits(
     return facts
 
 
-def circuit_stimuli(config: CircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
+def circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
     """What every model of one corpus and n_ctx is held against."""
     counts = torch.from_numpy(tokens.counts.astype(np.int64))
     counts[tokens.bos] = 0
@@ -106,7 +106,7 @@ def head_columns(layers: Sequence[HeadCircuits]) -> Columns:
 
 
 def composition_columns(
-    config: CircuitsConfig, weights: CircuitWeights, now: Composition, initial: Composition
+    config: WeightCircuitsConfig, weights: CircuitWeights, now: Composition, initial: Composition
 ) -> Columns:
     """Columns of `compositions` at one checkpoint."""
     rotated_mean, rotated_sd = rotated_null(weights, config.rotations, torch.Generator().manual_seed(config.seed))
@@ -159,7 +159,9 @@ def eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Column
     return parts
 
 
-def skip_trigram_columns(config: CircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int) -> list[Columns]:
+def skip_trigram_columns(
+    config: WeightCircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int
+) -> list[Columns]:
     """Columns of `skip_trigrams`, a part a head."""
     windows = tokens.train.spread_windows(max(1, config.statistics_tokens // n_ctx), n_ctx)
     corpus = SkipTrigramCounts(torch.from_numpy(windows), tokens.vocabulary, tokens.bos)

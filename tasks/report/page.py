@@ -25,10 +25,10 @@ def write_page(
     results: StudyResults,
     answer: list[str],
     folder: Path,
-    report: Callable[[float], None],
+    on_progress: Callable[[float], None],
     previous: Summary | None,
 ) -> None:
-    """Write `report.md` and `figures/` into the folder; `report` hears the fraction done after each figure."""
+    """Write `report.md` and `figures/` into the folder; `on_progress` hears the fraction done after each figure."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         finalize=printed,
@@ -38,7 +38,7 @@ def write_page(
         keep_trailing_newline=True,
     )
     with house_style():
-        page = _Page(results, folder, report, previous)
+        page = _Page(results, folder, on_progress, previous)
         text = environment.get_template("report.md.jinja").render(page=page, answer=answer)
     (folder / "report.md").write_text(text, encoding="utf-8")
 
@@ -47,10 +47,10 @@ class _Page:
     """What templates can ask for."""
 
     def __init__(
-        self, results: StudyResults, folder: Path, report: Callable[[float], None], previous: Summary | None
+        self, results: StudyResults, folder: Path, on_progress: Callable[[float], None], previous: Summary | None
     ) -> None:
         self.previous = previous
-        self._results, self._folder, self._report = results, folder, report
+        self._results, self._folder, self._on_progress = results, folder, on_progress
         self._palette = Palette({row["label"]: row["n_layers"] for row in results.rows("answer")})
         self._n_drawn = 0
 
@@ -79,7 +79,7 @@ class _Page:
             blocks.append(escaped(picture.sentence))
         queries = dict.fromkeys(query for picture in pictures for query in picture.queries)
         self._n_drawn += 1
-        self._report(self._n_drawn / len(FIGURES))
+        self._on_progress(self._n_drawn / len(FIGURES))
         return Markdown("\n\n".join([*blocks, self.sql(*queries)]) if pictures else "")
 
     def induction_circuits(self) -> list[str]:

@@ -12,7 +12,7 @@ from tasks.places import ROOT
 from tasks.report.answer import answer_lines
 from tasks.report.comparison import Summary, summarise
 from tasks.results.study_results import open_results
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.code_version import code_version
 from tasks.storage.store import Store
 
@@ -20,7 +20,7 @@ RESOURCES = ("reports/templates/*", "reports/queries/*", "reports/claims/*", "da
 TIMED_FILES = ("report.md",)  # it says when the study ran, and for how long
 
 
-def report_request(record: Artifact, previous: Mapping[str, Any] | None = None) -> Request:
+def report_spec(record: Artifact, previous: Mapping[str, Any] | None = None) -> Spec:
     """Decided by the study's record, what its last run found, and everything that turns it into a report."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in RESOURCES for path in ROOT.glob(pattern)):
@@ -30,7 +30,7 @@ def report_request(record: Artifact, previous: Mapping[str, Any] | None = None) 
         code_version("tasks.results.claims"),
     ]  # verdicts are the warehouse's
     slice_ = {"resources": digest.hexdigest(), "previous": previous}
-    return Request("report", " ".join(code), slice_, {"study": record}, {})
+    return Spec("report", " ".join(code), slice_, {"study": record}, {})
 
 
 def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None:
@@ -50,22 +50,22 @@ def render_report(
     warehouse: Path,
     study: str,
     folder: Path,
-    report: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
     previous: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write `report.md` and `figures/` into the folder; the same warehouse gives the same bytes.
 
-    `previous` is what the study's last run found. `report` hears the fraction done after each figure. Returns facts:
-    the lines of the answer, and what this run found.
+    `previous` is what the study's last run found. `on_progress` hears the fraction done after each figure. Returns
+    facts: the lines of the answer, and what this run found.
 
     Raises:
-        RequestError: the study isn't in the warehouse.
+        UserError: the study isn't in the warehouse.
     """
     from tasks.report.page import write_page  # matplotlib takes a second to import, and few processes need it
 
     with open_results(warehouse, study) as results:
         answer = answer_lines(results)
-        write_page(results, answer, folder, report, Summary.from_json(previous) if previous else None)
+        write_page(results, answer, folder, on_progress, Summary.from_json(previous) if previous else None)
         summary = vars(summarise(results))
     return {"study": study, "answer": answer, "summary": summary}
 

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from tasks import places
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.results.sql import run_sql
 from tasks.results.tables import quoted, table_schema
 
@@ -90,7 +90,7 @@ def read_claims() -> list[Claim]:
     """Every claim of reports/claims, by name.
 
     Raises:
-        RequestError: a file isn't a claim; says which, what must hold, what came and what to do.
+        UserError: a file isn't a claim; says which, what must hold, what came and what to do.
     """
     return [_read_claim(path) for path in sorted(CLAIMS.glob("*.sql"))]
 
@@ -99,7 +99,7 @@ def insert_claims(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill `claims`, of which the connection's current database has none, from its other tables.
 
     Raises:
-        RequestError: a claim's file is wrong.
+        UserError: a claim's file is wrong.
     """
     connection.execute("SET threads = 1")  # sums of floats depend on the order in which threads add up
     claims = read_claims()
@@ -114,7 +114,7 @@ def decide(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study
     """The rows of `claims` that a study's other tables give.
 
     Raises:
-        RequestError: a claim's file is wrong.
+        UserError: a claim's file is wrong.
     """
     _make_cells(connection, study)
     return [_row(claim, study) | _verdict(connection, claim, study) for claim in claims]
@@ -124,7 +124,7 @@ def undecidable(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], 
     """What a study's models lack to decide each claim, before anything is measured; None if they can.
 
     Raises:
-        RequestError: a claim's file is wrong.
+        UserError: a claim's file is wrong.
     """
     _make_cells(connection, study)
     return {claim.claim_id: _lack(connection, claim, study) for claim in claims}
@@ -134,13 +134,13 @@ def claims_of(warehouse: Path, study: str, in_words: bool = False) -> pa.Table:
     """What a study says of every claim, the decided ones first: rows of `claims`, or a few words on each.
 
     Raises:
-        RequestError: the study isn't in the warehouse.
+        UserError: the study isn't in the warehouse.
     """
     columns, table = ("verdict, claim_id AS claim, finding", "claim_findings") if in_words else ("*", "claims")
     order = "list_position(['holds', 'fails', 'undecided', 'not tested'], verdict), claim_id"
     found = run_sql(warehouse, f"SELECT {columns} FROM {table} WHERE study = {quoted(study)} ORDER BY {order}")
     if not found.num_rows:
-        raise RequestError(f"claims need a study that has run, got {study!r}. Run `headstream run {study}` first.")
+        raise UserError(f"claims need a study that has run, got {study!r}. Run `headstream run {study}` first.")
     return found
 
 
@@ -277,8 +277,8 @@ def _nothing_in(claim: Claim) -> str:
     return f"no values in {', '.join(name for name in read if name not in inner)}"
 
 
-def _error(file: str, must: str, came: str, do: str) -> RequestError:
-    return RequestError(f"reports/claims/{file}: {must}, got: {came.rstrip('.')}. {do}")
+def _error(file: str, must: str, came: str, do: str) -> UserError:
+    return UserError(f"reports/claims/{file}: {must}, got: {came.rstrip('.')}. {do}")
 
 
 def _first_line(error: Exception) -> str:

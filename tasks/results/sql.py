@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.markdown import visible
 from tasks.results.warehouse_reading import attach_warehouse
 
@@ -51,10 +51,10 @@ _LISTING = """
 def run_sql(path: Path, query: str, limit: int | None = None, timeout_seconds: float = 30) -> pa.Table:
     """The result of one SELECT over the warehouse, cut off after `limit` rows.
 
-    Raises: RequestError when there is no warehouse, or the query is refused, wrong, too slow or too large.
+    Raises: UserError when there is no warehouse, or the query is refused, wrong, too slow or too large.
     """
     if not 0 < timeout_seconds <= LONGEST_SECONDS:
-        raise RequestError(
+        raise UserError(
             f"the timeout must be over 0 and at most {LONGEST_SECONDS:,} s, got {timeout_seconds}. Choose another."
         )
     with _sandbox(path) as connection, _time_limit(connection, timeout_seconds) as expired, _memory_limit():
@@ -62,15 +62,15 @@ def run_sql(path: Path, query: str, limit: int | None = None, timeout_seconds: f
             return _fetch(connection, _select(connection, query), limit)
         except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ValueError) as error:
             if expired.is_set():
-                raise RequestError(
+                raise UserError(
                     f"a query must end within {timeout_seconds:g} s, this one did not. Ask for less at once."
                 ) from error
             if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
-                raise RequestError(
+                raise UserError(
                     f"a query must do with {MEMORY_GIB} GiB of memory, this one did not. Ask for less at once."
                 ) from error
             reason = " ".join(str(error).partition("\n\nLINE ")[0].split())[:500]
-            raise RequestError(
+            raise UserError(
                 f"a query must be SQL that the warehouse can answer (`headstream sql` lists its tables), got: {reason}"
             ) from error
 
@@ -91,7 +91,7 @@ def format_table(table: pa.Table, output: str = "table", width: int | None = Non
     would steer a terminal. A table shows its first rows; one with too many columns for the width is turned on its
     side. csv and json are exact.
 
-    Raises: RequestError for another format, or a date that Python has no word for.
+    Raises: UserError for another format, or a date that Python has no word for.
     """
     try:
         match output:
@@ -104,11 +104,9 @@ def format_table(table: pa.Table, output: str = "table", width: int | None = Non
             case "markdown":
                 return _markdown(table)
             case _:
-                raise RequestError(
-                    f"the format must be one of {', '.join(FORMATS)}, got {output!r}. Choose one of those."
-                )
+                raise UserError(f"the format must be one of {', '.join(FORMATS)}, got {output!r}. Choose one of those.")
     except (OverflowError, ValueError) as error:
-        raise RequestError(
+        raise UserError(
             f"dates and times must lie in the years 1 to 9999 to be printed, got one beyond ({error})."
             " Cast it: my_date::VARCHAR."
         ) from error
@@ -138,12 +136,12 @@ def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
     if len(query) > QUERY_LENGTH:
-        raise RequestError(f"a query must have at most {QUERY_LENGTH:,} characters, got {len(query):,}. Shorten it.")
+        raise UserError(f"a query must have at most {QUERY_LENGTH:,} characters, got {len(query):,}. Shorten it.")
     query.encode()  # an argument may hold bytes that are no text
     statements = connection.extract_statements(query)
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         came = ", ".join(statement.type.name for statement in statements) or "nothing"
-        raise RequestError(f"a query must be one SELECT, got {came}. The warehouse can only be read.")
+        raise UserError(f"a query must be one SELECT, got {came}. The warehouse can only be read.")
     return statements[0]
 
 
@@ -155,7 +153,7 @@ def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, l
         n_rows += batch.num_rows
         n_bytes += batch.nbytes
         if n_bytes > RESULT_MIB * 2**20:
-            raise RequestError(f"a result must take at most {RESULT_MIB} MiB, this one takes more. Add a LIMIT.")
+            raise UserError(f"a result must take at most {RESULT_MIB} MiB, this one takes more. Add a LIMIT.")
         if limit is not None and n_rows >= limit:
             break
     return pa.Table.from_batches(batches, reader.schema).slice(0, limit)

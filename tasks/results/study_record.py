@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.results.tables import write_table
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.code_version import code_version
 from tasks.storage.provenance import git_commit, package_version
 from tasks.storage.store import Store
@@ -43,9 +43,9 @@ def latest_record(store: Store, study: str) -> Artifact | None:
     return latest_records(store).get(study)
 
 
-def record_request(
+def record_spec(
     config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], latest: Artifact | None
-) -> Request:
+) -> Spec:
     """Decided by the study's config and all that belongs to it, so that a run which finds nothing new adds no record.
 
     A record names the one it supersedes: going back to an earlier config makes a new record, not that of then.
@@ -55,14 +55,14 @@ def record_request(
         inputs |= {f"{artifact.manifest.stage}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
     failures = {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure}
 
-    def request(superseded: str | None) -> Request:
+    def spec(superseded: str | None) -> Spec:
         slice_ = {"study": dict(config), "failures": failures, "supersedes": superseded}
-        return Request("study", code_version("tasks.results.study_record"), slice_, inputs, {})
+        return Spec("study", code_version("tasks.results.study_record"), slice_, inputs, {})
 
     if latest is None:
-        return request(None)
-    same = request(latest.manifest.config.get("supersedes"))
-    return same if same.key == latest.manifest.key else request(latest.manifest.key)
+        return spec(None)
+    same = spec(latest.manifest.config.get("supersedes"))
+    return same if same.key == latest.manifest.key else spec(latest.manifest.key)
 
 
 def write_record(

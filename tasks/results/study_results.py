@@ -10,7 +10,7 @@ import duckdb
 import pandas as pd
 
 from tasks import places
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.results.tables import quoted
 from tasks.results.warehouse_reading import attach_warehouse
 
@@ -48,7 +48,7 @@ def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
     """Open a warehouse to read one study.
 
     Raises:
-        RequestError: the study isn't in it, or there is none.
+        UserError: the study isn't in it, or there is none.
         WorkError: it is damaged, or another program writes to it.
     """
     with duckdb.connect() as connection:
@@ -58,7 +58,7 @@ def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
         results = StudyResults(connection, study)
         if not results.rows("study"):
             names = [name for (name,) in connection.execute("SELECT study FROM studies ORDER BY study").fetchall()]
-            raise RequestError(
+            raise UserError(
                 f"a report must be of a study with results, got {study!r}. "
                 f"There are {', '.join(names) or 'none'}: `headstream run` makes them."
             )

@@ -68,7 +68,7 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
     Builders wait for each other.
 
     Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
-        RequestError when a file of reports/claims is wrong.
+        UserError when a file of reports/claims is wrong.
     """
     if not anew and is_current(store, path):  # then neither the lock nor its folder need be writable
         return False

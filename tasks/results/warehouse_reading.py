@@ -4,7 +4,7 @@ from pathlib import Path
 
 import duckdb
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.results.tables import quoted
 
 
@@ -12,11 +12,11 @@ def attach_warehouse(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> 
     """Make the warehouse, read-only, what a connection's queries are about.
 
     Raises:
-        RequestError: there is none yet.
+        UserError: there is none yet.
         WorkError: it is damaged, or another program writes to it.
     """
     if not warehouse.exists():
-        raise RequestError("no results yet: run `headstream run quick`")
+        raise UserError("no results yet: run `headstream run quick`")
     try:
         # duckdb.connect(path) would share the database that another thread has open, be it that of an older file.
         connection.execute(f"ATTACH {quoted(str(warehouse))} AS results (READ_ONLY)")

@@ -68,7 +68,7 @@ class Artifact:
 
 
 @dataclass(frozen=True)
-class Request:
+class Spec:
     """Everything that decides what an artifact holds: equal requests have equal keys, and so one artifact.
 
     `config` is the slice that the stage reads; `inputs` maps roles to artifacts; `numerics` is what changes

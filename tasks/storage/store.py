@@ -25,14 +25,14 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from filelock import FileLock, Timeout
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.storage.artifact import (
     FILE_NAME,
     MANIFEST,
     Artifact,
     InputReference,
     Manifest,
-    Request,
+    Spec,
     StoredFile,
     json_sha256,
     read_manifest,
@@ -55,9 +55,9 @@ class Store:
         self.root = root.absolute()
         self._staging = self.root / ".staging"
 
-    def find(self, request: Request) -> Artifact | None:
-        """The artifact that answers a request, its files verified; None when it must be built (again)."""
-        return self.open(request.stage, request.key)
+    def find(self, spec: Spec) -> Artifact | None:
+        """The artifact that answers a spec, its files verified; None when it must be built (again)."""
+        return self.open(spec.stage, spec.key)
 
     def open(self, stage: str, key: str) -> Artifact | None:
         """As `verified`, for a use of the artifact."""
@@ -112,7 +112,7 @@ class Store:
 
     def build(
         self,
-        request: Request,
+        spec: Spec,
         write: Callable[[Path], Mapping[str, Any] | None],
         *,
         timed: Collection[str] = (),
@@ -126,12 +126,12 @@ class Store:
 
         Raises: WorkError when the disk is full or can't be written; whatever `write` raises.
         """
-        if found := self.find(request):
+        if found := self.find(spec):
             return found
-        target = self._folder(request.stage, request.key)
-        staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{request.stage}/{request.key}"))
+        target = self._folder(spec.stage, spec.key)
+        staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{spec.stage}/{spec.key}"))
         with _explained(self.root), self._locked(staging, target):
-            if found := self.find(request):
+            if found := self.find(spec):
                 return found
             try:
                 if resumable and (staging / RESUME).is_dir():
@@ -141,7 +141,7 @@ class Store:
                     (staging / RESUME if resumable else staging).mkdir(parents=True)
                 started = time.monotonic()
                 facts = write(staging)
-                _seal(staging, request, facts or {}, timed, time.monotonic() - started)
+                _seal(staging, spec, facts or {}, timed, time.monotonic() - started)
                 self._publish(staging, target)
             except BaseException as error:
                 removed_by_others = not staging.exists()
@@ -190,7 +190,7 @@ class Store:
     def _folder(self, stage: str, key: str) -> Path:
         for name in (stage, key):
             if not _NAME.fullmatch(name):
-                raise RequestError(f"a stage or key must be of a-z, 0-9, _ and -, got {name!r}. Rename it.")
+                raise UserError(f"a stage or key must be of a-z, 0-9, _ and -, got {name!r}. Rename it.")
         return self.root / stage / key
 
     def _load(self, stage: str, key: str, *, verify: bool) -> Artifact | None:
@@ -263,16 +263,16 @@ class Store:
         shutil.rmtree(self._set_aside(folder), ignore_errors=True)
 
 
-def _seal(staging: Path, request: Request, facts: Mapping[str, Any], timed: Collection[str], seconds: float) -> None:
+def _seal(staging: Path, spec: Spec, facts: Mapping[str, Any], timed: Collection[str], seconds: float) -> None:
     """Makes a written folder durable, its manifest last."""
     files, folders = _contents(staging)
     inputs = {
         role: InputReference(stage=source.manifest.stage, key=source.manifest.key, digest=source.digest)
-        for role, source in request.inputs.items()
+        for role, source in spec.inputs.items()
     }
     manifest = Manifest(
-        **{**vars(request), "inputs": inputs},
-        key=request.key,
+        **{**vars(spec), "inputs": inputs},
+        key=spec.key,
         files={
             name: StoredFile(bytes=path.stat().st_size, sha256=_file_sha256(path), timed=name in timed)
             for name, path in files.items()
@@ -369,7 +369,7 @@ def _explained(root: Path) -> Iterator[None]:
     """Turns the error of a full or read-only disk, from Python or a library that writes, into a WorkError."""
     try:
         yield
-    except (RequestError, WorkError):
+    except (UserError, WorkError):
         raise
     except Exception as error:
         reason = in_words(error)

@@ -36,8 +36,8 @@ class BehaviourConfig(BaseModel):
     seed: int = Field(0, ge=0, lt=1 << 31, description="Of the random tokens that are repeated.")
 
 
-class CircuitsConfig(BaseModel):
-    """How circuits are found, on how much text, and what counts as significant."""
+class WeightCircuitsConfig(BaseModel):
+    """The [analysis.weight_circuits] section of a study: what weights are held against, and what is significant."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -61,6 +61,13 @@ class CircuitsConfig(BaseModel):
         16, ge=1, le=MOST, description="Validation sequences that persistence is measured on."
     )
     seed: int = Field(0, ge=0, lt=1 << 31, description="Of the rotations and the random tokens.")
+
+
+class ActivationCircuitsConfig(BaseModel):
+    """The [analysis.activation_circuits] section of a study: on how much text circuits are followed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
     path_windows: int = Field(
         32, ge=1, le=MOST, description="Validation sequences for path terms, score terms and causal checks."
     )
@@ -83,6 +90,13 @@ class CircuitsConfig(BaseModel):
         le=MOST,
         description="Head pairs with a causal check, and virtual heads with a loss effect of their own.",
     )
+    fixed_period_sequences: int = Field(
+        10, ge=1, le=MOST, description="Sequences of repeated random tokens for prefix matching in causal checks."
+    )
+    random_period_sequences: int = Field(
+        64, ge=1, le=MOST, description="Sequences of random period for induction in causal checks."
+    )
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the random tokens that are repeated.")
 
 
 class ImportanceConfig(BaseModel):
@@ -171,7 +185,7 @@ class FeedForwardConfig(BaseModel):
 
 
 class AnalysisConfig(BaseModel):
-    """What is measured on every model; a part is what one stage reads, so a change runs that stage alone."""
+    """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -182,7 +196,12 @@ class AnalysisConfig(BaseModel):
         description="Which stages run; what others measure is missing from the report.",
     )
     behaviour: BehaviourConfig = Field(BehaviourConfig(), description="Losses and attention patterns.")
-    circuits: CircuitsConfig = Field(CircuitsConfig(), description="Paths, QK and OV circuits, composition.")
+    weight_circuits: WeightCircuitsConfig = Field(
+        WeightCircuitsConfig(), description="QK and OV circuits and composition, of weights alone."
+    )
+    activation_circuits: ActivationCircuitsConfig = Field(
+        ActivationCircuitsConfig(), description="Paths, bigrams and causal checks, on text."
+    )
     importance: ImportanceConfig = Field(ImportanceConfig(), description="Ablations, and scores that predict them.")
     pruning: PruningConfig = Field(PruningConfig(), description="How many heads can go.")
     redundancy: RedundancyConfig = Field(RedundancyConfig(), description="Heads that do the same.")

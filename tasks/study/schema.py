@@ -18,16 +18,16 @@ from pydantic import (
 )
 
 from models.architecture import Architecture
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.study.analysis_config import AnalysisConfig
 from tasks.study.cells import Cell
+from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.mistakes import described, message, nearest, word
 from tasks.study.resources_config import ResourcesConfig, Runner
 from tasks.study.sources import MAX_BYTES, read_study_file, require_allowed
+from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
-from tasks.text.corpus import CorpusConfig
-from tasks.text.tokens import TokenizerConfig
 
 MOST_MODELS = 10_000
 MOST_PARAMETERS = 10**9  # of a model
@@ -173,7 +173,7 @@ def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) ->
     """A study by its name, by its content, or as it is; one through Prefect's API may only read allowed files.
 
     Raises:
-        RequestError: no study of that name ships, it isn't valid, or a path lies outside of the allowed folders.
+        UserError: no study of that name ships, it isn't valid, or a path lies outside of the allowed folders.
     """
     if isinstance(study, str):
         return parse_study(*read_study_file(study, shipped_only=True))
@@ -186,7 +186,7 @@ def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) ->
 
 def _parse_given(content: Mapping[str, Any]) -> Study:
     if (size := len(json.dumps(content, default=str))) > MAX_BYTES:
-        raise RequestError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
+        raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
     return parse_study("the study", content)
 
 
@@ -194,12 +194,12 @@ def parse_study(source: str, content: Mapping[str, Any]) -> Study:
     """Validate the content of a study file.
 
     Raises:
-        RequestError: names the file, the field, what must hold and what came.
+        UserError: names the file, the field, what must hold and what came.
     """
     try:
         return Study.model_validate(content)
     except ValidationError as error:
-        raise RequestError(f"{source}: {described(error, Study)}") from None
+        raise UserError(f"{source}: {described(error, Study)}") from None
 
 
 def _require_field(what: str, field: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks import places
-from tasks.errors import RequestError
-from tasks.text.corpus import CorpusConfig, corpus_files
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
+from tasks.text.corpus import corpus_files
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 
@@ -23,26 +24,26 @@ def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[s
     """What a study file holds, and the name to call it by in errors.
 
     Raises:
-        RequestError: no such study, or a file that isn't TOML.
+        UserError: no such study, or a file that isn't TOML.
     """
     path = _find(name_or_path, shipped_only)
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise RequestError(f"a study file must be at most {MAX_BYTES:,} bytes, got {path}. Is it a study?")
+            raise UserError(f"a study file must be at most {MAX_BYTES:,} bytes, got {path}. Is it a study?")
         return path.name, tomllib.loads(content.decode())
     except OSError as error:
-        raise RequestError(f"a study file must be readable, got {path}: {error.strerror}.") from None
+        raise UserError(f"a study file must be readable, got {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:  # no TOML, no text, an endless number, too deep
-        raise RequestError(f"a study file must be TOML, got {path.name}: {error}.") from None
+        raise UserError(f"a study file must be TOML, got {path.name}: {error}.") from None
 
 
 def require_allowed(corpus: CorpusConfig) -> None:
     """Refuse paths, globs and links that lead outside of the folders that a deployed study may read.
 
     Raises:
-        RequestError: names the path and the folders, or the entry of `paths` that gives no files.
+        UserError: names the path and the folders, or the entry of `paths` that gives no files.
     """
     for pattern in corpus.paths:
         path = Path(os.path.expanduser(pattern))
@@ -59,9 +60,9 @@ def _is_allowed(path: Path) -> bool:
     return any(Path(real).is_relative_to(root.resolve()) for root in places.corpus_roots())
 
 
-def _not_allowed(path: str) -> RequestError:
+def _not_allowed(path: str) -> UserError:
     allowed = ", ".join(map(str, places.corpus_roots()))
-    return RequestError(
+    return UserError(
         f"a study that is deployed must read files below {allowed}, got {path!r}. Move the files there, or set"
         " HEADSTREAM_CORPUS_ROOTS where the worker runs."
     )
@@ -76,4 +77,4 @@ def _find(name_or_path: str, shipped_only: bool) -> Path:
         return path
     near = difflib.get_close_matches(name_or_path, names, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Studies that ship: {', '.join(names)}."
-    raise RequestError(f"a study must be the name of one that ships or a file, got {name_or_path[:200]!r}. {hint}")
+    raise UserError(f"a study must be the name of one that ships or a file, got {name_or_path[:200]!r}. {hint}")

@@ -9,14 +9,14 @@ import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.errors import RequestError
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
 from tasks.text.documents import Reader, SourceFile, format_suffix, reason
 
 T = TypeVar("T")
@@ -46,59 +46,6 @@ IN_DIRECTORIES = frozenset(RECORDS + PROSE + CODE)
 NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
 
 
-class CorpusConfig(BaseModel):
-    """Which text a study reads, and how it is cut, repaired and split."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    source: Literal["python-stdlib"] | None = Field(
-        "python-stdlib",
-        description="built-in corpus: the running interpreter's standard library; none when paths is given",
-    )
-    paths: tuple[Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")], ...] = Field(
-        (),
-        description="files, directories and globs, read by suffix: .jsonl, .ndjson, .parquet, .conllu, else as text; "
-        "all but Parquet also .gz, .zst, .bz2, .xz. Of a directory only known suffixes are read, and nothing hidden",
-    )
-    text_field: str = Field(
-        "text", max_length=200, description="JSON-lines field or Parquet column that holds the text"
-    )
-    on_bad_text: Literal["refuse", "replace", "skip"] = Field(
-        "refuse",
-        description="invalid UTF-8 and NUL bytes: refuse the corpus, replace them by U+FFFD, or skip their part or "
-        "record; skip leaves out broken records, too",
-    )
-    validation_fraction: float = Field(
-        0.1, gt=0, lt=1, description="share of documents held out, chosen by hash of their text (0 to 1)"
-    )
-    document_bytes: int = Field(
-        1_048_576,
-        ge=256,
-        le=1 << 30,
-        description="longest document; a longer one is cut at a line end into parts (bytes)",
-    )
-    max_expansion: float = Field(
-        200, ge=1, le=1e6, description="most a file may grow by decompression (times its size)"
-    )
-    max_bytes: int = Field(64 << 30, ge=1, le=1 << 50, description="most a corpus may hold once decompressed (bytes)")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _paths_replace_the_built_in_source(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("paths") and "source" not in given:
-            return {**given, "source": None}
-        return given
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Self:
-        if (self.source is None) != bool(self.paths):
-            raise ValueError(
-                f"exactly one of source and paths must be given, got source={self.source!r}, paths={list(self.paths)}. "
-                "Remove one of them."
-            )
-        return self
-
-
 class Document(NamedTuple):
     """A row of the corpus: part number `part` of a document, in `split`, from the file named `source`."""
 
@@ -113,7 +60,7 @@ def corpus_files(config: CorpusConfig) -> list[SourceFile]:
     """The files that the corpus is read from, each once, in a fixed order.
 
     Links are followed, except by `**`. Names start at the directory given, never at the root.
-    Raises: RequestError for an entry of `paths` that gives none.
+    Raises: UserError for an entry of `paths` that gives none.
     """
     found = _standard_library() if config.source else itertools.chain.from_iterable(map(_matches, config.paths))
     files: dict[str, SourceFile] = {}
@@ -133,7 +80,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
             with file.path.open("rb") as raw:
                 content = hashlib.file_digest(raw, "sha256").hexdigest()
         except OSError as error:
-            raise RequestError(f"{file.name} must be readable, got: {reason(error)}.") from error
+            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
         digest.update(f"{content} {file.name}\n".encode())
     return {
         "source": _label(config),
@@ -153,12 +100,14 @@ def text_split(digest: bytes, validation_fraction: float) -> str:
     return "validation" if int.from_bytes(digest[:8]) < validation_fraction * 2**64 else "train"
 
 
-def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], None] | None = None) -> dict[str, Any]:
+def write_corpus(
+    config: CorpusConfig, folder: Path, on_progress: Callable[[float], None] | None = None
+) -> dict[str, Any]:
     """Writes documents.parquet into `folder` and returns what it holds; parts of a long document count as documents.
 
     `empty` counts documents without text, `skipped` and `replaced` bad parts and records; `sha256` is that of the
-    documents' digests in order. `report` is given the fraction done. Of CoNLL-U files part_of_speech.parquet has the
-    words of validation text, too.
+    documents' digests in order. `on_progress` is given the fraction done. Of CoNLL-U files part_of_speech.parquet has
+    the words of validation text, too.
     """
     files = corpus_files(config)
     # A standard library with a file in another encoding is still a corpus: that file is left out.
@@ -192,8 +141,8 @@ def write_corpus(config: CorpusConfig, folder: Path, report: Callable[[float], N
             if words:
                 word_tables.append(_table(words, WORD_SCHEMA))
                 words.clear()
-            if report:
-                report((done + reader.position) / total)
+            if on_progress:
+                on_progress((done + reader.position) / total)
         _require_both_splits(config, counts, len(files))
         facts = {
             "source": _label(config),
@@ -249,11 +198,11 @@ def byte_batches(sized: Iterable[tuple[T, int]], limit: int) -> Iterator[list[T]
 def _require_both_splits(config: CorpusConfig, counts: Counter[str], files: int) -> None:
     size = counts["train_bytes"] + counts["validation_bytes"]
     if not size:
-        raise RequestError(f"the corpus must hold text, got only empty or skipped documents in {files:,} files.")
+        raise UserError(f"the corpus must hold text, got only empty or skipped documents in {files:,} files.")
     for split in SPLITS:
         if not counts[f"{split}_documents"]:
             documents = counts["train_documents"] + counts["validation_documents"]
-            raise RequestError(
+            raise UserError(
                 f"each split must hold a document, got none for {split} of {documents:,} ({size:,} bytes). Set "
                 f"document_bytes = {max(256, min(size // 100, config.document_bytes // 4))} to cut long documents into "
                 "more parts, or add text that differs."
@@ -284,7 +233,7 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
     except (OSError, ValueError) as error:
         files, why = [], reason(error)
     if not files:
-        raise RequestError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
+        raise UserError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
     for file in files:
         yield file, file.relative_to(top.parent).as_posix()
 

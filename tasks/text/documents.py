@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import RequestError
+from tasks.errors import UserError
 
 BLOCK_BYTES = 1 << 20
 LINE_BYTES = 256 << 20  # an array of records on a single line is refused before it fills memory
@@ -117,7 +117,7 @@ class Reader:
     def read(self, file: SourceFile) -> Iterator[Part]:
         """The parts of the file's documents, in order, without those that hold only white space.
 
-        Raises: RequestError naming the file and the place.
+        Raises: UserError naming the file and the place.
         """
         for place, blocks in self._documents(file):
             part, skipped = 0, self.skipped
@@ -148,7 +148,7 @@ class Reader:
         try:
             raw = file.path.open("rb")
         except OSError as error:
-            raise RequestError(f"{file.name} must be readable, got: {reason(error)}.") from error
+            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
         return io.BufferedReader(_Decompressed(raw, file, self), BLOCK_BYTES)
 
     def _text(self, raw: bytes, place: str, offset: int) -> str | None:
@@ -161,7 +161,7 @@ class Reader:
             bad = error.start if bad < 0 else bad
         if bad >= 0:
             if self.on_bad_text == "refuse":
-                raise RequestError(
+                raise UserError(
                     f"text must be UTF-8 without NUL bytes, got 0x{raw[bad]:02x} at byte {offset + bad:,} of {place}. "
                     'Convert it to UTF-8, or set on_bad_text = "replace" or "skip".'
                 )
@@ -176,7 +176,7 @@ class Reader:
 
     def _bad_record(self, must: str, got: str, place: str) -> None:
         if self.on_bad_text != "skip":
-            raise RequestError(f'{must}, got {got} in {place}. Correct it, or set on_bad_text = "skip".')
+            raise UserError(f'{must}, got {got} in {place}. Correct it, or set on_bad_text = "skip".')
         self.skipped += 1
 
     def _lines(self, file: SourceFile) -> Iterator[tuple[str, str]]:
@@ -189,7 +189,7 @@ class Reader:
                     return
                 place = f"line {number:,} of {file.name}"
                 if len(raw) > LINE_BYTES:
-                    raise RequestError(
+                    raise UserError(
                         f"a line must hold at most {LINE_BYTES:,} bytes, got more in {place}. Write a record a line."
                     )
                 line = self._text(raw, file.name, offset)
@@ -224,7 +224,7 @@ class Reader:
                 fields = {field.name: field.type for field in table.schema_arrow}
             if not _is_string(fields.get(self.text_field)):
                 kinds = ", ".join(f"{name}: {kind}" for name, kind in fields.items())
-                raise RequestError(
+                raise UserError(
                     f"{file.name} must have a string column {self.text_field!r}, got {kinds}. Set text_field."
                 )
             spend = _Allowance(file, self).spend
@@ -236,7 +236,7 @@ class Reader:
                 spend(len(text))
                 yield f"the text in {place}", [text]
         except BROKEN as error:
-            raise RequestError(f"{file.name} must be a whole Parquet file, got: {reason(error)}.") from error
+            raise UserError(f"{file.name} must be a whole Parquet file, got: {reason(error)}.") from error
 
     def _parquet_texts(self, file: SourceFile) -> Iterator[bytes | None]:
         with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
@@ -330,12 +330,12 @@ class _Allowance:
         self.got += count
         reader.bytes_read += count
         if self.got > max(BLOCK_BYTES, reader.max_expansion * file.bytes):
-            raise RequestError(
+            raise UserError(
                 f"{file.name} must expand to at most {reader.max_expansion:g} times its {file.bytes:,} bytes, got "
                 "more. Raise max_expansion if the file is what you expect."
             )
         if reader.bytes_read > reader.max_bytes:
-            raise RequestError(
+            raise UserError(
                 f"a corpus must hold at most {reader.max_bytes:,} bytes, got more by {file.name}. Raise max_bytes."
             )
 
@@ -355,7 +355,7 @@ class _Decompressed(io.RawIOBase):
         try:
             count: int = self._inner.readinto(buffer)
         except BROKEN as error:
-            raise RequestError(f"{self._file.name} must be readable and whole, got: {reason(error)}.") from error
+            raise UserError(f"{self._file.name} must be readable and whole, got: {reason(error)}.") from error
         self._reader.position = self._raw.tell()
         self._spend(count)
         return count

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
-from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from tasks.errors import RequestError
+from tasks.errors import UserError
+from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text.corpus import PART_OF_SPEECH, SPLITS, byte_batches, corpus_facts, read_documents
 
 BOS = "<|bos|>"
@@ -31,24 +31,13 @@ SHARD_BYTES = 256 << 20
 TRAINING_PIECE = re.compile(r".{1,511}\S(?=[ \n])|.{1,512}", re.DOTALL)
 
 
-class TokenizerConfig(BaseModel):
-    """How text becomes tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    vocabulary: int = Field(512, ge=257, le=1 << 20, description="tokens in all: BOS, 256 bytes and merges")
-    sample_bytes: int = Field(
-        16 << 20, ge=1, le=1 << 40, description="training text that the tokenizer is trained on (bytes)"
-    )
-
-
 def write_tokens(
-    config: TokenizerConfig, corpus_folder: Path, folder: Path, report: Callable[[float], None] | None = None
+    config: TokenizerConfig, corpus_folder: Path, folder: Path, on_progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
     """Writes tokenizer.json, token shards of both splits, tokens.json and token_counts.npy; returns what they hold.
 
     BOS precedes each document. A small corpus may not reach the vocabulary asked for: the facts hold the one reached.
-    `report` is given the fraction of documents encoded. What the corpus has of CoNLL-U files is copied.
+    `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U files is copied.
     """
     corpus = corpus_facts(corpus_folder)
     tokenizer = train_tokenizer(config, corpus_folder)
@@ -65,8 +54,8 @@ def write_tokens(
             in_batch = np.bincount(ids, minlength=vocabulary)
             counts[split] += in_batch
             done += int(in_batch[bos])
-            if report:
-                report(done / corpus["documents"])
+            if on_progress:
+                on_progress(done / corpus["documents"])
     np.save(folder / "token_counts.npy", counts["train"])
     if (corpus_folder / PART_OF_SPEECH).exists():
         shutil.copyfile(corpus_folder / PART_OF_SPEECH, folder / PART_OF_SPEECH)
@@ -259,7 +248,7 @@ def require_context(tokens: Tokens, n_ctx: int) -> None:
     """Refuses a corpus in which a split cannot fill one context of `n_ctx` tokens and their targets."""
     for split, stream in zip(SPLITS, (tokens.train, tokens.validation), strict=True):
         if len(stream) <= n_ctx:
-            raise RequestError(
+            raise UserError(
                 f"each split must hold more than n_ctx = {n_ctx:,} tokens, got {len(stream):,} for {split}. Add text, "
                 "lower n_ctx, or " + ("raise" if split == "validation" else "lower") + " validation_fraction."
             )

@@ -205,7 +205,7 @@ class TrainingRun:
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
         self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
 
-    def train(self, report: Callable[[Progress], None]) -> None:
+    def train(self, on_progress: Callable[[Progress], None]) -> None:
         self._restore()
         write_model_card(self.folder, self.model, self.tokens_per_step)
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
@@ -222,7 +222,7 @@ class TrainingRun:
             if log_now:
                 self._write_log(pending, time.perf_counter() - started)
                 pending.clear()
-                report(self._progress())
+                on_progress(self._progress())
             if self.step in kept:
                 self._require_finite()
                 save_checkpoint(self.folder, self.model, self.step)

@@ -26,7 +26,7 @@ def train_model(
     *,
     model_id: str,
     corpus_id: str,
-    report: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
     save_every_seconds: float = 10.0,
 ) -> dict[str, object]:
     """Train one model into `folder`: checkpoints/, models.parquet and training.parquet. Returns facts about it.
@@ -34,7 +34,7 @@ def train_model(
     A folder in which an earlier call was interrupted is continued, and ends with the same weights (on a CPU).
 
     Raises:
-        RequestError: the corpus is too short for one sequence.
+        UserError: the corpus is too short for one sequence.
         WorkError: the loss became NaN or diverged; says where, and what to try.
     """
     prepare_process(numerics.threads)
@@ -43,7 +43,7 @@ def train_model(
     (folder / RESUME).mkdir(exist_ok=True)
     with FileLock(folder / RESUME / "lock"):  # a child of a killed parent may take a moment to die
         run = TrainingRun(architecture, config, numerics, tokens, folder, save_every_seconds)
-        run.train(report)
+        run.train(on_progress)
     seconds = run.log.seconds[-1]
     facts: dict[str, object] = {
         "model_id": model_id,

@@ -10,7 +10,7 @@ from test_command_line import call
 from tasks import places
 from tasks.results import claims
 from tasks.results.tables import write_table
-from tasks.storage.artifact import Request
+from tasks.storage.artifact import Spec
 from tasks.storage.store import Store
 
 
@@ -25,7 +25,7 @@ def results(monkeypatch, tmp_path) -> None:
             write_table(folder, name, rows)
         return {"study": "quick"}
 
-    Store(places.store_folder()).build(Request("study", "v1", {}, {}, {}), write)
+    Store(places.store_folder()).build(Spec("study", "v1", {}, {}, {}), write)
 
 
 def test_claims_in_words(monkeypatch, capsys):

@@ -15,7 +15,7 @@ from flows import command_line
 from tasks import places
 from tasks.results.tables import write_table
 from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import Request
+from tasks.storage.artifact import Spec
 from tasks.storage.store import Store
 from tasks.study.schema import parse_study
 
@@ -111,7 +111,7 @@ def test_check_and_gc(smoke, monkeypatch, capsys):
         (("report", "quick"), "Run `headstream run quick` first"),
     ],
 )
-def test_a_wrong_request_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, arguments, message):
+def test_a_mistake_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, arguments, message):
     code, out, err = call(monkeypatch, capsys, *arguments)
     assert code == 2
     assert not out
@@ -159,7 +159,7 @@ def test_diff_shows_settings_as_they_are(monkeypatch, capsys, tmp_path):
             write_table(folder, "studies", [row])
             return {"study": row["study"]}
 
-        Store(places.store_folder()).build(Request("study", "v1", {"study": study}, {}, {}), write)
+        Store(places.store_folder()).build(Spec("study", "v1", {"study": study}, {}, {}), write)
     build_warehouse(Store(places.store_folder()), places.warehouse_file())
     code, out, err = call(monkeypatch, capsys, "diff", "one", "two")
     assert code == 0, err

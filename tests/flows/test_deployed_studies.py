@@ -19,7 +19,7 @@ from flows.notices import tell_of_failure
 from flows.study import run_study
 from flows.up import environment_for
 from tasks import places
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.study.schema import complete_study, parse_study
 
 
@@ -38,7 +38,7 @@ def test_a_whole_study_comes_as_prefect_has_it():
 
 @pytest.mark.parametrize("name", ["quikc", "../quick", "flows/studies/quick.toml", "/etc/passwd"])
 def test_no_other_name_is(name):
-    with pytest.raises(RequestError, match="must be the name of one that ships"):
+    with pytest.raises(UserError, match="must be the name of one that ships"):
         complete_study(name, from_api=True)
 
 
@@ -48,7 +48,7 @@ def test_no_other_name_is(name):
 def test_a_deployed_study_reads_allowed_folders_only(path, monkeypatch, tmp_path):
     monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tmp_path / "corpora"))
     study = with_paths(path.format(root=tmp_path / "corpora"))
-    with pytest.raises(RequestError, match="HEADSTREAM_CORPUS_ROOTS"):
+    with pytest.raises(UserError, match="HEADSTREAM_CORPUS_ROOTS"):
         complete_study(study, from_api=True)
     assert complete_study(study, from_api=False) is study
 
@@ -66,7 +66,7 @@ def test_a_link_out_of_an_allowed_folder_is_refused(path, monkeypatch, tmp_path)
     (corpora / "folder").symlink_to(secrets)
     for link in (corpora / "link.txt", corpora / "deep" / "link.txt"):
         link.symlink_to(secrets / "secret.txt")
-    with pytest.raises(RequestError, match="HEADSTREAM_CORPUS_ROOTS"):
+    with pytest.raises(UserError, match="HEADSTREAM_CORPUS_ROOTS"):
         complete_study(with_paths(f"{corpora}{path}"), from_api=True)
 
 
@@ -99,7 +99,7 @@ def test_allowed_folders_are_read(monkeypatch, tmp_path):
     ],
 )
 def test_what_prefect_hands_over_is_checked_here(study, message):
-    with pytest.raises(RequestError, match=message) as refusal:
+    with pytest.raises(UserError, match=message) as refusal:
         complete_study(study, from_api=True)
     assert str(refusal.value).isprintable()  # so it is one line
     assert len(str(refusal.value)) < 1000
@@ -110,7 +110,7 @@ def test_what_prefect_hands_over_is_checked_here(study, message):
 def test_prefects_state_says_in_one_line_what_is_wrong(study):
     state = run_study(study, return_state=True)
     assert state.is_failed()
-    assert "RequestError: " in state.message
+    assert "UserError: " in state.message
     assert state.message.isprintable()
 
 

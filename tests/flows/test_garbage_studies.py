@@ -38,7 +38,7 @@ STUDY: dict[str, Any] = {
     "analysis": {
         "stages": ["behaviour", "pruning"],
         "behaviour": {"loss_windows": 8},
-        "circuits": {"level": 0.01},
+        "weight_circuits": {"level": 0.01},
         "pruning": {"gate_lambdas": [0.1]},
         "probes": {"penalty": 0.001},
     },

@@ -7,7 +7,7 @@ import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.prefect_server import _reach_server
-from tasks.errors import RequestError
+from tasks.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from tasks.errors import RequestError
 def test_a_prefect_server_that_does_not_answer(url, error):
     with (
         temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}),
-        pytest.raises(RequestError) as refusal,
+        pytest.raises(UserError) as refusal,
     ):
         _reach_server()
     assert f"must answer at {url}, got {error}" in str(refusal.value)
@@ -34,5 +34,5 @@ def test_a_prefect_server_that_wants_a_password():
     with HTTPServer(("127.0.0.1", 0), Locked) as server:
         Thread(target=server.handle_request).start()
         url = f"http://127.0.0.1:{server.server_port}/api"
-        with temporary_settings({PREFECT_API_URL: url}), pytest.raises(RequestError, match="PREFECT_API_AUTH_STRING"):
+        with temporary_settings({PREFECT_API_URL: url}), pytest.raises(UserError, match="PREFECT_API_AUTH_STRING"):
             _reach_server()

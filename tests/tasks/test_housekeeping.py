@@ -8,23 +8,21 @@ import pytest
 
 import tasks.storage.store
 from tasks.housekeeping import Unneeded, check_all, unneeded
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
 from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import MANIFEST, Artifact, Request, read_manifest
+from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
 from tasks.storage.store import Store
 
 
 def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
-    return store.build(
-        Request(stage, "v1", {"of": of}, inputs, {}), lambda folder: (folder / "x").write_text(of) and {}
-    )
+    return store.build(Spec(stage, "v1", {"of": of}, inputs, {}), lambda folder: (folder / "x").write_text(of) and {})
 
 
 def record(store: Store, study: str, *artifacts: Artifact) -> Artifact:
     outcomes = [ModelOutcome("cell", "model", artifacts)]
-    request = record_request({"name": study}, outcomes, [], latest_record(store, study))
+    spec = record_spec({"name": study}, outcomes, [], latest_record(store, study))
     write = lambda folder: write_record(folder, study, "", {}, outcomes, time.monotonic())  # noqa: E731
-    return store.build(request, write, timed=RECORD_TABLES)
+    return store.build(spec, write, timed=RECORD_TABLES)
 
 
 @pytest.fixture
@@ -67,7 +65,7 @@ def test_what_a_run_used_lately_stays(store):
     assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
     list(check_all(store, store.root / "no warehouse"))  # a check is no use
     assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
-    assert store.find(Request("training", "v1", {"of": "found again"}, {}, {}))
+    assert store.find(Spec("training", "v1", {"of": "found again"}, {}, {}))
     assert unneeded(store, keep_days=7) == []
 
 

@@ -96,7 +96,7 @@ def test_a_killed_process_leaves_its_slot_free(tmp_path):
         assert environment == {"CUDA_VISIBLE_DEVICES": "0"}
 
 
-def _seen(report) -> list[str]:
+def _seen(on_progress) -> list[str]:
     return visible_gpus()
 
 

@@ -9,59 +9,59 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.machines.child_process import ProcessDied, run_in_process
 
 
-def double(x, report):
+def double(x, on_progress):
     for i in range(3):
-        report(i)
+        on_progress(i)
     return 2 * x
 
 
-def wrong_request(report):
-    raise RequestError("n must be even, got 3. Choose 2.")
+def mistaken(on_progress):
+    raise UserError("n must be even, got 3. Choose 2.")
 
 
-def failing(report):
+def failing(on_progress):
     raise WorkError("no luck")
 
 
-def crashing(report):
+def crashing(on_progress):
     raise ZeroDivisionError("by zero")
 
 
-def out_of_memory(report):
+def out_of_memory(on_progress):
     raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes.")
 
 
-def out_of_disk(words, report):
+def out_of_disk(words, on_progress):
     raise OSError(words)
 
 
-def unreadable(report):
+def unreadable(on_progress):
     Path("/nowhere/at/all").read_text()
 
 
-def killed(report):
+def killed(on_progress):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def endless(report):
-    report(os.getpid())
+def endless(on_progress):
+    on_progress(os.getpid())
     while True:
         time.sleep(0.05)
 
 
 def test_result_and_reports_come_back():
     seen = []
-    assert run_in_process(double, 21, on_report=seen.append) == 42
+    assert run_in_process(double, 21, on_progress=seen.append) == 42
     assert seen == [0, 1, 2]
 
 
 def test_errors_keep_their_kind():
-    with pytest.raises(RequestError, match="n must be even"):
-        run_in_process(wrong_request)
+    with pytest.raises(UserError, match="n must be even"):
+        run_in_process(mistaken)
     with pytest.raises(WorkError, match="no luck"):
         run_in_process(failing)
     with pytest.raises(WorkError, match="crashing failed: ZeroDivisionError: by zero"):
@@ -95,7 +95,7 @@ def test_a_killed_child_is_named_with_its_signal():
 def test_a_time_out_kills_the_child():
     pids = []
     with pytest.raises(ProcessDied, match="must end within 1 s"):
-        run_in_process(endless, on_report=pids.append, timeout_seconds=1.0)
+        run_in_process(endless, on_progress=pids.append, timeout_seconds=1.0)
     assert not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE
 
 
@@ -104,7 +104,7 @@ PARENT = """
 from test_process import endless
 from tasks.machines.child_process import run_in_process
 if __name__ == "__main__":
-    run_in_process(endless, on_report=lambda pid: print(pid, flush=True))
+    run_in_process(endless, on_progress=lambda pid: print(pid, flush=True))
 """
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks import steps
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.machines.runners import opened_runner
 from tasks.study.resources_config import ResourcesConfig
 
@@ -15,7 +15,7 @@ from tasks.study.resources_config import ResourcesConfig
 def test_a_gpu_must_be_there_if_one_is_asked_for(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with (
-        pytest.raises(RequestError, match="device must be one this machine has"),
+        pytest.raises(UserError, match="device must be one this machine has"),
         opened_runner("threads", ResourcesConfig()) as submit,
     ):
         submit(steps.train, gpus=0.5)
@@ -32,7 +32,7 @@ def test_ray_must_be_installed_if_it_is_asked_for(monkeypatch):
     monkeypatch.delitem(sys.modules, "tasks.machines.ray_cluster", raising=False)
     monkeypatch.setattr(builtins, "__import__", without_ray)
     with (
-        pytest.raises(RequestError, match="which is not installed"),
+        pytest.raises(UserError, match="which is not installed"),
         opened_runner("ray", ResourcesConfig()),
     ):
         pass

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tasks import places
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.machines import services
 from tasks.machines.services import MAX_RESTARTS, call, guarded, require_free
 
@@ -175,12 +175,12 @@ def test_an_address_must_be_free():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(RequestError, match=f"got 127.0.0.1:{port}"):
+        with pytest.raises(UserError, match=f"got 127.0.0.1:{port}"):
             require_free("127.0.0.1", port)
     require_free("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_an_address_must_be_one_that_clients_can_use(host):
-    with pytest.raises(RequestError, match="must be one address of this machine"):
+    with pytest.raises(UserError, match="must be one address of this machine"):
         require_free(host, 4200)

@@ -25,11 +25,11 @@ from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import composition_columns
 from tasks.results.tables import table_schema, write_table
 from tasks.results.warehouse import create_tables_and_views
-from tasks.study.analysis_config import BehaviourConfig, CircuitsConfig
+from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
 from tasks.text.tokens import Tokens, TokenStream
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
-CONFIG = CircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7, rotations=2, evaluator_sequences=1)
+CONFIG = ActivationCircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7)
 TABLES = ["path_terms", "score_terms", "virtual_heads", "bigrams", "bigram_samples", "causal_checks", "identities"]
 
 
@@ -194,7 +194,9 @@ def circuit_of(folder, model):
     measure_behaviour(small, TrainedModel("m", folder, tiny_tokens()), folder)
     measure_activation_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder)
     weights = circuit_weights(model)
-    columns = composition_columns(CONFIG, weights, composition(weights), composition(weights))
+    columns = composition_columns(
+        WeightCircuitsConfig(rotations=2), weights, composition(weights), composition(weights)
+    )
     write_table(folder, "compositions", {"model_id": "m", "step": 3, **columns})
     with duckdb.connect() as connection:
         create_tables_and_views(connection)

@@ -12,7 +12,7 @@ from tiny import tiny_tokens
 from models.architecture import Architecture
 from models.circuits.head_circuits import HeadCircuits
 from models.transformer import Transformer
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.measuring import behaviour
 from tasks.measuring.behaviour import build_stimuli, choose_passage, measure_behaviour, token_class
 from tasks.measuring.trained_model import TrainedModel
@@ -165,7 +165,7 @@ def test_the_passage_is_where_bigrams_come_again():
 
 def test_too_short_a_validation_text_is_refused(tmp_path, tokens):
     save_model(tmp_path, tokens, n_ctx=len(tokens.validation) + 1)
-    with pytest.raises(RequestError, match="validation"):
+    with pytest.raises(UserError, match="validation"):
         measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
 
 

@@ -14,14 +14,15 @@ from tasks.artifact_specs import ANALYSES, part_of
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import (
+    ActivationCircuitsConfig,
     AnalysisConfig,
     BehaviourConfig,
-    CircuitsConfig,
     FeedForwardConfig,
     ImportanceConfig,
     ProbesConfig,
     PruningConfig,
     RedundancyConfig,
+    WeightCircuitsConfig,
 )
 from tasks.text.tokens import Tokens
 from tasks.text.windows import reference_text
@@ -31,7 +32,8 @@ SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 12, "n_ctx": 24}
 WINDOWS = {"windows": 3, "reference_windows": 3, "bootstraps": 100}
 CONFIG = AnalysisConfig(
     behaviour=BehaviourConfig(loss_windows=3, pattern_windows=2, random_period_sequences=2, passage_tokens=6),
-    circuits=CircuitsConfig(path_windows=2, bigram_windows=4, statistics_tokens=2000, rotations=3),
+    weight_circuits=WeightCircuitsConfig(statistics_tokens=2000, rotations=3),
+    activation_circuits=ActivationCircuitsConfig(path_windows=2, bigram_windows=4),
     importance=ImportanceConfig(**WINDOWS),
     pruning=PruningConfig(**WINDOWS, gate_lambdas=(0.1,), gate_steps=1, retrain_steps=1, random_orders=5, repeats=1),
     redundancy=RedundancyConfig(windows=3, reference_windows=3),

@@ -48,7 +48,7 @@ def rows_of(folder, name):
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, tokens):
     folder, heard = tmp_path_factory.mktemp("importance"), []
-    return folder, measure(folder, random_model(tokens), report=heard.append), heard
+    return folder, measure(folder, random_model(tokens), on_progress=heard.append), heard
 
 
 def test_every_head_has_every_ablation_and_score(measured):

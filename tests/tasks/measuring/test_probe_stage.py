@@ -12,7 +12,7 @@ from written_text import write_text
 
 from models.architecture import Architecture
 from models.transformer import Transformer
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.measuring.probe_labels import PYTHON_TASKS, TASKS
 from tasks.measuring.probes import measure_probes
 from tasks.measuring.trained_model import TrainedModel
@@ -36,10 +36,10 @@ def random_model(vocabulary, **options):
     return Transformer(architecture, vocabulary).initialize(torch.Generator().manual_seed(0))
 
 
-def measure(folder, model, tokens_folder=None, config=CONFIG, report=lambda fraction: None):
+def measure(folder, model, tokens_folder=None, config=CONFIG, on_progress=lambda fraction: None):
     save_checkpoint(folder, model, 3)
     write_model_card(folder, model, tokens_per_step=100)
-    return measure_probes(config, TrainedModel("m", folder, tokens_folder or tiny_tokens()), folder, report)
+    return measure_probes(config, TrainedModel("m", folder, tokens_folder or tiny_tokens()), folder, on_progress)
 
 
 def rows_of(folder, name):
@@ -53,7 +53,7 @@ def probes_of(folder, task):
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, tokens):
     folder, heard = tmp_path_factory.mktemp("probes"), []
-    facts = measure(folder, random_model(tokens.vocabulary), report=heard.append)
+    facts = measure(folder, random_model(tokens.vocabulary), on_progress=heard.append)
     return folder, facts, heard
 
 
@@ -132,7 +132,7 @@ def test_every_setting_has_its_probes(tmp_path, tokens, options, heads):
 
 
 def test_too_short_a_text_is_refused(tmp_path, tokens):
-    with pytest.raises(RequestError, match="n_ctx"):
+    with pytest.raises(UserError, match="n_ctx"):
         measure(tmp_path, random_model(tokens.vocabulary, n_ctx=100_000))
 
 

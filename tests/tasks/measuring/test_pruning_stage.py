@@ -16,7 +16,7 @@ from models.heads.references import mean_z
 from models.heads.removal import count_parameters, remove_heads
 from models.losses import sequence_losses
 from models.transformer import Transformer
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.measuring import pruned_models, pruning
 from tasks.measuring.pruned_models import choose
 from tasks.measuring.pruning import Gates, half_open, measure_pruning
@@ -62,9 +62,9 @@ def save(folder, model):
     write_model_card(folder, model, tokens_per_step=100)
 
 
-def measure(folder, model, config=CONFIG, report=lambda fraction: None):
+def measure(folder, model, config=CONFIG, on_progress=lambda fraction: None):
     save(folder, model)
-    return measure_pruning(config, TrainedModel("m", folder, tiny_tokens()), folder, report)
+    return measure_pruning(config, TrainedModel("m", folder, tiny_tokens()), folder, on_progress)
 
 
 def rows_of(folder, name):
@@ -83,7 +83,7 @@ def curves_of(folder):
 def measured(tmp_path_factory, tokens):
     folder, heard = tmp_path_factory.mktemp("pruning"), []
     model = random_model(tokens)
-    facts = measure(folder, model, report=heard.append)
+    facts = measure(folder, model, on_progress=heard.append)
     return folder, model, facts, heard
 
 
@@ -278,7 +278,7 @@ def test_one_sequence_has_losses_but_no_intervals(monkeypatch, tmp_path, tokens)
 
 
 def test_too_short_a_text_is_refused(tmp_path, tokens):
-    with pytest.raises(RequestError, match="more than n_ctx"):
+    with pytest.raises(UserError, match="more than n_ctx"):
         measure(tmp_path, random_model(tokens, n_ctx=len(tokens.validation)))
 
 

@@ -45,7 +45,7 @@ def rows_of(folder, name):
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, tokens):
     folder, heard = tmp_path_factory.mktemp("redundancy"), []
-    facts = measure(folder, random_model(tokens), initial=random_model(tokens, seed=1), report=heard.append)
+    facts = measure(folder, random_model(tokens), initial=random_model(tokens, seed=1), on_progress=heard.append)
     return folder, facts, heard
 
 

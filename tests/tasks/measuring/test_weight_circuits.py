@@ -9,15 +9,17 @@ from tiny import tiny_tokens
 
 from models.circuits.composition import head_pairs
 from models.heads.head_behaviour import HeadBehaviour
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import TABLES, measure_weight_circuits
 from tasks.results.tables import table_schema
-from tasks.study.analysis_config import CircuitsConfig
+from tasks.study.analysis_config import WeightCircuitsConfig
 from tasks.text.tokens import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
-CONFIG = CircuitsConfig(rotations=5, statistics_tokens=5000, min_count=3, evaluator_sequences=2, persistence_windows=2)
+CONFIG = WeightCircuitsConfig(
+    rotations=5, statistics_tokens=5000, min_count=3, evaluator_sequences=2, persistence_windows=2
+)
 MAY_BE_NULL = {
     "heads": set(),
     "compositions": {"matching_eigenvalues"},
@@ -184,7 +186,7 @@ def test_a_diverged_checkpoint_is_refused(tmp_path, tokens):
 
 def test_too_short_a_text_is_refused(tmp_path, tokens):
     save_initial(tmp_path, tokens, n_ctx=len(tokens.validation) + 1)
-    with pytest.raises(RequestError, match="validation"):
+    with pytest.raises(UserError, match="validation"):
         measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
 
 

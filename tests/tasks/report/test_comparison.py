@@ -8,9 +8,9 @@ from invented_study import Model, write_warehouse
 
 from tasks.report.comparison import Metric, Summary, claim_changes, config_changes, metric_changes, summarise
 from tasks.report.rendering import previous_summary, render_report
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
 from tasks.results.study_results import open_results
-from tasks.storage.artifact import Request
+from tasks.storage.artifact import Spec
 from tasks.storage.store import Store
 
 BEFORE = Summary(
@@ -93,15 +93,15 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
     store = Store(tmp_path / "store")
 
     def record(n: int):
-        model = store.build(Request("training", "v", {"n": n}, {}, {}), lambda folder: None)
+        model = store.build(Spec("training", "v", {"n": n}, {}, {}), lambda folder: None)
         outcomes = [ModelOutcome("cell", "m", [model])]
-        request = record_request({"n": n}, outcomes, [], latest_record(store, "s"))
+        spec = record_spec({"n": n}, outcomes, [], latest_record(store, "s"))
         write = lambda folder: write_record(folder, "s", "", {}, outcomes, time.monotonic())  # noqa: E731
-        return store.build(request, write, timed=RECORD_TABLES)
+        return store.build(spec, write, timed=RECORD_TABLES)
 
     def report(of, found, previous=None):
-        request = Request("report", "v", {"previous": previous, "found": found}, {"study": of}, {})
-        return store.build(request, lambda folder: {"summary": found})
+        spec = Spec("report", "v", {"previous": previous, "found": found}, {"study": of}, {})
+        return store.build(spec, lambda folder: {"summary": found})
 
     first = record(1)
     assert previous_summary(store, first) is None

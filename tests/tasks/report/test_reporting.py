@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from invented_study import Model, write_warehouse
 from markdown_it import MarkdownIt
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.markdown import Markdown, code_block, compact, escaped, printed, readable, table, visible
 from tasks.report import rendering
 from tasks.report.answer import MAX_LINES, answer_lines
-from tasks.report.rendering import publish_report, render_report, report_request
+from tasks.report.rendering import publish_report, render_report, report_spec
 from tasks.results.sql import run_sql
 from tasks.results.study_results import QUERIES, open_results
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
 TWO, ONE, ZERO = (
@@ -121,7 +121,7 @@ def test_every_query_can_be_pasted_into_headstream_sql(warehouse):
 
 
 def test_a_study_must_be_in_the_warehouse(warehouse, tmp_path):
-    with pytest.raises(RequestError, match=r"got 'quick'\. There are invented"):
+    with pytest.raises(UserError, match=r"got 'quick'\. There are invented"):
         render_report(warehouse, "quick", tmp_path)
 
 
@@ -368,20 +368,20 @@ def make(store: Store, stage: str, **files: str) -> Artifact:
         for name, content in files.items():
             (folder / name.replace("__", "/").replace("_svg", ".svg").replace("_md", ".md")).write_text(content)
 
-    return store.build(Request(stage, "v", files, {}, {}), write)
+    return store.build(Spec(stage, "v", files, {}, {}), write)
 
 
 def test_a_request_changes_with_the_record_and_the_templates(store, tmp_path, monkeypatch):
     first, second = make(store, "study", a="1"), make(store, "study", a="2")
-    request = report_request(first)
-    assert request.key == report_request(first).key != report_request(second).key
+    spec = report_spec(first)
+    assert spec.key == report_spec(first).key != report_spec(second).key
     monkeypatch.setattr(rendering, "ROOT", tmp_path)
     (tmp_path / "reports" / "templates").mkdir(parents=True)
     for content in ("x", "y"):
         (tmp_path / "reports" / "templates" / "report.md.jinja").write_text(content)
-        changed = report_request(first)
-        assert changed.key != request.key
-        request = changed
+        changed = report_spec(first)
+        assert changed.key != spec.key
+        spec = changed
 
 
 def test_publishing_replaces_what_was_there(store, tmp_path):

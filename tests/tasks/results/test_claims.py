@@ -7,7 +7,7 @@ from claimed_studies import CASES, Tables, around, heads_cost_constant, qk_chang
 from scipy.stats import binomtest, t
 
 from tasks import places
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.results import claims
 from tasks.results.claims import Claim, _parse_rule, decide, insert_claims, read_claims, undecidable
 from tasks.results.tables import write_table
@@ -331,7 +331,7 @@ def test_a_header_may_have_long_lines(tmp_path, monkeypatch):
 )
 def test_a_file_that_is_no_claim_is_refused_in_one_line(tmp_path, monkeypatch, old, new, message):
     assert GOOD.count(old) == 1
-    with pytest.raises(RequestError, match=f"^reports/claims/many-heads.sql: {message}") as refusal:
+    with pytest.raises(UserError, match=f"^reports/claims/many-heads.sql: {message}") as refusal:
         read(tmp_path, monkeypatch, GOOD.replace(old, new))
     assert "\n" not in str(refusal.value)
 
@@ -359,7 +359,7 @@ def test_a_claim_that_cannot_be_asked_is_refused_in_one_line(tmp_path, monkeypat
     fill_in(study)
     assert decide(connection, [read(tmp_path, monkeypatch, GOOD)], "s")[0]["verdict"] == "holds"
     wrong = read(tmp_path, monkeypatch, GOOD.replace(old, new))
-    with pytest.raises(RequestError, match=f"^reports/claims/many-heads.sql: {message}") as refusal:
+    with pytest.raises(UserError, match=f"^reports/claims/many-heads.sql: {message}") as refusal:
         decide(connection, [wrong], "s")
     assert "\n" not in str(refusal.value)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import RequestError, WorkError
+from tasks.errors import UserError, WorkError
 from tasks.places import ROOT
 from tasks.results import sql
 from tasks.results.sql import format_table, list_tables, run_sql
@@ -189,7 +189,7 @@ def test_attacks_are_refused_in_one_line(path, secret, monkeypatch, attack):
     there, before = sorted(secret.parent.iterdir()), path.read_bytes()
     for name, value in {"secret": secret, "folder": secret.parent, "warehouse": path}.items():
         attack = attack.replace(f"{{{name}}}", str(value))
-    with pytest.raises(RequestError) as refusal:
+    with pytest.raises(UserError) as refusal:
         run_sql(path, attack)
     message = str(refusal.value)
     assert "\n" not in message
@@ -246,7 +246,7 @@ def test_settings_are_locked_after_they_are_made(path):
     ],
 )
 def test_a_query_that_does_not_end_is_stopped(path, bomb):
-    with pytest.raises(RequestError, match=r"a query must end within 0\.2 s, this one did not"):
+    with pytest.raises(UserError, match=r"a query must end within 0\.2 s, this one did not"):
         run_sql(path, bomb, timeout_seconds=0.2)
 
 
@@ -264,13 +264,13 @@ sql.run_sql(Path({str(path)!r}), "SELECT repeat('9', 10_000_000)::BIGNUM", timeo
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])
 def test_there_is_always_a_time_limit(path, seconds):
-    with pytest.raises(RequestError, match="the timeout must be over 0 and at most"):
+    with pytest.raises(UserError, match="the timeout must be over 0 and at most"):
         run_sql(path, "SELECT 1", timeout_seconds=seconds)
 
 
 def test_a_result_may_not_fill_the_memory(path, monkeypatch):
     monkeypatch.setattr(sql, "RESULT_MIB", 1)
-    with pytest.raises(RequestError, match="a result must take at most"):
+    with pytest.raises(UserError, match="a result must take at most"):
         run_sql(path, "FROM range(1_000_000_000_000)")
 
 
@@ -280,7 +280,7 @@ def test_a_query_may_not_fill_the_memory(path, monkeypatch):
         "SELECT range(1_000_000_000)",
         "SELECT count(*) FROM (SELECT DISTINCT hash(range) FROM range(1_000_000_000))",
     ):
-        with pytest.raises(RequestError, match="a query must do with 1 GiB of memory, this one did not"):
+        with pytest.raises(UserError, match="a query must do with 1 GiB of memory, this one did not"):
             run_sql(path, hungry)
     assert resource.getrlimit(resource.RLIMIT_AS) == sql._ADDRESS_SPACE
 
@@ -298,7 +298,7 @@ def test_a_query_may_not_fill_the_memory(path, monkeypatch):
     ],
 )
 def test_mistakes_get_duckdbs_advice(path, query, hint):
-    with pytest.raises(RequestError) as refusal:
+    with pytest.raises(UserError) as refusal:
         run_sql(path, query)
     assert hint in str(refusal.value)
     assert "\n" not in str(refusal.value)
@@ -306,7 +306,7 @@ def test_mistakes_get_duckdbs_advice(path, query, hint):
 
 def test_without_a_warehouse_the_next_step_is_named(tmp_path):
     for ask in (lambda path: run_sql(path, "SELECT 1"), list_tables):
-        with pytest.raises(RequestError, match="no results yet: run `headstream run quick`"):
+        with pytest.raises(UserError, match="no results yet: run `headstream run quick`"):
             ask(tmp_path / "warehouse.duckdb")
 
 
@@ -430,7 +430,7 @@ def test_a_table_shows_its_first_rows_and_a_cell_its_first_characters():
     "query", ["SELECT 'infinity'::DATE", "SELECT ['4000-01-01 (BC)'::DATE]", "FROM test_all_types()"]
 )
 def test_dates_that_python_lacks_are_refused(path, query, output):
-    with pytest.raises(RequestError, match="must lie in the years 1 to 9999"):
+    with pytest.raises(UserError, match="must lie in the years 1 to 9999"):
         format_table(run_sql(path, query), output)
 
 
@@ -456,5 +456,5 @@ def test_a_table_of_too_many_columns_and_rows_is_printed_row_by_row():
 
 
 def test_an_unknown_format_is_refused():
-    with pytest.raises(RequestError, match="must be one of table, csv, json, markdown, got 'xml'"):
+    with pytest.raises(UserError, match="must be one of table, csv, json, markdown, got 'xml'"):
         format_table(ROWS, "xml")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_request, write_record
-from tasks.storage.artifact import Artifact, Request
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
 
@@ -16,14 +16,14 @@ def store(tmp_path):
 
 
 def artifact(store: Store, name: str) -> Artifact:
-    request = Request("training", "v1", {"name": name}, {}, {})
-    return store.build(request, lambda folder: (folder / "w").write_text(name) and {"model_id": name})
+    spec = Spec("training", "v1", {"name": name}, {}, {})
+    return store.build(spec, lambda folder: (folder / "w").write_text(name) and {"model_id": name})
 
 
 def record(store: Store, config: dict, outcomes) -> Artifact:
-    request = record_request(config, outcomes, [], latest_record(store, "s"))
+    spec = record_spec(config, outcomes, [], latest_record(store, "s"))
     write = lambda folder: write_record(folder, "s", "why?", config, outcomes, time.monotonic())  # noqa: E731
-    return store.build(request, write, timed=RECORD_TABLES)
+    return store.build(spec, write, timed=RECORD_TABLES)
 
 
 def test_the_same_study_has_one_record(store):

@@ -29,7 +29,7 @@ from tasks.results.warehouse import (
     sources,
     views,
 )
-from tasks.storage.artifact import Artifact, Request
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
 
@@ -61,7 +61,7 @@ class Archive:
             return facts
 
         roles = {str(i): artifact for i, artifact in enumerate(inputs)}
-        return self.store.build(Request(stage, "v1", {"now": str(self.now)}, roles, {}), write)
+        return self.store.build(Spec(stage, "v1", {"now": str(self.now)}, roles, {}), write)
 
     def build(self) -> bool:
         return build_warehouse(self.store, self.path)
@@ -224,7 +224,7 @@ def test_files_of_other_names_are_ignored(archive, monkeypatch):
         (folder / "more").mkdir()
         pq.write_table(pa.table({"x": [1]}), folder / "more" / "heads.parquet")
 
-    archive.record("quick", archive.store.build(Request("corpus", "v1", {}, {}, {}), write))
+    archive.record("quick", archive.store.build(Spec("corpus", "v1", {}, {}, {}), write))
     archive.build()
     assert archive.query("SELECT count(*) FROM heads") == [(0,)]
 
@@ -246,7 +246,7 @@ def test_a_file_that_does_not_fit_its_table_is_refused_and_quarantined(archive, 
         else:
             file.write_text("model_id,step\n")
 
-    misfit = archive.store.build(Request("training", "v1", {}, {}, {}), write)
+    misfit = archive.store.build(Spec("training", "v1", {}, {}, {}), write)
     archive.record("quick", misfit)
     with pytest.raises(WorkError) as refusal:
         archive.build()

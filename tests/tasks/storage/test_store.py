@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tasks.storage.store
-from tasks.errors import RequestError, WorkError
-from tasks.storage.artifact import MANIFEST, Artifact, Request, json_sha256
+from tasks.errors import UserError, WorkError
+from tasks.storage.artifact import MANIFEST, Artifact, Spec, json_sha256
 from tasks.storage.store import RESUME, Store
 
 MEGABYTE = 1 << 20
@@ -40,9 +40,9 @@ file_sets = st.dictionaries(file_names, st.binary(max_size=999), max_size=4)
 examples = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def request(stage: str = "corpus", **parts: object) -> Request:
+def spec(stage: str = "corpus", **parts: object) -> Spec:
     defaults = {"code_version": "v1", "config": {}, "inputs": {}, "numerics": {}}
-    return Request(stage=stage, **{**defaults, **parts})
+    return Spec(stage=stage, **{**defaults, **parts})
 
 
 def writes(**files: bytes) -> Callable[[Path], None]:
@@ -102,31 +102,31 @@ class TestRequest:
     def test_key_ignores_the_order_of_dictionaries(self, config, numerics, chance):
         items = list(config.items())
         chance.shuffle(items)
-        shuffled = request(config=dict(items), numerics=dict(reversed(numerics.items())))
-        assert request(config=config, numerics=numerics).key == shuffled.key
+        shuffled = spec(config=dict(items), numerics=dict(reversed(numerics.items())))
+        assert spec(config=config, numerics=numerics).key == shuffled.key
 
     @examples
     @given(json_objects, json_objects)
     def test_key_tells_configs_and_numerics_apart(self, one, other):
         if one != other:
-            assert request(config=one).key != request(config=other).key
-            assert request(numerics=one).key != request(numerics=other).key
-            assert request(config=one, numerics=other).key != request(config=other, numerics=one).key
+            assert spec(config=one).key != spec(config=other).key
+            assert spec(numerics=one).key != spec(numerics=other).key
+            assert spec(config=one, numerics=other).key != spec(config=other, numerics=one).key
 
     def test_key_depends_on_every_part(self, store):
-        one, other = (store.build(request(config={"n": n}), writes(x=b"x")) for n in (1, 2))
+        one, other = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
         requests = [
-            request(),
-            request(stage="training"),
-            request(code_version="v2"),
-            request(config={"n": 1}),
-            request(config={"n": 1.0}),
-            request(config={"n": True}),
-            request(config={"n": "1"}),
-            request(numerics={"n": 1}),
-            request(inputs={"corpus": one}),
-            request(inputs={"corpus": other}),
-            request(inputs={"tokenizer": one}),
+            spec(),
+            spec(stage="training"),
+            spec(code_version="v2"),
+            spec(config={"n": 1}),
+            spec(config={"n": 1.0}),
+            spec(config={"n": True}),
+            spec(config={"n": "1"}),
+            spec(numerics={"n": 1}),
+            spec(inputs={"corpus": one}),
+            spec(inputs={"corpus": other}),
+            spec(inputs={"tokenizer": one}),
         ]
         assert len({each.key for each in requests}) == len(requests)
         assert {len(each.key) for each in requests} == {32}
@@ -134,7 +134,7 @@ class TestRequest:
     @pytest.mark.parametrize("value", [float("nan"), Path("here"), {1, 2}])
     def test_what_is_not_json_is_refused(self, value):
         with pytest.raises(ValueError, match="must be JSON with finite numbers"):
-            request(config={"value": value}).key  # noqa: B018
+            spec(config={"value": value}).key  # noqa: B018
 
 
 class TestBuildAndFind:
@@ -149,8 +149,8 @@ class TestBuildAndFind:
 
         with TemporaryDirectory() as root:
             store = Store(Path(root))
-            built = store.build(request(config=config), write)
-            found = store.find(request(config=config))
+            built = store.build(spec(config=config), write)
+            found = store.find(spec(config=config))
             assert found == built == store.open("corpus", built.manifest.key)
             assert {name: found.file(name).read_bytes() for name in found.manifest.files} == files
             assert found.manifest.config == config
@@ -158,14 +158,14 @@ class TestBuildAndFind:
             assert names_in(found.folder) == sorted({MANIFEST, *(name.split("/")[0] for name in files)})
 
     def test_what_is_there_is_not_written_again(self, store):
-        assert store.find(request()) is None
-        store.build(request(), writes(x=b"x"))
-        assert store.build(request(), refuse) == store.find(request())
+        assert store.find(spec()) is None
+        store.build(spec(), writes(x=b"x"))
+        assert store.build(spec(), refuse) == store.find(spec())
 
     def test_manifest_says_what_decided_it(self, store):
-        corpus = store.build(request(), writes(tokens=b"123"))
+        corpus = store.build(spec(), writes(tokens=b"123"))
         model = store.build(
-            request("training", inputs={"corpus": corpus}, numerics={"threads": 1}),
+            spec("training", inputs={"corpus": corpus}, numerics={"threads": 1}),
             lambda folder: {"losses": {2: 0.5, 10: 0.25}},
         )
         assert model.manifest.facts == {"losses": {"2": 0.5, "10": 0.25}}
@@ -173,12 +173,12 @@ class TestBuildAndFind:
         assert model.manifest.inputs["corpus"].digest == corpus.digest
         assert model.manifest.numerics == {"threads": 1}
         assert corpus.manifest.files["tokens.bin"].bytes == 3
-        assert store.find(request("training", inputs={"corpus": corpus}, numerics={"threads": 1})) == model
+        assert store.find(spec("training", inputs={"corpus": corpus}, numerics={"threads": 1})) == model
 
     def test_artifacts_are_listed_by_stage_and_key(self, store):
         assert list(store.artifacts()) == []
         built = [
-            store.build(request(stage, config={"n": n}), writes(x=b"x"))
+            store.build(spec(stage, config={"n": n}), writes(x=b"x"))
             for stage in ("training", "corpus")
             for n in range(3)
         ]
@@ -187,40 +187,40 @@ class TestBuildAndFind:
         assert list(store.artifacts("corpus")) == listed[:3]
 
     def test_file_that_the_manifest_does_not_list(self, store):
-        artifact = store.build(request(), writes(x=b"x"))
+        artifact = store.build(spec(), writes(x=b"x"))
         (artifact.folder / "y.bin").write_bytes(b"y")
         with pytest.raises(WorkError, match=r"must hold y\.bin, it holds x\.bin"):
             artifact.file("y.bin")
 
     @pytest.mark.parametrize("name", ["", "..", "a/b", "Corpus", ".staging"])
     def test_stage_and_key_are_plain_names(self, store, name):
-        with pytest.raises(RequestError, match="must be of a-z"):
+        with pytest.raises(UserError, match="must be of a-z"):
             store.open(name, "0")
-        with pytest.raises(RequestError, match="must be of a-z"):
+        with pytest.raises(UserError, match="must be of a-z"):
             store.open("corpus", name)
 
     def test_removed_artifact_is_gone(self, store):
-        artifact = store.build(request(), writes(x=b"x"))
+        artifact = store.build(spec(), writes(x=b"x"))
         store.remove(artifact.folder)
-        assert store.find(request()) is None
+        assert store.find(spec()) is None
         assert store.sweep() == []
 
 
 class TestDigest:
     def test_ignores_timed_files_only(self, tmp_path):
         def digest(root: str, **files: bytes) -> str:
-            return Store(tmp_path / root).build(request(), writes(**files), timed={"clock.bin"}).digest
+            return Store(tmp_path / root).build(spec(), writes(**files), timed={"clock.bin"}).digest
 
         first = digest("a", loss=b"1", clock=b"12:00")
         assert digest("b", loss=b"1", clock=b"12:01") == first
         assert digest("c", loss=b"2", clock=b"12:00") != first
 
     def test_depends_on_the_key(self, store):
-        one, other = (store.build(request(config={"n": n}), writes(x=b"x")) for n in (1, 2))
+        one, other = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
         assert one.digest != other.digest
 
     def test_timed_file_that_need_not_be_written(self, store):
-        assert set(store.build(request(), writes(x=b"x"), timed={"clock.bin"}).manifest.files) == {"x.bin"}
+        assert set(store.build(spec(), writes(x=b"x"), timed={"clock.bin"}).manifest.files) == {"x.bin"}
 
 
 class TestCorruption:
@@ -233,23 +233,23 @@ class TestCorruption:
 
         with TemporaryDirectory() as root:
             store = Store(Path(root))
-            artifact = store.build(request(), write, timed=["clock.bin"])
+            artifact = store.build(spec(), write, timed=["clock.bin"])
             content = bytearray((artifact.folder / name).read_bytes())
             content[position % len(content)] ^= 1 << bit
             (artifact.folder / name).write_bytes(content)
             forget_what_was_verified()
 
-            found = store.find(request())
+            found = store.find(spec())
             # 1e-05 and 1E-05, or \u00e9 and \u00E9, are the same JSON.
             assert found is None or (name == MANIFEST and found == artifact)
             assert len(names_in(store.root / ".quarantine")) == (found is None)
-            assert store.build(request(), write, timed=["clock.bin"]).file("x.bin").read_bytes() == b"0123456789"
-            assert store.find(request()) is not None
+            assert store.build(spec(), write, timed=["clock.bin"]).file("x.bin").read_bytes() == b"0123456789"
+            assert store.find(spec()) is not None
 
     @pytest.mark.parametrize("name", ["x.bin", MANIFEST])
     @pytest.mark.parametrize("damage", ["truncated", "extended", "emptied", "deleted", "replaced", "a folder"])
     def test_damaged_file(self, store, caplog, name, damage):
-        path = store.build(request(), writes(x=b"0123456789")).folder / name
+        path = store.build(spec(), writes(x=b"0123456789")).folder / name
         content = path.read_bytes()
         path.unlink()
         if damage == "a folder":
@@ -259,31 +259,31 @@ class TestCorruption:
             path.write_bytes(damaged[damage])
         forget_what_was_verified()
 
-        assert store.find(request()) is None
+        assert store.find(spec()) is None
         assert "is corrupt and will be built again" in caplog.text
-        assert names_in(store.root / ".quarantine")[0].startswith(f"corpus-{request().key}-")
-        store.build(request(), writes(x=b"0123456789"))
-        assert store.find(request()).file("x.bin").read_bytes() == b"0123456789"
+        assert names_in(store.root / ".quarantine")[0].startswith(f"corpus-{spec().key}-")
+        store.build(spec(), writes(x=b"0123456789"))
+        assert store.find(spec()).file("x.bin").read_bytes() == b"0123456789"
 
     def test_changed_fact(self, store):
         """Facts are in no other hash than the manifest's own checksum."""
-        path = store.build(request(), lambda folder: {"loss_nats": 2.25}).folder / MANIFEST
+        path = store.build(spec(), lambda folder: {"loss_nats": 2.25}).folder / MANIFEST
         path.write_text(path.read_text().replace("2.25", "2.75"))
-        assert store.find(request()) is None
+        assert store.find(spec()) is None
 
     def test_listing_quarantines_unreadable_manifests(self, store):
-        good, bad = (store.build(request(config={"n": n}), writes(x=b"x")) for n in (1, 2))
+        good, bad = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
         (bad.folder / MANIFEST).write_text("{}")
         assert list(store.artifacts()) == [good]
         assert len(names_in(store.root / ".quarantine")) == 1
 
     def test_artifact_under_another_name(self, store):
-        artifact = store.build(request(), writes(x=b"x"))
+        artifact = store.build(spec(), writes(x=b"x"))
         artifact.folder.rename(artifact.folder.with_name("0123"))
         assert store.open("corpus", "0123") is None
 
     def test_a_file_name_can_not_lead_out_of_the_artifact(self, store):
-        artifact = store.build(request(), writes(x=b"x"))
+        artifact = store.build(spec(), writes(x=b"x"))
         fields = artifact.manifest.model_dump()
         fields["files"]["../x.bin"] = fields["files"].pop("x.bin")
         sealed = {**fields, "checksum": json_sha256(fields)}
@@ -294,13 +294,13 @@ class TestCorruption:
         def fail(path: Path) -> str:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
 
-        store.build(request(), writes(x=b"x"))
+        store.build(spec(), writes(x=b"x"))
         forget_what_was_verified()
         with monkeypatch.context() as patch:
             patch.setattr(tasks.storage.store, "_file_sha256", fail)
             with pytest.raises(OSError, match="Too many open files"):
-                store.find(request())
-        assert store.find(request()) is not None
+                store.find(spec())
+        assert store.find(spec()) is not None
 
 
 class TestRefusedContents:
@@ -311,16 +311,16 @@ class TestRefusedContents:
             (folder / name).write_bytes(b"")
 
         with pytest.raises(WorkError, match="a name in an artifact must be of"):
-            store.build(request(), write)
+            store.build(spec(), write)
 
     @pytest.mark.parametrize("target", [".", "/etc/passwd", "nowhere"])
     def test_symbolic_links(self, store, target):
         with pytest.raises(WorkError, match="must hold plain files and folders"):
-            store.build(request(), lambda folder: (folder / "link").symlink_to(target))
+            store.build(spec(), lambda folder: (folder / "link").symlink_to(target))
 
     def test_pipes(self, store):
         with pytest.raises(WorkError, match="must hold plain files and folders"):
-            store.build(request(), lambda folder: os.mkfifo(folder / "pipe"))
+            store.build(spec(), lambda folder: os.mkfifo(folder / "pipe"))
 
 
 class TestInterruptedWriters:
@@ -330,9 +330,9 @@ class TestInterruptedWriters:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            store.build(request(), write)
+            store.build(spec(), write)
         assert [name for name in names_in(store.root / ".staging") if not name.endswith(".lock")] == []
-        assert store.build(request(), writes(y=b"y")).manifest.files.keys() == {"y.bin"}
+        assert store.build(spec(), writes(y=b"y")).manifest.files.keys() == {"y.bin"}
 
     def test_failed_resumable_writer_goes_on(self, store):
         def write(folder: Path) -> None:
@@ -344,8 +344,8 @@ class TestInterruptedWriters:
             assert (folder / "x.bin").read_bytes() == b"x"
 
         with pytest.raises(RuntimeError, match="step 7"):
-            store.build(request(), write, resumable=True)
-        artifact = store.build(request(), write, resumable=True)
+            store.build(spec(), write, resumable=True)
+        artifact = store.build(spec(), write, resumable=True)
         assert names_in(artifact.folder) == [MANIFEST, "x.bin"]
 
     def test_hidden_files_of_a_killed_library_are_not_in_the_way(self, store):
@@ -357,8 +357,8 @@ class TestInterruptedWriters:
 
         for _ in range(2):
             with pytest.raises(RuntimeError):
-                store.build(request(), write, resumable=True)
-        artifact = store.build(request(), writes(x=b"x"), resumable=True)
+                store.build(spec(), write, resumable=True)
+        artifact = store.build(spec(), writes(x=b"x"), resumable=True)
         assert names_in(artifact.folder) == [MANIFEST, "x.bin"]
 
     @pytest.mark.parametrize("resumable", [True, False])
@@ -370,8 +370,8 @@ class TestInterruptedWriters:
             raise RuntimeError("I/O error")
 
         with pytest.raises(FileNotFoundError, match="removed while it was written"):
-            store.build(request(), write, resumable=resumable)
-        assert store.build(request(), writes(x=b"x"), resumable=resumable) == store.find(request())
+            store.build(spec(), write, resumable=resumable)
+        assert store.build(spec(), writes(x=b"x"), resumable=resumable) == store.find(spec())
 
     def test_killed_resumable_writer_goes_on(self, store, start):
         process = start(checkpoint_and_hang, str(store.root))
@@ -384,7 +384,7 @@ class TestInterruptedWriters:
         def write(folder: Path) -> None:
             assert (folder / RESUME / "step").read_text() == "7"
 
-        assert names_in(store.build(request(), write, resumable=True).folder) == [MANIFEST]
+        assert names_in(store.build(spec(), write, resumable=True).folder) == [MANIFEST]
         assert store.sweep() == []
         assert names_in(store.root / ".staging") == []
 
@@ -406,14 +406,14 @@ class TestInterruptedWriters:
             racer.stdin.write("go\n")
             racer.stdin.flush()
         digests = {racer.communicate()[0] for racer in racers}
-        assert digests == {f"{store.find(request()).digest}\n"}
+        assert digests == {f"{store.find(spec()).digest}\n"}
         assert log.read_text() == "written\n"
 
     def test_racing_threads_do_the_work_once(self, store):
         written = []
         with ThreadPoolExecutor(3) as threads:
-            built = list(threads.map(lambda _: store.build(request(), written.append), range(3)))
-        assert built == [store.find(request())] * 3
+            built = list(threads.map(lambda _: store.build(spec(), written.append), range(3)))
+        assert built == [store.find(spec())] * 3
         assert len(written) == 1
 
     @pytest.mark.parametrize("first_is_valid", [True, False])
@@ -421,7 +421,7 @@ class TestInterruptedWriters:
         """On a file system whose locks don't work, what was committed first stays, if it is valid."""
 
         def commit_another_one_first(folder: Path) -> None:
-            other = store.build(request(), writes(x=b"first"))
+            other = store.build(spec(), writes(x=b"first"))
             if not first_is_valid:
                 (other.folder / "x.bin").unlink()
             folder.mkdir(exist_ok=True)
@@ -429,9 +429,9 @@ class TestInterruptedWriters:
 
         monkeypatch.setattr(Store, "_locked", lambda store, staging, target: nullcontext())
         (store.root / ".staging").mkdir(parents=True)
-        artifact = store.build(request(), commit_another_one_first)
+        artifact = store.build(spec(), commit_another_one_first)
         assert artifact.file("x.bin").read_bytes() == (b"first" if first_is_valid else b"second")
-        assert store.find(request()) == artifact
+        assert store.find(spec()) == artifact
 
 
 class TestSweep:
@@ -465,7 +465,7 @@ class TestSweep:
             assert store.sweep() == []
             (folder / "x.bin").write_bytes(b"x")
 
-        assert store.build(request(), write) == store.find(request())
+        assert store.build(spec(), write) == store.find(spec())
         assert store.sweep() == []
 
     def test_empty_store(self, store):
@@ -502,17 +502,17 @@ class TestDisk:
             raise RuntimeError("I/O error: No space left on device (os error 28)")
 
         with pytest.raises(WorkError, match="must have room for another artifact"):
-            store.build(request(), write)
+            store.build(spec(), write)
 
     def test_read_only_store_can_be_read_and_not_written(self, store, monkeypatch):
         def fail(path: object, *arguments: object, **options: object) -> None:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
-        artifact = store.build(request(), writes(x=b"x"))
+        artifact = store.build(spec(), writes(x=b"x"))
         for change in ("mkdir", "rename", "unlink"):
             monkeypatch.setattr(os, change, fail)
-        assert store.find(request()) == artifact
-        for attempt in (lambda: store.build(request("training"), refuse), lambda: store.remove(artifact.folder)):
+        assert store.find(spec()) == artifact
+        for attempt in (lambda: store.build(spec("training"), refuse), lambda: store.remove(artifact.folder)):
             with pytest.raises(WorkError, match=r"can be read and written, got: .*Read-only file system"):
                 attempt()
 
@@ -521,7 +521,7 @@ class TestDisk:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / "corpus.txt"))
 
         with pytest.raises(PermissionError):
-            store.build(request(), write)
+            store.build(spec(), write)
 
 
 # What runs in processes of their own.
@@ -533,7 +533,7 @@ def checkpoint_and_hang(root: str) -> None:
         print("saved a checkpoint", flush=True)
         signal.pause()
 
-    Store(Path(root)).build(request(), write, resumable=True)
+    Store(Path(root)).build(spec(), write, resumable=True)
 
 
 def use(root: str) -> None:
@@ -550,7 +550,7 @@ def race(root: str, log: str) -> None:
 
     print("ready", flush=True)
     sys.stdin.readline()
-    print(Store(Path(root)).build(request(), write).digest)
+    print(Store(Path(root)).build(spec(), write).digest)
 
 
 def fill_the_disk(root: str) -> None:
@@ -558,12 +558,12 @@ def fill_the_disk(root: str) -> None:
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (MEGABYTE, unlimited[1]))
     with pytest.raises(WorkError) as failure:
-        store.build(request(), writes(x=bytes(3 * MEGABYTE)))
+        store.build(spec(), writes(x=bytes(3 * MEGABYTE)))
     print(failure.value)
     assert list(store.artifacts()) == []
     assert store.sweep() == []
     resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-    assert store.build(request(), writes(x=bytes(3 * MEGABYTE))) == store.find(request())
+    assert store.build(spec(), writes(x=bytes(3 * MEGABYTE))) == store.find(spec())
 
 
 def kill_writers(root: str, rounds: int) -> None:
@@ -604,7 +604,7 @@ def build_without_end(store: Store, n: int, started: int) -> None:
 
 def build_part(store: Store, n: int, part: int) -> Artifact:
     content = bytes([n]) * MEGABYTE
-    return store.build(request(config={"n": n, "part": part}), writes(a=content, b=content + content))
+    return store.build(spec(config={"n": n, "part": part}), writes(a=content, b=content + content))
 
 
 def check_whole(store: Store, artifact: Artifact) -> None:
@@ -618,4 +618,4 @@ def test_numbers_that_numpy_gives_for_a_full_disk_are_put_in_words(store):
         raise OSError("21844 requested and 14336 written")
 
     with pytest.raises(WorkError, match=r"got: No space left on device \(21844 requested and 14336 written\)"):
-        store.build(Request("tokens", "v1", {}, {}, {}), write)
+        store.build(Spec("tokens", "v1", {}, {}, {}), write)

@@ -8,14 +8,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from models.architecture import Architecture
-from tasks.errors import RequestError
+from tasks.errors import UserError
 from tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study
 from tasks.study.sources import read_study_file, shipped_studies
 from tasks.study.training_config import TrainingConfig
 
 
 def refused(**content) -> str:
-    with pytest.raises(RequestError) as caught:
+    with pytest.raises(UserError) as caught:
         parse_study("my.toml", {"name": "mine", **content})
     message = str(caught.value)
     assert message.startswith("my.toml: ")
@@ -160,7 +160,7 @@ ABSURD = {
         {"stages": ["behaviour"] * 1000},
         {"behaviour": {"random_period_sequences": 10**9}},
         {"behaviour": {"passage_tokens": 10**6}},
-        {"circuits": {"bigram_tokens": 10**18}},
+        {"activation_circuits": {"bigram_tokens": 10**18}},
         {"importance": {"bootstraps": 10**9}},
         {"pruning": {"gate_lambdas": [0.1] * 1000}},
         {"pruning": {"retrain_rate": math.inf}},
@@ -204,17 +204,17 @@ def test_every_whole_number_has_an_upper_bound(config):
 
 
 def test_missing_name():
-    with pytest.raises(RequestError, match="name must be given"):
+    with pytest.raises(UserError, match="name must be given"):
         parse_study("s", {})
 
 
 def test_study_files_are_found_or_refused(tmp_path):
-    with pytest.raises(RequestError, match="Did you mean quick"):
+    with pytest.raises(UserError, match="Did you mean quick"):
         read_study_file("quikc")
     broken = tmp_path / "broken.toml"
     broken.write_text("name = ")
-    with pytest.raises(RequestError, match=r"must be TOML, got broken\.toml"):
+    with pytest.raises(UserError, match=r"must be TOML, got broken\.toml"):
         read_study_file(str(broken))
     broken.write_bytes(b"name = '\xff'")
-    with pytest.raises(RequestError, match="must be TOML"):
+    with pytest.raises(UserError, match="must be TOML"):
         read_study_file(str(broken))

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import RequestError
-from tasks.text.corpus import CorpusConfig, corpus_files, read_documents, write_corpus
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus import corpus_files, read_documents, write_corpus
 from tasks.text.documents import Part, Reader, SourceFile
-from tasks.text.tokens import TokenizerConfig, Tokens, write_tokens
+from tasks.text.tokens import Tokens, write_tokens
 
 TWO_DOCUMENTS = """\
 # newdoc id = first
@@ -94,7 +96,7 @@ def test_a_word_that_is_cut_in_two_has_no_tag(tmp_path):
 
 def test_a_line_that_is_no_word_is_named(tmp_path):
     (tmp_path / "a.conllu").write_text("1\tA\ta\tDET\n\n2 spaces for tabs\n")
-    with pytest.raises(RequestError, match=r"a word must be a number, a tab and its form, got .* line 3 of a\.conllu"):
+    with pytest.raises(UserError, match=r"a word must be a number, a tab and its form, got .* line 3 of a\.conllu"):
         parts(tmp_path / "a.conllu")
 
 

@@ -16,16 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.errors import RequestError
-from tasks.text.corpus import (
-    CorpusConfig,
-    corpus_facts,
-    corpus_files,
-    corpus_fingerprint,
-    read_documents,
-    text_split,
-    write_corpus,
-)
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
+from tasks.text.corpus import corpus_facts, corpus_files, corpus_fingerprint, read_documents, text_split, write_corpus
 from tasks.text.documents import Reader, cut
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
@@ -127,7 +120,7 @@ def test_paths_that_give_nothing_are_named(tmp_path, monkeypatch, path, why):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(RequestError, match=why) as error:
+    with pytest.raises(UserError, match=why) as error:
         names(path)
     assert repr(path) in str(error.value)
 
@@ -150,13 +143,13 @@ def unprivileged() -> Iterator[None]:
 def test_unreadable_file_is_named(tmp_path, use):
     path = file(tmp_path, "secret.txt", "x")
     path.chmod(0)
-    with unprivileged(), pytest.raises(RequestError, match=r"secret\.txt.*Permission denied"):
+    with unprivileged(), pytest.raises(UserError, match=r"secret\.txt.*Permission denied"):
         use(path)
 
 
 def test_unreadable_directory_is_refused(tmp_path):
     file(tmp_path / "text/closed", "a.txt", "x").parent.chmod(0)
-    with unprivileged(), pytest.raises(RequestError, match="Permission denied"):
+    with unprivileged(), pytest.raises(UserError, match="Permission denied"):
         names(tmp_path / "text")
 
 
@@ -228,7 +221,7 @@ CONLLU = """\
 
 def test_conllu_takes_the_text_comment_or_else_the_forms(tmp_path):
     assert texts(file(tmp_path, "a.conllu", CONLLU)) == ["The dog runs.\ndel mar.\n", "Second\n"]
-    with pytest.raises(RequestError, match=r"got 'not a word\\n' in line 3 of b\.conllu"):
+    with pytest.raises(UserError, match=r"got 'not a word\\n' in line 3 of b\.conllu"):
         texts(file(tmp_path, "b.conllu", "# text = a\n1\ta\nnot a word\n"))
 
 
@@ -249,18 +242,18 @@ def test_parquet(tmp_path, column):
 def test_parquet_must_have_a_text_column_without_nulls(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": [1, 2], "text": ["one", None]}), path)
-    with pytest.raises(RequestError, match=r"null in row 2 of a\.parquet"):
+    with pytest.raises(UserError, match=r"null in row 2 of a\.parquet"):
         texts(path)
     assert texts(path, on_bad_text="skip") == ["one"]
     for field in ("id", "body"):
-        with pytest.raises(RequestError, match=f"a string column '{field}', got id: int64, text: string"):
+        with pytest.raises(UserError, match=f"a string column '{field}', got id: int64, text: string"):
             texts(path, text_field=field)
 
 
 def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memory(tmp_path):
     repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000), pa.array(["x" * 100_000]))
     pq.write_table(pa.table({"text": repeated}), tmp_path / "a.parquet")
-    with pytest.raises(RequestError, match=r"a\.parquet must expand to at most 200 times"):
+    with pytest.raises(UserError, match=r"a\.parquet must expand to at most 200 times"):
         texts(tmp_path / "a.parquet")
 
 
@@ -279,7 +272,7 @@ def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memor
 )
 def test_bad_json_line_is_named_or_skipped(tmp_path, line, got):
     path = file(tmp_path, "a.jsonl", '{"text": "good"}\n' + line + "\n")
-    with pytest.raises(RequestError, match=r"line 2 of a\.jsonl") as error:
+    with pytest.raises(UserError, match=r"line 2 of a\.jsonl") as error:
         texts(path)
     assert got in str(error.value)
     assert "\n" not in str(error.value)
@@ -288,7 +281,7 @@ def test_bad_json_line_is_named_or_skipped(tmp_path, line, got):
 
 def test_json_lines_that_are_one_long_line_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.text.documents.LINE_BYTES", 1_000)
-    with pytest.raises(RequestError, match=r"a line must hold at most 1,000 bytes, got more in line 1 of a\.jsonl"):
+    with pytest.raises(UserError, match=r"a line must hold at most 1,000 bytes, got more in line 1 of a\.jsonl"):
         texts(file(tmp_path, "a.jsonl", json.dumps([{"text": "x"}] * 100)))
 
 
@@ -302,7 +295,7 @@ def test_json_lines_that_are_one_long_line_are_refused(tmp_path, monkeypatch):
 )
 def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
     path = file(tmp_path, "a.txt", content)
-    with pytest.raises(RequestError, match="text must be UTF-8 without NUL bytes") as error:
+    with pytest.raises(UserError, match="text must be UTF-8 without NUL bytes") as error:
         texts(path, document_bytes=256)
     assert found in str(error.value)
     assert "".join(texts(path, document_bytes=256, on_bad_text="skip")) == "good\n" * 51
@@ -311,7 +304,7 @@ def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
     assert "\ufffd" in replaced
     assert "\0" not in replaced
     packed = file(tmp_path, "a.txt.gz", gzip.compress(content))
-    with pytest.raises(RequestError, match=found.replace("a.txt", "a.txt.gz")):
+    with pytest.raises(UserError, match=found.replace("a.txt", "a.txt.gz")):
         texts(packed)
 
 
@@ -326,7 +319,7 @@ def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
 )
 def test_bad_text_in_records(tmp_path, name, content, place):
     path = file(tmp_path, name, content)
-    with pytest.raises(RequestError) as error:
+    with pytest.raises(UserError) as error:
         texts(path)
     assert place in str(error.value)
     assert "".join(texts(path, on_bad_text="skip")).strip() == "a"
@@ -336,7 +329,7 @@ def test_bad_text_in_records(tmp_path, name, content, place):
 def test_bad_text_in_parquet(tmp_path):
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"good", b"a\xff"]).buffers())
     pq.write_table(pa.table({"text": bad}), tmp_path / "a.parquet")
-    with pytest.raises(RequestError, match=r"0xff at byte 1 of the text in row 2 of a\.parquet"):
+    with pytest.raises(UserError, match=r"0xff at byte 1 of the text in row 2 of a\.parquet"):
         texts(tmp_path / "a.parquet")
     assert texts(tmp_path / "a.parquet", on_bad_text="replace") == ["good", "a\ufffd"]
 
@@ -355,13 +348,13 @@ def test_empty_files_and_white_space_are_left_out(tmp_path):
 
 
 def test_empty_corpus_is_refused(tmp_path):
-    with pytest.raises(RequestError, match="the corpus must hold text, got only empty or skipped documents in 1 file"):
+    with pytest.raises(UserError, match="the corpus must hold text, got only empty or skipped documents in 1 file"):
         write_corpus(CorpusConfig(paths=(str(file(tmp_path, "a.txt", "\n")),)), tmp_path)
 
 
 def test_corpus_too_small_to_split_is_refused_with_a_way_out(tmp_path):
     path = file(tmp_path, "a.txt", "".join(f"line {index}\n" for index in range(10_000)))
-    with pytest.raises(RequestError, match=r"got none for validation of 1 \(98,890 bytes\)\. Set document_bytes = 988"):
+    with pytest.raises(UserError, match=r"got none for validation of 1 \(98,890 bytes\)\. Set document_bytes = 988"):
         write_corpus(CorpusConfig(paths=(str(path),)), tmp_path)
     assert write_corpus(CorpusConfig(paths=(str(path),), document_bytes=988), tmp_path)["validation_documents"] > 0
 
@@ -370,27 +363,27 @@ def test_corpus_too_small_to_split_is_refused_with_a_way_out(tmp_path):
 @pytest.mark.parametrize("damage", [lambda packed: packed[:-9], lambda packed: b"plain text, not packed"])
 def test_broken_compression_is_named(tmp_path, compression, damage):
     packed = COMPRESS[compression](os.urandom(99).hex().encode() * 7)
-    with pytest.raises(RequestError, match=rf"a\.txt{compression} must be readable and whole, got: "):
+    with pytest.raises(UserError, match=rf"a\.txt{compression} must be readable and whole, got: "):
         texts(file(tmp_path, f"a.txt{compression}", damage(packed)))
 
 
 def test_broken_parquet_is_named(tmp_path):
     for name, content in {"a.parquet": b"PAR1 no", "b.parquet.gz": gzip.compress(b"PAR1")}.items():
-        with pytest.raises(RequestError, match=f"{name} must be a whole Parquet file, got: "):
+        with pytest.raises(UserError, match=f"{name} must be a whole Parquet file, got: "):
             texts(file(tmp_path, name, content))
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
 def test_compression_bomb_is_refused_and_repetitive_text_is_not(tmp_path, compression):
     bomb = file(tmp_path, f"bomb.txt{compression}", COMPRESS[compression](b" " * 50_000_000))
-    with pytest.raises(RequestError, match=r"bomb\.txt\.\w+ must expand to at most 200 times its [\d,]+ bytes"):
+    with pytest.raises(UserError, match=r"bomb\.txt\.\w+ must expand to at most 200 times its [\d,]+ bytes"):
         texts(bomb)
     log = "".join(f"{index:06} GET /index.html 200\n" for index in range(100_000))
     assert "".join(texts(file(tmp_path, f"log.txt{compression}", COMPRESS[compression](log.encode())))) == log
 
 
 def test_corpus_larger_than_max_bytes_is_refused(tmp_path):
-    with pytest.raises(RequestError, match=r"a corpus must hold at most 100 bytes, got more by text/09\.txt"):
+    with pytest.raises(UserError, match=r"a corpus must hold at most 100 bytes, got more by text/09\.txt"):
         texts(documents(tmp_path / "text"), max_bytes=100)
 
 

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.errors import RequestError
-from tasks.text.corpus import CorpusConfig, read_documents, write_corpus
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus import read_documents, write_corpus
 from tasks.text.tokens import (
     BOS,
     TRAINING_PIECE,
-    TokenizerConfig,
     Tokens,
     TokenStream,
     encode,
@@ -222,7 +223,7 @@ def test_too_few_tokens_for_a_context_are_refused(tokens):
     shortest = min(len(tokens.train), len(tokens.validation))
     require_context(tokens, shortest - 1)
     with pytest.raises(
-        RequestError, match=rf"more than n_ctx = {shortest:,} tokens, got {shortest:,} for validation\. Add"
+        UserError, match=rf"more than n_ctx = {shortest:,} tokens, got {shortest:,} for validation\. Add"
     ):
         require_context(tokens, shortest)
 

@@ -56,7 +56,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(tmp_path, fields):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "halves", architecture, config, report=stop_at_20, save_every_seconds=0)
+        train(tmp_path / "halves", architecture, config, on_progress=stop_at_20, save_every_seconds=0)
     facts = train(tmp_path / "halves", architecture, config)
     assert weights(tmp_path / "halves") == weights(tmp_path / "whole")
     assert facts["final_train_loss_nats"] < math.log(270)

@@ -111,9 +111,9 @@ def stop_at_60(progress):
 
 def test_a_resumed_run_does_not_start_again(tmp_path):
     with pytest.raises(InterruptedError):
-        train(tmp_path, report=stop_at_60, save_every_seconds=0.0)
+        train(tmp_path, on_progress=stop_at_60, save_every_seconds=0.0)
     seen = []
-    train(tmp_path, report=lambda progress: seen.append(progress.step))
+    train(tmp_path, on_progress=lambda progress: seen.append(progress.step))
     assert seen[0] == 60  # the state saved before step 60 was reported is that of step 50
     assert seen[-1] == 120
 
@@ -121,7 +121,7 @@ def test_a_resumed_run_does_not_start_again(tmp_path):
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "a bit flipped", "another step"])
 def test_a_damaged_state_is_not_resumed_from(trained, tmp_path, damage, caplog):
     with pytest.raises(InterruptedError):
-        train(tmp_path, report=stop_at_60, save_every_seconds=0.0)
+        train(tmp_path, on_progress=stop_at_60, save_every_seconds=0.0)
     state = tmp_path / ".resume" / "state.safetensors"
     content = bytearray(state.read_bytes())
     if damage == "a bit flipped":
@@ -263,7 +263,7 @@ def test_pruning_goes_on_where_an_interrupted_run_stopped(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "halves", config=PRUNED, report=stop_at_70, save_every_seconds=0)
+        train(tmp_path / "halves", config=PRUNED, on_progress=stop_at_70, save_every_seconds=0)
     train(tmp_path / "halves", config=PRUNED)
     assert weights(tmp_path / "halves") == weights(tmp_path / "whole")
 

@@ -1,0 +1,14 @@
+"""The [tokenizer] section of a study: how text becomes tokens."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class TokenizerConfig(BaseModel):
+    """How text becomes tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vocabulary: int = Field(512, ge=257, le=1 << 20, description="tokens in all: BOS, 256 bytes and merges")
+    sample_bytes: int = Field(
+        16 << 20, ge=1, le=1 << 40, description="training text that the tokenizer is trained on (bytes)"
+    )
