@@ -7,9 +7,8 @@ from rich.console import Console
 
 from flows.progress_display import shown_progress
 from flows.study import run_study
-from flows.study_plan import planned
 from tasks import steps
-from tasks.planning import require_space
+from tasks.planning import plan_steps, require_space
 from tasks.study.schema import Study
 
 
@@ -20,7 +19,7 @@ def run_and_show(study: Study, server: Future[None]) -> None:
     Raises:
         UserError, WorkError: as the study's flow raises them.
     """
-    require_space(planned(study))
+    require_space(plan_steps(study))
     with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:
         # The server takes seconds to start; the flow then finds the text there, or waits until it is.
         meanwhile.submit(steps.make_text, study.corpus, study.tokenizer)
