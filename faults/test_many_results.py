@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.home import Home
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, record_spec, write_record
+from tasks.artifact_specs import record_spec
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.tables import write_table
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store

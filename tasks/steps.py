@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -42,6 +43,7 @@ from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.progress import Event, publish
 from tasks.report import rendering
 from tasks.report.publishing import previous_summary, publish_report
+from tasks.report.rendering import render_report
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import Artifact, Spec
@@ -302,8 +304,8 @@ def record_study(
     `started` is when its run began, by time.monotonic().
     """
     spec = record_spec(config, outcomes, shared, latest_record(open_store(), name))
-    arguments = name, question, config, outcomes, started
-    return _make(spec, name, write_record, *arguments, incidental=RECORD_TABLES, run=_run_here)
+    write = partial(write_record, name=name, question=question, config=config, outcomes=outcomes, started=started)
+    return _make(spec, name, write, incidental=RECORD_TABLES, run=_run_here)
 
 
 @step("index results")
@@ -346,5 +348,5 @@ def _publish_report(record: Artifact) -> Path:
     name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
     spec, warehouse = report_spec(record, previous), places.warehouse_file()
     incidental = rendering.INCIDENTAL_FILES
-    report = _make(spec, name, rendering.render_report, warehouse, name, previous, incidental=incidental)
+    report = _make(spec, name, render_report, warehouse, name, previous=previous, incidental=incidental)
     return publish_report(report, places.report_folder(name))

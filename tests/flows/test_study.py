@@ -7,8 +7,8 @@ from tiny import tiny_text
 
 from flows.study import run_study
 from tasks import places, steps
-from tasks.artifact_specs import ANALYSES
 from tasks.errors import WorkError
+from tasks.measuring.stages import ANALYSES
 from tasks.results.study_record import latest_record
 from tasks.storage import store
 from tasks.study.schema import parse_study

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import tasks.storage.store
+from tasks.artifact_specs import record_spec
 from tasks.housekeeping import Unneeded, check_all, unneeded
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
 from tasks.storage.store import Store

@@ -18,14 +18,14 @@ def test_a_training_goes_on_when_prefect_cant_show_its_progress(monkeypatch, cap
 
     monkeypatch.setattr(steps, "create_progress_artifact", create)
     monkeypatch.setattr(steps, "update_progress_artifact", lambda artifact, percent: shown.append((artifact, percent)))
-    show = steps._in_prefect("2L4H")
+    show = steps._in_prefect("2L4H", "n_layers=2")
     for fraction in (1.0, 1.0, 1.0):
         show(fraction)
     assert shown == [None, 100.0, ("artifact", 100.0)]
-    assert "the progress of 2L4H can't be shown: PrefectException" in caplog.text
+    assert "the progress of n_layers=2 can't be shown: PrefectException" in caplog.text
 
 
 def test_an_error_that_is_not_prefects_is_raised(monkeypatch):
     monkeypatch.setattr(steps, "create_progress_artifact", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        steps._in_prefect("2L4H")(1.0)
+        steps._in_prefect("2L4H", "n_layers=2")(1.0)

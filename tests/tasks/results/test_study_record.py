@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
+from tasks.artifact_specs import record_spec
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 

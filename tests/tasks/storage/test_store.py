@@ -96,7 +96,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-class TestRequest:
+class TestSpec:
     @examples
     @given(json_objects, json_objects, st.randoms())
     def test_key_ignores_the_order_of_dictionaries(self, config, numerics, chance):
@@ -114,8 +114,8 @@ class TestRequest:
             assert spec(config=one, numerics=other).key != spec(config=other, numerics=one).key
 
     def test_key_depends_on_every_part(self, store):
-        one, other = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
-        requests = [
+        one, other = (store.build(spec(config={"n": n}), writes(x=str(n).encode())) for n in (1, 2))
+        specs = [
             spec(),
             spec(stage="training"),
             spec(code_version="v2"),
@@ -128,8 +128,8 @@ class TestRequest:
             spec(inputs={"corpus": other}),
             spec(inputs={"tokenizer": one}),
         ]
-        assert len({each.key for each in requests}) == len(requests)
-        assert {len(each.key) for each in requests} == {32}
+        assert len({each.key for each in specs}) == len(specs)
+        assert {len(each.key) for each in specs} == {32}
 
     @pytest.mark.parametrize("value", [float("nan"), Path("here"), {1, 2}])
     def test_what_is_not_json_is_refused(self, value):
@@ -207,7 +207,7 @@ class TestBuildAndFind:
 
 
 class TestDigest:
-    def test_ignores_timed_files_only(self, tmp_path):
+    def test_ignores_incidental_files_only(self, tmp_path):
         def digest(root: str, **files: bytes) -> str:
             return Store(tmp_path / root).build(spec(), writes(**files), incidental={"clock.bin"}).digest
 
@@ -215,11 +215,17 @@ class TestDigest:
         assert digest("b", loss=b"1", clock=b"12:01") == first
         assert digest("c", loss=b"2", clock=b"12:00") != first
 
-    def test_depends_on_the_key(self, store):
-        one, other = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
+    def test_is_the_same_however_the_files_came_about(self, store):
+        made = [store.build(spec(config={"n": n}, code_version=f"v{n}"), writes(x=b"x")) for n in (1, 2)]
+        assert made[0].folder != made[1].folder
+        assert made[0].digest == made[1].digest
+        assert spec("tokens", inputs={"corpus": made[0]}).key == spec("tokens", inputs={"corpus": made[1]}).key
+
+    def test_depends_on_the_names_of_files(self, store):
+        one, other = store.build(spec("a"), writes(x=b"x")), store.build(spec("b"), writes(y=b"x"))
         assert one.digest != other.digest
 
-    def test_timed_file_that_need_not_be_written(self, store):
+    def test_incidental_file_that_need_not_be_written(self, store):
         assert set(store.build(spec(), writes(x=b"x"), incidental={"clock.bin"}).manifest.files) == {"x.bin"}
 
 
