@@ -14,18 +14,18 @@ POLL_SECONDS = 0.5
 
 
 @contextmanager
-def gpu_slot(share: float, gpus: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
+def gpu_slot(share: float) -> Iterator[dict[str, str]]:
     """Wait for a free slot of a GPU and hold it: yields the environment in which a process sees that GPU alone.
 
-    A `share` in (0, 1] makes slots of that size: 0.5 two a GPU, 0.3 three. Slots of different sizes are never held on
-    one GPU, so what is held never exceeds it. A process that dies leaves its slot free.
+    A `share` in (0, 1] cuts each GPU into floor(1 / share) slots: 0.5 into two, 0.3 into three. Slots of different cuts
+    are never held on one GPU, so what is held never exceeds it. A process that dies leaves its slot free.
     """
     folder = Path(tempfile.gettempdir()) / f"headstream-gpus-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     with ExitStack() as held:
         # One looks at a time: none takes what another sees free, and small shares don't overtake large ones for ever.
         with FileLock(folder / "queue.lock", thread_local=False):
-            while (gpu := _take_slot(int(1 / share + 1e-9), gpus or visible_gpus(), folder, held)) is None:
+            while (gpu := _take_slot(int(1 / share + 1e-9), visible_gpus(), folder, held)) is None:
                 time.sleep(POLL_SECONDS)
         yield {"CUDA_VISIBLE_DEVICES": gpu}
 

@@ -1,6 +1,7 @@
 """One model a GPU, or several if each takes a share: in one process and in two, and after one was killed."""
 
 import multiprocessing
+import os
 import signal
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -31,7 +32,9 @@ def refuse() -> None:
 
 
 def hold(stack: ExitStack, share: float, gpus: list[str]) -> str:
-    return stack.enter_context(gpu_slot(share, gpus))["CUDA_VISIBLE_DEVICES"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", ",".join(gpus))
+        return stack.enter_context(gpu_slot(share))["CUDA_VISIBLE_DEVICES"]
 
 
 def test_each_model_has_a_gpu_of_its_own():
@@ -69,18 +72,18 @@ def test_models_of_different_shares_do_not_meet_on_a_gpu(first, second):
 
 
 def test_a_model_that_takes_more_waits_until_all_of_a_gpu_is_free(monkeypatch):
-    with ExitStack() as first, ExitStack() as second:
+    with ExitStack() as first, ExitStack() as second, ExitStack() as third:
         held = [first, second]
         assert [hold(stack, 0.5, ["0"]) for stack in held] == ["0", "0"]
         while_waiting(monkeypatch, lambda: held.pop().close())
-        with gpu_slot(1.0, ["0"]) as environment:
-            assert environment == {"CUDA_VISIBLE_DEVICES": "0"}
-            assert held == []
+        assert hold(third, 1.0, ["0"]) == "0"
+        assert held == []
 
 
 def _hold(folder: str, share: float, sender) -> None:
     gpu_slots.tempfile.gettempdir = lambda: folder
-    with gpu_slot(share, ["0"]):
+    os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+    with gpu_slot(share):
         sender.send("held")
         signal.pause()
 
@@ -92,15 +95,15 @@ def test_a_killed_process_leaves_its_slot_free(tmp_path, theirs, ours):
     child = context.Process(target=_hold, args=(str(tmp_path), theirs, sender), daemon=True)
     child.start()
     assert receiver.recv() == "held"
-    with pytest.raises(Waits), gpu_slot(ours, ["0"]):
-        pass
+    with pytest.raises(Waits), ExitStack() as stack:
+        hold(stack, ours, ["0"])
     child.kill()
     child.join()
     receiver.close()
     sender.close()
     child.close()
-    with gpu_slot(ours, ["0"]) as environment:
-        assert environment == {"CUDA_VISIBLE_DEVICES": "0"}
+    with ExitStack() as stack:
+        assert hold(stack, ours, ["0"]) == "0"
 
 
 def _seen(on_progress) -> list[str]:
