@@ -35,7 +35,7 @@ from tasks.artifact_specs import (
     vocabulary_of,
 )
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import ProcessDied, run_in_process, start_server
+from tasks.machines.child_process import ProcessDied, run_in_process, start_fork_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
 from tasks.measuring import costs
@@ -135,7 +135,7 @@ def store_in_use() -> Iterator[None]:
 
 def prepare() -> None:
     """Start what later steps would wait for, and clear what killed runs left."""
-    start_server()
+    start_fork_server()
     open_store().sweep()
 
 
@@ -166,7 +166,7 @@ def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
 
 def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
     """Corpus and tokens, outside of any flow."""
-    start_server()
+    start_fork_server()
     tokenise.fn(tokenizer, read_corpus.fn(config))
 
 

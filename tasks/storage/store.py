@@ -37,7 +37,7 @@ from tasks.storage.artifact import (
     json_sha256,
     read_manifest,
 )
-from tasks.system_errors import disk_is_full, in_words
+from tasks.system_errors import describe_error, disk_is_full
 
 RESUME = ".resume"
 
@@ -372,7 +372,7 @@ def _explained(root: Path) -> Iterator[None]:
     except (UserError, WorkError):
         raise
     except Exception as error:
-        reason = in_words(error)
+        reason = describe_error(error)
         if disk_is_full(error):
             raise WorkError(
                 f"{root} must have room for another artifact, got: {reason}. "

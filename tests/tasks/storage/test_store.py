@@ -1,7 +1,7 @@
 import errno
+import fcntl
 import json
 import os
-import random
 import resource
 import shutil
 import signal
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -395,7 +396,7 @@ class TestInterruptedWriters:
         assert names_in(store.root / ".staging") == []
 
     def test_killed_at_any_moment(self, store, start):
-        """Kills 32 writers; after each, what is visible is whole, and the next run can build what isn't there."""
+        """Kills 32 writers, each at another call; what is visible is whole, and what isn't there can be built."""
         process = start(kill_writers, str(store.root), 32)
         output, _ = process.communicate()
         assert process.returncode == 0
@@ -486,13 +487,13 @@ class TestUse:
         with store.at_rest():
             pass
 
-    def test_a_run_waits_for_a_removal(self, store, start):
-        with store.at_rest():
-            run = start(use, str(store.root))
-            assert run.stdout.readline() == "starts\n"
-            with pytest.raises(subprocess.TimeoutExpired):
-                run.wait(0.5)
-        assert run.wait(30) == 0
+    def test_a_run_waits_for_a_removal(self, store, monkeypatch):
+        lock = fcntl.flock
+        monkeypatch.setattr(fcntl, "flock", lambda file, how: lock(file, how | fcntl.LOCK_NB))  # fails if it would wait
+        with store.at_rest(), pytest.raises(BlockingIOError), store.in_use():
+            pytest.fail("a removal goes on")
+        with store.in_use():
+            pass
 
 
 class TestDisk:
@@ -542,12 +543,6 @@ def checkpoint_and_hang(root: str) -> None:
     Store(Path(root)).build(spec(), write, resumable=True)
 
 
-def use(root: str) -> None:
-    print("starts", flush=True)
-    with Store(Path(root)).in_use():
-        pass
-
-
 def race(root: str, log: str) -> None:
     def write(folder: Path) -> None:
         with open(log, "a") as file:
@@ -575,19 +570,13 @@ def fill_the_disk(root: str) -> None:
 def kill_writers(root: str, rounds: int) -> None:
     """Prints how many artifacts the killed writers committed, and how many they left half-written."""
     store = Store(Path(root))
-    chance = random.Random(7)
+    calls = calls_of_a_build(store)
     committed = interrupted = 0
     for n in range(rounds):
-        writing, started = os.pipe()
         writer = os.fork()
         if writer == 0:
-            build_without_end(store, n, started)
-        os.read(writing, 1)
-        time.sleep(chance.uniform(0, 0.06))
-        os.kill(writer, signal.SIGKILL)
+            build_without_end(store, n, calls=2 * calls * n // rounds)
         os.waitpid(writer, 0)
-        os.close(writing)
-        os.close(started)
 
         visible = list(store.artifacts())
         for artifact in visible:
@@ -600,12 +589,21 @@ def kill_writers(root: str, rounds: int) -> None:
     print(committed, interrupted)
 
 
-def build_without_end(store: Store, n: int, started: int) -> None:
-    os.write(started, b".")
-    part = 0
-    while True:
+def calls_of_a_build(store: Store) -> int:
+    """How many calls and returns of functions a build takes."""
+    calls = count()
+    sys.setprofile(lambda frame, event, argument: next(calls))
+    store.remove(build_part(store, 0, 0).folder)
+    sys.setprofile(None)
+    return next(calls)
+
+
+def build_without_end(store: Store, n: int, calls: int) -> None:
+    """Build one artifact after the other, until so many calls and returns of functions kill the process."""
+    left = iter(range(calls))
+    sys.setprofile(lambda frame, event, argument: next(left, None) is None and os.kill(os.getpid(), signal.SIGKILL))
+    for part in count():
         build_part(store, n, part)
-        part += 1
 
 
 def build_part(store: Store, n: int, part: int) -> Artifact:
