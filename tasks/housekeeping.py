@@ -1,9 +1,12 @@
 """Keeping house: whether everything stored is as it was written, and what of it no study needs."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
 
 from tasks.errors import WorkError
 from tasks.results.study_record import latest_records
@@ -11,7 +14,7 @@ from tasks.results.warehouse import is_current, is_whole
 from tasks.storage.artifact import Artifact
 from tasks.storage.provenance import package_version
 from tasks.storage.store import Store
-from tasks.training.device import describe_machine
+from tasks.training.device import cpu_multiplies_bfloat16, has_compiler
 
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
@@ -56,7 +59,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     wrong = wrong or (None if is_whole(warehouse) else "is damaged")
     yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
     yield Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
-    yield Check("machine", True, describe_machine())
+    yield Check("machine", True, _machine())
     free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free
     enough = free > LOW_DISK_BYTES
     yield Check("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
@@ -112,3 +115,12 @@ def _inputs(artifact: Artifact) -> set[tuple[str, str]]:
 def artifact_bytes(artifact: Artifact) -> int:
     """Bytes of an artifact's files, its manifest not counted."""
     return sum(file.bytes for file in artifact.manifest.files.values())
+
+
+def _machine() -> str:
+    """Where models would train, in words."""
+    if torch.cuda.is_available():
+        device = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+    else:
+        device = f"{os.cpu_count()} CPU cores" + (", bfloat16" if cpu_multiplies_bfloat16() else "")
+    return f"{device}, {'a' if has_compiler() else 'no'} C++ compiler"

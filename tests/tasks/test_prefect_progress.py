@@ -1,9 +1,9 @@
-"""Steps beside the artifacts that they make."""
+"""A training's progress in Prefect's pages."""
 
 import pytest
 from prefect.exceptions import PrefectException
 
-from tasks import steps
+from tasks import prefect_progress
 
 
 def test_a_training_goes_on_when_prefect_cant_show_its_progress(monkeypatch, caplog):
@@ -16,9 +16,11 @@ def test_a_training_goes_on_when_prefect_cant_show_its_progress(monkeypatch, cap
         shown.append(percent)
         return "artifact"
 
-    monkeypatch.setattr(steps, "create_progress_artifact", create)
-    monkeypatch.setattr(steps, "update_progress_artifact", lambda artifact, percent: shown.append((artifact, percent)))
-    show = steps._in_prefect("2L4H", "n_layers=2")
+    monkeypatch.setattr(prefect_progress, "create_progress_artifact", create)
+    monkeypatch.setattr(
+        prefect_progress, "update_progress_artifact", lambda artifact, percent: shown.append((artifact, percent))
+    )
+    show = prefect_progress.shown_in_prefect("2L4H", "n_layers=2")
     for fraction in (1.0, 1.0, 1.0):
         show(fraction)
     assert shown == [None, 100.0, ("artifact", 100.0)]
@@ -26,6 +28,6 @@ def test_a_training_goes_on_when_prefect_cant_show_its_progress(monkeypatch, cap
 
 
 def test_an_error_that_is_not_prefects_is_raised(monkeypatch):
-    monkeypatch.setattr(steps, "create_progress_artifact", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(prefect_progress, "create_progress_artifact", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        steps._in_prefect("2L4H", "n_layers=2")(1.0)
+        prefect_progress.shown_in_prefect("2L4H", "n_layers=2")(1.0)
