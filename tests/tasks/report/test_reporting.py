@@ -360,7 +360,7 @@ def test_tables_have_notes_and_error_bars():
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.storage.store._fsync", lambda path: None)
+    monkeypatch.setattr("os.fsync", lambda path: None)
     return Store(tmp_path / "store")
 
 

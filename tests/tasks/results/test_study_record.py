@@ -46,7 +46,7 @@ def test_a_clock_set_back_does_not_make_an_earlier_record_the_latest(store, monk
     outcomes = [ModelOutcome("seed=0", "a", [artifact(store, "a")])]
     record(store, {"x": 1}, outcomes)
     monkeypatch.setattr(
-        "tasks.storage.store.datetime", type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)})
+        "tasks.storage.sealing.datetime", type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)})
     )
     second = record(store, {"x": 2}, outcomes)
     assert second.manifest.created.startswith("2001")

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 import tasks.storage.store
 from tasks.errors import UserError, WorkError
 from tasks.storage.artifact import MANIFEST, Artifact, Spec, json_sha256
-from tasks.storage.store import RESUME, Store
+from tasks.storage.sealing import RESUME
+from tasks.storage.store import Store
 
 MEGABYTE = 1 << 20
 REPOSITORY = Path(tasks.storage.store.__file__).parents[2]
@@ -304,7 +305,7 @@ class TestCorruption:
         store.build(spec(), writes(x=b"x"))
         forget_what_was_verified()
         with monkeypatch.context() as patch:
-            patch.setattr(tasks.storage.store, "_file_sha256", fail)
+            patch.setattr(tasks.storage.store, "file_sha256", fail)
             with pytest.raises(OSError, match="Too many open files"):
                 store.find(spec())
         assert store.find(spec()) is not None
