@@ -6,7 +6,7 @@ store nor Prefect.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -30,10 +30,10 @@ from tasks.artifact_specs import (
     vocabulary_of,
 )
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import ProcessDied, run_in_process, start_fork_server
+from tasks.machines.child_process import ProcessDied, start_fork_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
-from tasks.making import find_or_make, open_store, run_here
+from tasks.making import find_or_make, open_store
 from tasks.measuring import costs
 from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.prefect_progress import shown_in_prefect
@@ -112,7 +112,7 @@ def read_corpus(config: CorpusConfig) -> Artifact:
             )
         return facts
 
-    return find_or_make(spec, "documents", read, run=run_here)
+    return find_or_make(spec, "documents", read, apart=False)
 
 
 @step("tokenise")
@@ -120,7 +120,7 @@ def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
     """Tokenizer, and both splits as token shards."""
     spec = tokens_spec(config, corpus)
     incidental = token_writing.INCIDENTAL_FILES
-    return find_or_make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, run=run_here)
+    return find_or_make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, apart=False)
 
 
 def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
@@ -157,10 +157,6 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
         publish(Event("training", cell.label, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))
         move_bar(fraction)
 
-    def run(*arguments: Any, **options: Any) -> Mapping[str, Any]:
-        with gpu_slot(gpu_share) if gpu_share else nullcontext() as environment:
-            return run_in_process(*arguments, environment=environment, **options)
-
     return find_or_make(
         spec,
         cell.label,
@@ -173,8 +169,8 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
         corpus_id=tokens.manifest.facts["corpus_id"],
         incidental=model_training.INCIDENTAL_FILES,
         resumable=True,
-        show=show,
-        run=run,
+        on_progress=show,
+        holding=gpu_slot(gpu_share) if gpu_share else None,
     )
 
 
@@ -240,7 +236,7 @@ def record_study(
     """
     spec = record_spec(config, outcomes, shared, latest_record(open_store(), name))
     write = partial(write_record, name=name, question=question, config=config, outcomes=outcomes, started=started)
-    return find_or_make(spec, name, write, incidental=RECORD_TABLES, run=run_here)
+    return find_or_make(spec, name, write, incidental=RECORD_TABLES, apart=False)
 
 
 @step("index results")
