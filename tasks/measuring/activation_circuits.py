@@ -23,7 +23,7 @@ from models.circuits.virtual_heads import (
 )
 from models.heads.head import Head
 from tasks.measuring.checkpoint_weights import checkpoint_weights
-from tasks.measuring.stimuli import build_stimuli
+from tasks.measuring.sequences import build_stimuli
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import ActivationCircuitsConfig
 from tasks.text.token_reading import TokenStream

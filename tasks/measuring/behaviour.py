@@ -13,7 +13,7 @@ from models.heads.attention_flow import attention_aggregates
 from models.heads.gate_activity import gate_activity
 from models.heads.head_behaviour import Behaviour, model_behaviour
 from models.transformer import Transformer
-from tasks.measuring.stimuli import build_stimuli, choose_passage
+from tasks.measuring.sequences import build_stimuli, choose_passage
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import BehaviourConfig
 from tasks.training.checkpoints import tokens_per_step

@@ -5,7 +5,7 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from tasks.measuring.stimuli import build_stimuli, choose_passage
+from tasks.measuring.sequences import build_stimuli, choose_passage
 from tasks.text.token_reading import Tokens, TokenStream
 
 REPEATS = {"fixed_period_sequences": 2, "random_period_sequences": 2, "seed": 0}
