@@ -3,7 +3,7 @@
 import torch
 from jaxtyping import install_import_hook
 
-# All of models/ but architecture.py: it has no shapes, and beartype can't check its Self.
+# All of models/ but the architecture and its config: they have no shapes, and beartype can't check their Self.
 modules = ["attention_patterns", "batching", "bootstrap", "circuits", "feed_forward_ablation", "gates", "hard_concrete"]
 modules += ["heads", "losses", "optimisers", "repeats", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
