@@ -84,7 +84,6 @@ def losses_without_feed_forward(
     for batch in batches(model, sequences):
         x = model.embed(batch[:, :-1])
         for layer, own_fill in zip(model.layers, fill, strict=True):
-            assert isinstance(layer, Layer)
             trace = layer.trace(x)
             x = residual_without(layer, trace, activations(layer, trace), slice(None), own_fill)
         logits = model.finish(x, len(model.layers))
@@ -116,14 +115,13 @@ def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Itera
     """Each layer with what it computes, one held at a time."""
     x = model.embed(tokens)
     for layer in model.layers:
-        assert isinstance(layer, Layer)
         trace = layer.trace(x)
         x = trace.residual_out
         yield layer, trace
 
 
 def _feed_forward(layer: Layer) -> FeedForward:
-    assert isinstance(layer.feed_forward, FeedForward)
+    assert layer.feed_forward is not None
     return layer.feed_forward
 
 

@@ -9,6 +9,7 @@ other weights are bfloat16 keeps a float32 stream.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -24,6 +25,7 @@ from models.attention_patterns import (
     windowed_attention,
 )
 from models.gates import DynamicGates, StaticGates
+from models.parameters import DeclaringModule, declared, declared_parameters
 
 LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
 QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
@@ -76,14 +78,14 @@ def rotate(x: Float[Tensor, "*batch pos d_head"]) -> Float[Tensor, "*batch pos d
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 
 
-class Norm(nn.Module):
+class Norm(DeclaringModule):
     """LayerNorm, RMSNorm or nothing, by the architecture's choice."""
 
     def __init__(self, kind: str, width: int) -> None:
         super().__init__()
         self.kind = kind
-        self.weight = nn.Parameter(torch.ones(width)) if kind != "none" else None
-        self.bias = nn.Parameter(torch.zeros(width)) if kind == "layernorm" else None
+        self.weight = declared("vector", width, in_products=False, start=1) if kind != "none" else None
+        self.bias = declared("vector", width, in_products=False, start=0) if kind == "layernorm" else None
 
     def forward(self, x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
         """Normalise the last axis."""
@@ -101,7 +103,7 @@ def query_block(n: int) -> int:
     return max(MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS))
 
 
-class Attention(nn.Module):
+class Attention(DeclaringModule):
     """Attention heads of one layer, each with its own W_Q, W_K, W_V, W_O."""
 
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
@@ -109,19 +111,19 @@ class Attention(nn.Module):
         a = architecture
         self.positions, self.d_head = a.positions, a.head_width
         self.windowed, self.seen, self.top_k = a.windowed, a.seen_distances, a.kept_keys
-        self.W_Q = nn.Parameter(torch.empty(n_heads, a.d_model, a.head_width))
-        self.W_K = nn.Parameter(torch.empty(n_heads, a.d_model, a.head_width))
-        self.W_V = nn.Parameter(torch.empty(n_heads, a.d_model, a.value_width))
-        self.W_O = nn.Parameter(torch.empty(n_heads, a.value_width, a.d_model))
+        self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
+        self.W_K = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
+        self.W_V = declared("reading", n_heads, a.d_model, a.value_width, head_axis=0)
+        self.W_O = declared("writing", n_heads, a.value_width, a.d_model, head_axis=0)
         relative = a.positions == "relative"
-        self.position_bias = nn.Parameter(torch.zeros(n_heads, a.n_ctx)) if relative else None
-        self.b_Q = nn.Parameter(torch.zeros(n_heads, a.head_width)) if a.biases else None
-        self.b_K = nn.Parameter(torch.zeros(n_heads, a.head_width)) if a.biases else None
-        self.b_V = nn.Parameter(torch.zeros(n_heads, a.value_width)) if a.biases else None
-        self.b_O = nn.Parameter(torch.zeros(a.d_model)) if a.biases or a.output_biases else None
+        self.position_bias = declared("position_bias", n_heads, a.n_ctx, head_axis=0, start=0) if relative else None
+        self.b_Q = declared("vector", n_heads, a.head_width, head_axis=0, start=0) if a.biases else None
+        self.b_K = declared("vector", n_heads, a.head_width, head_axis=0, start=0) if a.biases else None
+        self.b_V = declared("vector", n_heads, a.value_width, head_axis=0, start=0) if a.biases else None
+        self.b_O = declared("vector", a.d_model, start=0) if a.biases or a.output_biases else None
         self.q_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
         self.k_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
-        self.gates: nn.Module | None = None
+        self.gates: StaticGates | DynamicGates | None = None
         if a.gates != "none":
             self.gates = StaticGates(n_heads) if a.gates == "hard_concrete" else DynamicGates(n_heads, a.d_model)
 
@@ -214,17 +216,17 @@ def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model
     return weight.transpose(0, 1).flatten(1)
 
 
-class FeedForward(nn.Module):
+class FeedForward(DeclaringModule):
     """Two maps with an activation between them."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
         a = architecture
         self.activation = F.relu if a.feed_forward == "relu" else F.gelu
-        self.W_in = nn.Parameter(torch.empty(a.d_model, a.mlp_width))
-        self.W_out = nn.Parameter(torch.empty(a.mlp_width, a.d_model))
-        self.b_in = nn.Parameter(torch.zeros(a.mlp_width)) if a.biases else None
-        self.b_out = nn.Parameter(torch.zeros(a.d_model)) if a.biases else None
+        self.W_in = declared("reading", a.d_model, a.mlp_width)
+        self.W_out = declared("writing", a.mlp_width, a.d_model)
+        self.b_in = declared("vector", a.mlp_width, start=0) if a.biases else None
+        self.b_out = declared("vector", a.d_model, start=0) if a.biases else None
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the layer writes to the stream."""
@@ -306,20 +308,22 @@ class Layer(nn.Module):
         return feed_forward_out, self.feed_forward_norm(x + feed_forward_out) if self.post else x + feed_forward_out
 
 
-class Transformer(nn.Module):
+class Transformer(DeclaringModule):
     """Embedding, layers, unembedding."""
 
     def __init__(self, architecture: Architecture, d_vocab: int) -> None:
         super().__init__()
         a = self.architecture = architecture
         self.d_vocab = d_vocab
-        self.W_E = nn.Parameter(torch.empty(d_vocab, a.d_model))
-        self.W_pos = nn.Parameter(torch.empty(a.n_ctx, a.d_model)) if a.positions == "learned" else None
-        self.layers = nn.ModuleList(Layer(a, n_heads) for n_heads in a.heads_per_layer)
+        self.W_E = declared("embedding", d_vocab, a.d_model, in_products=False)  # it is the stream itself
+        learned = a.positions == "learned"
+        self.W_pos = declared("embedding", a.n_ctx, a.d_model, in_products=False) if learned else None
+        layers = nn.ModuleList(Layer(a, n_heads) for n_heads in a.heads_per_layer)
+        self.layers = cast("Sequence[Layer]", layers)  # it behaves as one
         final = a.normalization if a.normalization_place == "pre" else "none"
         self.final_norm = Norm(final, a.d_model)
-        self.W_U_free = None if a.tied_embeddings else nn.Parameter(torch.empty(a.d_model, d_vocab))
-        self.b_U = nn.Parameter(torch.zeros(d_vocab)) if a.biases else None
+        self.W_U_free = None if a.tied_embeddings else declared("embedding", a.d_model, d_vocab)
+        self.b_U = declared("vector", d_vocab, start=0) if a.biases else None
 
     @property
     def W_U(self) -> Float[Tensor, "d_model d_vocab"]:
@@ -329,8 +333,8 @@ class Transformer(nn.Module):
     def initialize(self, generator: torch.Generator) -> "Transformer":
         """Draw every matrix at standard deviation 0.8 / sqrt(d_model); norms stay 1, biases 0 and gates open."""
         scale = 0.8 * self.architecture.d_model**-0.5
-        for name, parameter in self.named_parameters():
-            if name.rpartition(".")[2].startswith("W_"):
+        for _, parameter, declaration in declared_parameters(self):
+            if declaration.start is None:
                 parameter.data.normal_(0, scale, generator=generator)
         return self
 
@@ -368,7 +372,6 @@ class Transformer(nn.Module):
         x = embedding = self.embed(tokens)
         layers = []
         for i, layer in enumerate(self.layers):
-            assert isinstance(layer, Layer)
             layers.append(layer.trace(x, head_mask[i] if head_mask else None, fill[i] if fill else None))
             x = layers[-1].residual_out
         x = self.final_norm(x)

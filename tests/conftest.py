@@ -3,7 +3,7 @@
 import torch
 from jaxtyping import install_import_hook
 
-# All of models/ but the architecture and its config: they have no shapes, and beartype can't check their Self.
+# All modules of models/ that have shapes in annotations.
 modules = ["attention_patterns", "batching", "bootstrap", "circuits", "feed_forward_ablation", "gates", "hard_concrete"]
 modules += ["heads", "losses", "optimisers", "repeats", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")

@@ -21,7 +21,7 @@ from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.head import Head
 from models.heads.head_behaviour import Stimuli
 from models.repeats import Repeats
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 Kind = Literal["Q", "K", "V"]
 Check = tuple[Head, Head, Kind]  # who writes, who reads, by what
@@ -90,7 +90,6 @@ def _effects_on_text(
         true_loss = _summed_loss(run.trace.logits, targets)
         for variant in _variants(run, pairs):
             layer, seen = model.layers[variant.layer], run.layers[variant.layer].trace
-            assert isinstance(layer, Layer)
             moved = (variant.pattern - seen.pattern).abs().sum((0, 2, 3)) / 2
             for check in variant.checks(pairs):
                 head = check[1].head

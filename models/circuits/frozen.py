@@ -208,8 +208,7 @@ def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRu
     return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
 
 
-def _freeze_layer(layer: torch.nn.Module, seen: LayerTrace) -> FrozenLayer:
-    assert isinstance(layer, Layer)
+def _freeze_layer(layer: Layer, seen: LayerTrace) -> FrozenLayer:
     a, x, before = layer.attention, seen.residual_in, NO_NORM
     after: tuple[FrozenNorm, ...] = ()
     if layer.post:

@@ -18,7 +18,7 @@ from models.circuits.subspaces import (
     qk_singular_values,
     reading_overlaps,
 )
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,6 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
     kept = persistence(model, stimuli.text, stimuli.bos)
     layers = []
     for i, (own, layer) in enumerate(zip(weights.layers, model.layers, strict=True)):
-        assert isinstance(layer, Layer)
         bias, distances = layer.attention.position_bias, layer.attention.seen
         ov, qk, read = ov_singular_values(own), qk_singular_values(own), reading_overlaps(own)
         layers.append(

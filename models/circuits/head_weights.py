@@ -16,7 +16,7 @@ from torch import Tensor
 from models.architecture import Architecture
 from models.gates import StaticGates
 from models.hard_concrete import gates_without_noise
-from models.transformer import Layer, Norm, Transformer
+from models.transformer import Norm, Transformer
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,6 @@ def stack_heads(layers: Sequence[HeadWeights]) -> HeadWeights:
 
 def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_stream"] | None) -> HeadWeights:
     own = model.layers[layer]
-    assert isinstance(own, Layer)
     attention, norm = own.attention, own.attention_norm
     no_scale = norm.kind == attention.q_norm.kind == "none"
     b_Q = attention.b_Q if attention.b_Q is not None and no_scale else torch.zeros_like(attention.W_Q[:, 0])

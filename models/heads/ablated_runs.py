@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from models.transformer import Fill, HeadMask, Transformer
 
 ROWS, LOGITS = 2**10, 2**18  # positions of all runs, and numbers of logits, at once: what a CPU keeps in its cache
 MIN_ROWS = 2**8  # positions whose logits are had at once at least: of fewer, products are slow
@@ -26,7 +26,7 @@ class IntactRun:
         self, model: Transformer, batch: Int[Tensor, "batch pos"], head_mask: HeadMask | None, fill: Fill | None
     ) -> None:
         self.model, self.head_mask, self.fill = model, head_mask, fill
-        self.layers = [layer for layer in model.layers if isinstance(layer, Layer)]
+        self.layers = list(model.layers)
         self.trace = model.trace(batch[:, :-1], head_mask, fill)
         masks = head_mask or [seen.W_O.new_ones(len(seen.W_O)) for seen in self.trace.layers]
         self.heads = [mask.nonzero()[:, 0] for mask in masks]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.heads.ablated_runs import GPU, ROWS, IntactRun
 from models.heads.references import derangement
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from models.transformer import Fill, HeadMask, Transformer
 
 Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or which other sequence's z each sequence gets
 
@@ -69,7 +69,7 @@ def ablation_effects(
 
 def zero_z(model: Transformer) -> Fill:
     """Zero in the place of each head's z."""
-    values = [layer.attention.W_V for layer in model.layers if isinstance(layer, Layer)]
+    values = [layer.attention.W_V for layer in model.layers]
     return [W_V.new_zeros(len(W_V), 1, W_V.shape[2]) for W_V in values]
 
 

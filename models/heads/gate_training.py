@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.hard_concrete import START, open_probability, sampled_gates
 from models.losses import token_losses
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 
 def train_gates(
@@ -43,6 +43,5 @@ def _gated_loss(
 ) -> Float[Tensor, ""]:
     x = model.embed(sequences[:, :-1])
     for layer, own in zip(model.layers, gates, strict=True):
-        assert isinstance(layer, Layer)
         x = layer.write(x, layer.attention.mix_fused(layer.read(x)) * own[:, :, None, None])[-1]
     return token_losses(model.unembed(model.final_norm(x)), sequences[:, 1:]).mean()

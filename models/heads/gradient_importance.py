@@ -14,7 +14,6 @@ from torch import Tensor
 from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
 from models.losses import token_losses
-from models.transformer import Layer
 
 BERTOLOGY_BATCH = 8  # sequences whose gradients are summed before the sign is dropped
 
@@ -53,7 +52,6 @@ def loss_slopes(evidence: Evidence) -> list[Float[Tensor, "batch _ pos"]]:
     for batch in batches(model, evidence.text):
         x, mixed = model.embed(batch[:, :-1]), []
         for i, layer in enumerate(model.layers):
-            assert isinstance(layer, Layer)
             mixed.append(layer.attention.mix_fused(layer.read(x)).requires_grad_())
             x = layer.write(x, mixed[-1], mask[i] if mask else None, fill[i])[-1]
         losses = token_losses(model.unembed(model.final_norm(x)), batch[:, 1:]).mean(1)

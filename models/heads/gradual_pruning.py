@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 BEGINS, ENDS = 0.25, 0.75  # fractions of training between which heads go
 MEMORY = 0.98  # of the running mean of importance, a step
@@ -35,7 +35,7 @@ class GradualPruning:
 
     def __init__(self, model: Transformer, n_steps: int, share_left: float) -> None:
         self.n_steps, self.share_left = n_steps, share_left
-        self._writing = [layer.attention.W_O for layer in model.layers if isinstance(layer, Layer)]
+        self._writing = [layer.attention.W_O for layer in model.layers]
         n_heads, device = sum(map(len, self._writing)), model.W_E.device
         self.importance: Float[Tensor, "head"] = torch.zeros(n_heads, dtype=model.W_E.dtype, device=device)
         self.left: Bool[Tensor, "head"] = torch.ones(n_heads, dtype=torch.bool, device=device)

@@ -4,7 +4,6 @@ import torch
 
 from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
-from models.transformer import Layer
 
 
 @torch.inference_mode()
@@ -23,7 +22,6 @@ def attention_variance(evidence: Evidence) -> HeadScores:
             own += torch.stack([pattern.sum(0), pattern.square().sum(0)]).cpu()
     scores: HeadScores = []
     for layer, (sums, squares) in zip(model.layers, moments, strict=True):
-        assert isinstance(layer, Layer)
         visible = layer.attention.position_scores(n).isfinite().expand_as(sums).cpu()
         variance = (squares - sums.square() / n_sequences).clamp(min=0) / (n_sequences - 1)  # below 0 by rounding alone
         scores.append((variance * visible)[:, 1:].sum((1, 2)) / visible[:, 1:].sum((1, 2)))

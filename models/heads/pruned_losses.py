@@ -10,7 +10,7 @@ from torch import Tensor
 from models.batching import batches
 from models.heads.head import Head
 from models.losses import token_losses
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from models.transformer import Fill, HeadMask, Transformer
 
 HeadSet = frozenset[Head]
 
@@ -57,7 +57,6 @@ def _branches(
         yield heads, model.unembed(model.final_norm(x))
         return
     layer = model.layers[first_layer]
-    assert isinstance(layer, Layer)
     z = layer.attention.mix_fused(layer.read(x))
     alike: dict[HeadSet, dict[HeadSet, HeadMask]] = defaultdict(dict)
     for heads, mask in masks.items():

@@ -54,7 +54,6 @@ def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = Non
     heads, streams = [], [r]
     for i, seen in reversed(list(enumerate(trace.layers))):
         layer = model.layers[i]
-        assert isinstance(layer, Layer)
         z = seen.z if head_mask is None else seen.z * head_mask[i][:, None, None].to(seen.z.dtype)
         r_z, r = _through_layer(layer, seen, z, r)
         heads.append(r_z.sum(-1))

@@ -5,10 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from models.architecture import Architecture
+from models.parameters import declared_parameters
 from models.transformer import Fill, HeadMask, Layer, Transformer
 
-GATES = ("gates.log_alpha", "gates.direction", "gates.offset")
-PER_HEAD = ("W_Q", "W_K", "W_V", "W_O", "position_bias", "b_Q", "b_K", "b_V", *GATES)
 State = dict[str, Tensor]
 
 
@@ -23,7 +22,6 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     """
     states = []
     for i, layer in enumerate(model.layers):
-        assert isinstance(layer, Layer)
         state = _masked_state(layer, head_mask[i], fill[i] if fill else None)
         normalises = layer.post and layer.attention_norm.kind != "none"
         if len(state["attention.W_O"]) or layer.feed_forward or "attention.b_O" in state or normalises:
@@ -41,12 +39,12 @@ def count_parameters(model: Transformer) -> int:
 
 def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
     """Parameters of a layer with a mask and its fill folded in, by name."""
-    state = {name: weight.clone() for name, weight in layer.state_dict().items()}
     W_O = layer.attention.W_O.detach()
-    kept, scale = mask.nonzero().flatten().tolist(), mask.to(W_O)[:, None, None]
-    for name in (f"attention.{name}" for name in PER_HEAD):
-        if name in state:
-            state[name] = (state[name] * scale if name == "attention.W_O" else state[name])[kept]
+    kept, scale = mask.nonzero().flatten().to(W_O.device), mask.to(W_O)[:, None, None]
+    state = {name: weight.clone() for name, weight in layer.state_dict().items()} | {"attention.W_O": W_O * scale}
+    for name, _, declaration in declared_parameters(layer):
+        if declaration.head_axis is not None:
+            state[name] = state[name].index_select(declaration.head_axis, kept)
     if fill is not None and (mask != 1).any():
         if fill.shape[1] != 1:
             raise ValueError(
