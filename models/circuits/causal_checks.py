@@ -19,8 +19,8 @@ from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
 from models.circuits.paths import Path
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.head import Head
-from models.heads.head_behaviour import Stimuli
 from models.repeats import Repeats
+from models.stimuli import Stimuli
 from models.transformer import Transformer
 
 Kind = Literal["Q", "K", "V"]

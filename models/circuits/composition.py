@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from models.circuits.head_weights import CircuitWeights, HeadWeights
+from models.circuits.head_factors import reader_factors, writer_factors
+from models.circuits.head_weights import CircuitWeights
 
 KINDS = ("Q", "K", "V")
 PairKind = Float[Tensor, "pair 3"]  # a row a pair of `head_pairs`, a column a kind of KINDS
@@ -83,24 +84,6 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
     return by_kind(means, weights), by_kind(spreads, weights)
 
 
-def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
-    """L with L^T L = OV^T OV: what each head writes, whatever it reads."""
-    return _triangular(heads.W_V) @ heads.W_O
-
-
-def reader_factors(
-    heads: HeadWeights,
-) -> tuple[
-    Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank_v"]
-]:
-    """R with R R^T = right right^T of each kind: what each head reads, wherever it goes."""
-    return (
-        heads.W_Q @ _triangular(heads.W_K).mT,
-        heads.W_K @ _triangular(heads.W_Q).mT,
-        heads.W_V @ _triangular(heads.W_O.mT).mT,
-    )
-
-
 def concentration(factors: Float[Tensor, "head rank width"]) -> Float[Tensor, "head"]:
     """Sum of s^4 over (sum of s^2)^2 of the singular values s: 1 / rank where they are equal, 1 at rank 1."""
     gram = factors @ factors.mT
@@ -112,11 +95,6 @@ def _squared_scores(
 ) -> Float[Tensor, "writer reader"]:
     product = torch.einsum("wvd,rdk->wrvk", left, right).square().sum((2, 3))
     return product / torch.outer(left.square().sum((1, 2)), right.square().sum((1, 2)))
-
-
-def _triangular(matrices: Float[Tensor, "head rows columns"]) -> Float[Tensor, "head rank columns"]:
-    """The matrices turned on the side of their rows until they are triangular."""
-    return torch.linalg.qr(matrices, mode="r").R
 
 
 def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tensor, "head rank"]:

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.composition import PairKind, by_kind, reader_factors, writer_factors
+from models.circuits.composition import PairKind, by_kind
+from models.circuits.head_factors import reader_factors, writer_factors
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 
 

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.batching import batches
-from models.circuits.composition import reader_factors, writer_factors
 from models.circuits.eigenvalues import eigenvalue_score
+from models.circuits.head_factors import reader_factors, writer_factors
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 from models.circuits.paths import Path
 from models.heads.head import Head

@@ -22,20 +22,10 @@ from models.losses import (
     token_losses,
 )
 from models.repeats import Repeats
+from models.stimuli import Stimuli
 from models.transformer import LayerTrace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
-
-
-@dataclass(frozen=True)
-class Stimuli:
-    """Sequences that behaviour is measured on."""
-
-    bos: int
-    text: Int[Tensor, "window pos"]  # running text, for patterns and losses
-    more_text: Int[Tensor, "more_windows pos"]  # for losses alone
-    fixed_period: Repeats | None
-    random_period: Repeats | None
 
 
 @dataclass(frozen=True)

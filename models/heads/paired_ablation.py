@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.pruned_losses import HeadSet, heads_of, losses_without
+from models.heads.head import HeadSet, heads_of
+from models.heads.pruned_losses import losses_without
 from models.transformer import Fill, Transformer
 
 CHEAP = 0.01  # share of the intact loss

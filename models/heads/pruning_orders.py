@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 import torch
 
 from models.heads.evidence import HeadScores
-from models.heads.head import Head
-from models.heads.pruned_losses import HeadSet
+from models.heads.head import Head, HeadSet
 
 
 def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:

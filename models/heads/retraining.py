@@ -7,8 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.heads.evidence import HeadScores
-from models.heads.head import Head
-from models.heads.pruned_losses import heads_of, mask_without
+from models.heads.head import Head, heads_of, mask_without
 from models.heads.pruning_orders import by_importance
 from models.heads.removal import remove_heads
 from models.losses import token_losses

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.heads.gate_activity import gate_activity
-from models.heads.head_behaviour import Behaviour, Stimuli, model_behaviour
+from models.heads.head_behaviour import Behaviour, model_behaviour
 from models.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
+from models.stimuli import Stimuli
 from models.transformer import Transformer
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import BehaviourConfig

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from models.hard_concrete import gates_without_noise, open_probability
 from models.heads.gate_training import train_gates
-from models.heads.head import Head
-from models.heads.pruned_losses import HeadSet, heads_of, mask_without
+from models.heads.head import Head, HeadSet, heads_of, mask_without
 from models.heads.references import mean_z
 from models.heads.removal import remove_heads
 from models.losses import sequence_losses

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from models.bootstrap import bootstrap_ci
 from models.heads.evidence import Evidence, HeadScores
-from models.heads.head import Head
+from models.heads.head import Head, HeadSet, heads_of, mask_without
 from models.heads.importance_methods import METHODS, head_scores
-from models.heads.pruned_losses import HeadSet, heads_of, losses_without, mask_without
+from models.heads.pruned_losses import losses_without
 from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
 from models.heads.references import mean_z
 from models.heads.removal import count_parameters, remove_heads

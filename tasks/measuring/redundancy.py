@@ -14,9 +14,9 @@ from models.circuits.ov_cosine import ov_cosines
 from models.heads.attention_flow import attention_aggregates
 from models.heads.cka import output_cka
 from models.heads.clusters import cluster_heads
+from models.heads.head import heads_of
 from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
 from models.heads.pattern_distance import pattern_distances
-from models.heads.pruned_losses import heads_of
 from models.heads.references import mean_z
 from models.transformer import Transformer
 from tasks.measuring.behaviour import choose_passage

@@ -19,8 +19,8 @@ from models.circuits.paths import head_paths, paths_by_order, virtual_head_paths
 from models.circuits.score_terms import score_terms
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.head import Head
-from models.heads.head_behaviour import Stimuli
 from models.heads.patterns import pattern_statistics, visible_keys
+from models.stimuli import Stimuli
 from models.transformer import Transformer
 
 SPARSE = [
