@@ -18,11 +18,11 @@ class Architecture(ArchitectureConfig):
             raise ValueError(
                 f"d_head must be even with rotary positions, got {self.head_width}. Choose an even d_head."
             )
-        if self.seen_distances[-1] >= self.n_ctx:
-            longest = (self.n_ctx - 1) // self.seen_distances.step + 1
+        if self.visible_distances[-1] >= self.n_ctx:
+            longest = (self.n_ctx - 1) // self.visible_distances.step + 1
             raise ValueError(
                 f"attention_window must fit n_ctx={self.n_ctx}, got {self.attention_window} keys"
-                f" {self.seen_distances.step} apart. Choose {longest} or fewer, or a larger n_ctx."
+                f" {self.visible_distances.step} apart. Choose {longest} or fewer, or a larger n_ctx."
             )
         return self
 
@@ -52,7 +52,7 @@ class Architecture(ArchitectureConfig):
         return self.attention in ("local", "strided")
 
     @property
-    def seen_distances(self) -> range:
+    def visible_distances(self) -> range:
         """How many positions back the keys lie that a query can see, before top_k chooses among them."""
         if not self.windowed:
             return range(self.n_ctx)

@@ -4,19 +4,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.hard_concrete import START, gates_without_noise, open_probability
+from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
 from models.parameters import DeclaringModule, declared
 
 
 class StaticGates(DeclaringModule):
-    """One hard-concrete gate a head, the same for every token, without noise.
+    """Gates that are the same for every token: one hard-concrete gate a head, without noise.
 
     Training gives it noise by putting `hard_concrete.noisy` in the place of log_alpha, a row a sequence.
     """
 
     def __init__(self, n_heads: int) -> None:
         super().__init__()
-        self.log_alpha = declared("gate", n_heads, in_products=False, head_axis=0, start=START)
+        self.log_alpha = declared("gate", n_heads, in_products=False, head_axis=0, start=OPEN_LOG_ALPHA)
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos"]:
         """The gates of tokens whose heads read x."""
@@ -42,10 +42,10 @@ class DynamicGates(DeclaringModule):
 
 
 def expected_open(log_alpha: list[Float[Tensor, "_"]]) -> Float[Tensor, ""]:
-    """How many heads are open on average while static gates have their noise; a tensor a layer."""
+    """How many heads are open on average while static gates have their noise, given their log_alpha layer by layer."""
     return open_probability(torch.cat(log_alpha)).sum()
 
 
 def active_fraction(gates: list[Float[Tensor, "batch _ pos"]]) -> Float[Tensor, ""]:
-    """Mean of all gates of all tokens, a tensor a layer."""
+    """Share of gates that are open, the mean over all heads and tokens."""
     return torch.cat(gates, dim=1).mean()

@@ -29,7 +29,7 @@ Check = tuple[Head, Head, Kind]  # who writes, who reads, by what
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """A reader without a writer in its queries, keys or values; scores are the reader's, NaN where nothing repeats."""
+    """What a reading head does without a writing head in its queries, keys or values; NaN where nothing repeats."""
 
     writer: Head
     reader: Head
@@ -53,14 +53,14 @@ class _Variant:
     values: Float[Tensor, "batch head pos d_value"]
 
     def checks(self, pairs: Collection[Path]) -> Iterator[Check]:
-        """The wanted ones among what this tells of."""
+        """The checks of wanted pairs that this variant answers."""
         readers = (Head(self.layer, head) for head in range(self.values.shape[1]))
         return ((self.writer, reader, self.kind) for reader in readers if (self.writer, reader) in pairs)
 
 
 @torch.inference_mode()
 def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path]) -> list[CausalCheck]:
-    """The checks of all three kinds for pairs of an earlier and a later head."""
+    """What each later head of some pairs loses without the earlier one in its queries, its keys and its values."""
     loss, change = _effects_on_text(model, stimuli.text, pairs)
     prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, pairs)
     random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, pairs)
@@ -81,7 +81,7 @@ def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path])
 def _effects_on_text(
     model: Transformer, sequences: Int[Tensor, "batch pos"], pairs: Collection[Path]
 ) -> tuple[dict[Check, float], dict[Check, float]]:
-    """Rise of the loss, and change of the pattern, a query or prediction."""
+    """Rise of the loss per prediction, and change of the pattern per query, for each check."""
     loss: dict[Check, float] = defaultdict(float)
     change: dict[Check, float] = defaultdict(float)
     n = sequences[:, 1:].numel()
@@ -97,7 +97,7 @@ def _effects_on_text(
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
                 if seen.gates is not None:
                     z[:, head] *= seen.gates[:, head, :, None]
-                logits = model.finish(layer.write(seen.residual_in, z)[-1], variant.layer + 1)
+                logits = model.forward_from(layer.write(seen.residual_in, z)[-1], variant.layer + 1)
                 loss[check] += (_summed_loss(logits, targets) - true_loss) / n
                 change[check] += moved[head].item() / n
     return loss, change

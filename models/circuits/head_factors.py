@@ -8,7 +8,7 @@ from models.circuits.head_weights import HeadWeights
 
 
 def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
-    """L with L^T L = OV^T OV: what each head writes, whatever it reads."""
+    """What each head writes, whatever it reads: L with L^T L = OV^T OV."""
     return _triangular(heads.W_V) @ heads.W_O
 
 
@@ -17,7 +17,7 @@ def reader_factors(
 ) -> tuple[
     Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank_v"]
 ]:
-    """R with R R^T = right right^T of each kind: what each head reads, wherever it goes."""
+    """What each head reads by its queries, keys and values: R with R R^T = QK QK^T, QK^T QK and OV OV^T."""
     return (
         heads.W_Q @ _triangular(heads.W_K).mT,
         heads.W_K @ _triangular(heads.W_Q).mT,

@@ -21,7 +21,7 @@ from models.transformer import Norm, Transformer
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """Heads, of one layer or of several, in the stream's coordinates."""
+    """The matrices of some heads, of one layer or of several, in the stream's coordinates."""
 
     W_Q: Float[Tensor, "head d_stream d_head"]
     W_K: Float[Tensor, "head d_stream d_head"]
@@ -32,7 +32,7 @@ class HeadWeights:
 
 @dataclass(frozen=True)
 class CircuitWeights:
-    """A model without its norms."""
+    """A model's matrices with its norms folded in."""
 
     W_E: Float[Tensor, "d_vocab d_stream"]
     W_U: Float[Tensor, "d_stream d_vocab"]
@@ -40,7 +40,7 @@ class CircuitWeights:
 
     @property
     def d_stream(self) -> int:
-        """Dimensions that anyone reads: d_model, or one less under LayerNorm."""
+        """Dimensions of the stream that anything reads: d_model, or one less under LayerNorm."""
         return self.W_E.shape[1]
 
     @property
@@ -48,7 +48,7 @@ class CircuitWeights:
         """Head count of each layer."""
         return tuple(len(layer.W_Q) for layer in self.layers)
 
-    def before(self, layer: int) -> HeadWeights:
+    def heads_before(self, layer: int) -> HeadWeights:
         """The heads of all earlier layers, in their order."""
         return stack_heads(self.layers[:layer])
 
@@ -65,7 +65,7 @@ def why_no_circuits(architecture: Architecture) -> str | None:
 
 @torch.no_grad()
 def circuit_weights(model: Transformer) -> CircuitWeights:
-    """A model's matrices with its norms folded in.
+    """Take a model's matrices out of it, its norms folded in.
 
     Raises:
         ValueError: the norms lie between the layers (`why_no_circuits`), or a weight is not finite.

@@ -39,7 +39,7 @@ class VirtualPattern:
 
 @torch.no_grad()
 def virtual_circuits(weights: CircuitWeights) -> dict[Path, VirtualCircuit]:
-    """Circuits of every pair of an earlier and a later head."""
+    """Output-value circuit of every pair of an earlier and a later head."""
     found: dict[Path, VirtualCircuit] = {}
     through_vocabulary = weights.W_U @ weights.W_E
     for j, later in enumerate(weights.layers):
@@ -54,7 +54,7 @@ def virtual_circuits(weights: CircuitWeights) -> dict[Path, VirtualCircuit]:
 def virtual_patterns(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, wanted: Container[Path]
 ) -> dict[Path, VirtualPattern]:
-    """Patterns of the wanted pairs."""
+    """Attention pattern of the virtual heads that the wanted pairs make."""
     sums: dict[Path, Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]

@@ -16,7 +16,7 @@ from models.transformer import Fill, HeadMask, Transformer
 
 ROWS, LOGITS = 2**10, 2**18  # positions of all runs, and numbers of logits, at once: what a CPU keeps in its cache
 MIN_ROWS = 2**8  # positions whose logits are had at once at least: of fewer, products are slow
-GPU = 2**6  # times as much keeps a GPU busy
+GPU_FACTOR = 2**6  # times as much keeps a GPU_FACTOR busy
 
 
 class IntactRun:
@@ -35,17 +35,17 @@ class IntactRun:
         self.directions = torch.stack([W_U[batch[:, 1:]], self.trace.logits.softmax(-1) @ W_U], dim=-1)
 
     def z_of(self, sequences: Int[Tensor, "batch pos"]) -> Fill:
-        """What the heads mix on other sequences."""
+        """The z of all heads on other sequences, with the same heads pruned."""
         return [layer.z for layer in self.model.trace(sequences[:, :-1], self.head_mask, self.fill).layers]
 
     def is_last(self, layer: int) -> bool:
-        """Whether no layer comes after it."""
+        """Whether a layer is the last one."""
         return layer + 1 == len(self.layers)
 
     def effects(
         self, layer: int, z: Float[Tensor, "*batch n_heads _ d_value"], *, others: bool, full: bool
     ) -> Float[Tensor, "2 head batch"]:
-        """Rise of the loss, and KL divergence, with z in the place of each of `heads` of a layer, or of all its others.
+        """Rise of the loss, and KL divergence, when z replaces that of each head of a layer, or of all its others.
 
         Unless `full`, later patterns stay as they were.
         """
@@ -64,10 +64,10 @@ class IntactRun:
     def _rerun(
         self, layer: int, attention_out: Float[Tensor, "head batch pos d_model"], full: bool
     ) -> Float[Tensor, "head batch pos d_model"]:
-        """What W_U reads if the heads of a layer together write this."""
+        """What W_U reads if the heads of a layer together write `attention_out`."""
         runs = attention_out.shape[:2]
         x = self.trace.layers[layer].residual_in.expand_as(attention_out)
-        x = self.layers[layer].add(x.flatten(0, 1), attention_out.flatten(0, 1))[-1]
+        x = self.layers[layer].after_attention(x.flatten(0, 1), attention_out.flatten(0, 1))[-1]
         for i, later in enumerate(self.layers[layer + 1 :], start=layer + 1):
             z = later.attention.mix_fused(later.read(x)) if full else self._mix_as_before(i, later.read(x))
             mask, fill = self.head_mask[i] if self.head_mask else None, self.fill[i] if self.fill else None
@@ -77,7 +77,7 @@ class IntactRun:
     def _mix_as_before(
         self, layer: int, read: Float[Tensor, "runs pos d_model"]
     ) -> Float[Tensor, "runs head pos d_value"]:
-        """New values, mixed by the intact run's patterns."""
+        """New values mixed by the patterns of the intact run."""
         attention, pattern = self.layers[layer].attention, self.trace.layers[layer].pattern
         values = torch.einsum("npd,hdv->nhpv", read, attention.W_V)
         if attention.b_V is not None:
@@ -95,7 +95,7 @@ class IntactRun:
     def _linear_logsumexp(
         self, change: Float[Tensor, "head rows d_value"], W_O: Float[Tensor, "head d_value d_model"]
     ) -> Float[Tensor, "head_rows"]:
-        """Where logits are linear in z: of the intact ones and what W_O W_U makes of its change."""
+        """Of ablated logits where they are linear in z: the intact ones plus what W_O W_U makes of its change."""
         intact, W_OU = self.trace.logits.flatten(0, 1), W_O @ self.model.W_U
 
         def of_head(dz: Tensor, own: Tensor) -> Tensor:
@@ -104,5 +104,5 @@ class IntactRun:
         return torch.cat([of_head(dz, own) for dz, own in zip(change, W_OU, strict=True)])
 
     def _logsumexp(self, n_rows: int, logits: Callable[[slice], Tensor]) -> Float[Tensor, "rows"]:
-        size = max(MIN_ROWS, (LOGITS * GPU if self.logsumexp.is_cuda else LOGITS) // self.model.d_vocab)
+        size = max(MIN_ROWS, (LOGITS * GPU_FACTOR if self.logsumexp.is_cuda else LOGITS) // self.model.d_vocab)
         return torch.cat([logits(slice(i, i + size)).logsumexp(-1) for i in range(0, n_rows, size)])

@@ -18,7 +18,7 @@ class Clusters:
 
 
 def cluster_heads(distances: Float[Tensor, "head head"], cut: float) -> Clusters:
-    """Merge the two nearest clusters, by mean distance between their heads, as long as that is at most `cut`."""
+    """Clusters of heads: the two nearest merge, by mean distance between their heads, while that is at most `cut`."""
     n_heads = len(distances)
     if n_heads < 2:
         alone = torch.zeros(n_heads, dtype=torch.int64)

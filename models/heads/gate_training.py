@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.hard_concrete import START, open_probability, sampled_gates
+from models.hard_concrete import OPEN_LOG_ALPHA, open_probability, sampled_gates
 from models.losses import token_losses
 from models.transformer import Transformer
 
@@ -27,7 +27,7 @@ def train_gates(
     a batch.
     """
     heads_per_layer = list(model.architecture.heads_per_layer)
-    log_alpha = model.W_E.new_full((sum(heads_per_layer),), START, requires_grad=True)
+    log_alpha = model.W_E.new_full((sum(heads_per_layer),), OPEN_LOG_ALPHA, requires_grad=True)
     optimizer = torch.optim.Adam([log_alpha], lr=rate)
     for batch in windows:
         uniform = torch.rand(len(batch), len(log_alpha), generator=generator, dtype=log_alpha.dtype)

@@ -7,7 +7,7 @@ from models.transformer import HeadMask, Transformer
 
 
 class Head(NamedTuple):
-    """A head by its place."""
+    """A head by its layer and its place in it; written L0H3."""
 
     layer: int
     head: int

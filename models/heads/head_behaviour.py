@@ -30,7 +30,7 @@ ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 
 @dataclass(frozen=True)
 class HeadBehaviour:
-    """Scores of one layer's heads, means over the queries that count.
+    """Behaviour of each head of a layer: means over the queries that count.
 
     Attention on keys is 0..1, distances are in positions. `without_bos`: BOS is no key and rows are rescaled.
     """
@@ -58,7 +58,7 @@ class HeadBehaviour:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Everything measured on one model."""
+    """What a model and its heads do on some stimuli."""
 
     text: TextLosses
     repeats: RepeatLosses
@@ -67,8 +67,8 @@ class Behaviour:
 
 @torch.inference_mode()
 def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
-    """Losses of a model and scores of its heads."""
-    bos, distances = stimuli.bos, model.architecture.seen_distances
+    """Measure a model's losses and the behaviour of its heads."""
+    bos, distances = stimuli.bos, model.architecture.visible_distances
     losses, on_text = _observe(
         model,
         stimuli.text,
@@ -158,7 +158,7 @@ def _observe(
 
 
 def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
-    """1 where a gate is open, 0 where it is closed, NaN without gates."""
+    """1 where a head's gate is open, 0 where it is closed, NaN without gates."""
     if layer.gates is None:
         return layer.z.new_full(layer.z.shape[:3], torch.nan)
     return (layer.gates > 0).to(layer.z.dtype)

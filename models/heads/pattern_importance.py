@@ -8,7 +8,7 @@ from models.heads.evidence import Evidence, HeadScores
 
 @torch.inference_mode()
 def attention_variance(evidence: Evidence) -> HeadScores:
-    """Variance over sequences of the attention between two positions, mean over pairs of a query and a key it may see.
+    """Variance over sequences of the attention of a query to a key, mean over all pairs that the mask allows.
 
     NaN for a single sequence.
     """
@@ -30,7 +30,7 @@ def attention_variance(evidence: Evidence) -> HeadScores:
 
 @torch.inference_mode()
 def confidence(evidence: Evidence) -> HeadScores:
-    """Largest weight of a query, mean over queries and sequences, 0..1. Source: Voita et al. 2019, section 4."""
+    """Largest weight of each query, mean over queries and sequences, 0..1. Source: Voita et al. 2019, section 4."""
     found = []
     for batch in batches(evidence.model, evidence.text):
         trace = evidence.model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)

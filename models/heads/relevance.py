@@ -23,12 +23,12 @@ from models.heads.evidence import Evidence, HeadScores
 from models.transformer import FeedForward, HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
-NOTHING = 1e-12  # strength of terms too small to divide by
+MIN_STRENGTH = 1e-12  # strength of terms too small to divide by
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """Shares of all predictions' relevance together: a sequence starts with one a position."""
+    """Relevance of all predictions together by where it passes; each position of a sequence starts with 1."""
 
     heads: list[Float[Tensor, "batch _ pos"]]  # what passes through each head's z, a tensor a layer
     streams: list[Float[Tensor, "batch pos d_model"]]  # what is in the stream that each layer reads, and W_U
@@ -48,7 +48,7 @@ def lrp(evidence: Evidence) -> HeadScores:
 
 
 def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = None) -> Relevance:
-    """Relevance for the token that each position predicts."""
+    """Where the relevance for the token that each position predicts passes through."""
     to_logit = trace.residual_final * model.W_U.T[trace.logits.argmax(-1)]
     r = _to_terms(torch.ones_like(to_logit[..., :1]), to_logit, dim=-1)
     heads, streams = [], [r]
@@ -67,7 +67,7 @@ def _through_layer(
     """From the stream after a layer to its z, and to the stream before it."""
     x, attention = seen.residual_in, layer.attention
     if layer.feed_forward is not None and seen.feed_forward_out is not None:
-        middle = layer.between(x, seen.attention_out)
+        middle = layer.residual_mid(x, seen.attention_out)
         r, r_out = _to_terms(r, torch.stack([middle, seen.feed_forward_out]), dim=0)
         read = middle if layer.post else layer.feed_forward_norm(middle)
         r = r + _through_feed_forward(layer.feed_forward, read, r_out)
@@ -120,7 +120,7 @@ def _per_unit(
 ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
     """Relevance for each unit of the terms that raise a sum and of those that lower it, given what they come to."""
     strength = raising / (raising + EPS) + lowering / (lowering - EPS)
-    r = (r / strength).where(strength > NOTHING, 0)
+    r = (r / strength).where(strength > MIN_STRENGTH, 0)
     return r / (raising + EPS), r / (lowering - EPS)
 
 

@@ -12,7 +12,7 @@ State = dict[str, Tensor]
 
 
 def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = None) -> Transformer:
-    """A model of its own without the heads that a mask has at 0.
+    """A smaller model without the heads that a mask has at 0, whose logits are those of the masked one.
 
     A mask between 0 and 1 goes into W_O, and what fills in for z into b_O, which every layer gets if it had none. A
     layer vanishes that is left without heads, feed-forward layer, b_O and norm after it.
@@ -33,7 +33,7 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
 
 
 def count_parameters(model: Transformer) -> int:
-    """Numbers in a model."""
+    """How many numbers the parameters of a model hold."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

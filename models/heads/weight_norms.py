@@ -6,7 +6,7 @@ from models.heads.evidence import Evidence, HeadScores
 
 
 def weight_norm(evidence: Evidence) -> HeadScores:
-    """Norm of OV = W_V W_O, as sqrt(tr(W_V^T W_V W_O W_O^T)): no matrix of d_model x d_model is formed."""
+    """Frobenius norm of W_V W_O, as sqrt(tr(W_V^T W_V W_O W_O^T)): no d_model x d_model matrix is formed."""
     squares = []
     for layer in evidence.model.layers:
         W_V, W_O = layer.attention.W_V.double(), layer.attention.W_O.double()
@@ -15,7 +15,7 @@ def weight_norm(evidence: Evidence) -> HeadScores:
 
 
 def qkv_norm(evidence: Evidence) -> HeadScores:
-    """Norm of W_Q, W_K and W_V side by side: the root of the sum of their squared norms."""
+    """Frobenius norm of W_Q, W_K and W_V side by side."""
     scores = []
     for layer in evidence.model.layers:
         a = layer.attention

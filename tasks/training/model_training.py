@@ -77,7 +77,7 @@ def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[st
         "d_head": architecture.head_width,
         "d_value": architecture.value_width,
         "d_mlp": architecture.mlp_width,
-        "attention_window": len(architecture.seen_distances) if architecture.windowed else None,
-        "stride": architecture.seen_distances.step if architecture.windowed else None,
+        "attention_window": len(architecture.visible_distances) if architecture.windowed else None,
+        "stride": architecture.visible_distances.step if architecture.windowed else None,
         "top_k": architecture.kept_keys,
     }
