@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.batching import batches
 from models.losses import token_losses
-from models.transformer import FeedForward, Layer, LayerTrace, Transformer
+from models.transformer import Layer, LayerTrace, Transformer
 
 NeuronFill = Sequence[Float[Tensor, "_"]]  # takes the place of activations: [neuron] a layer
 
@@ -93,8 +93,8 @@ def losses_without_feed_forward(
 
 def activations(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos neuron"]:
     """What the neurons of a layer output: what W_out reads."""
-    x = layer.residual_mid(trace.residual_in, trace.attention_out)
-    return _feed_forward(layer).hidden(x if layer.post else layer.feed_forward_norm(x))
+    assert layer.feed_forward is not None
+    return layer.feed_forward.hidden(layer.read_mid(layer.residual_mid(trace.residual_in, trace.attention_out)))
 
 
 def residual_without(
@@ -105,8 +105,9 @@ def residual_without(
     fill: Float[Tensor, "neuron"],
 ) -> Float[Tensor, "batch pos d_model"]:
     """The stream after a layer of which some neurons' activations are replaced."""
+    assert layer.feed_forward is not None
     assert trace.feed_forward_out is not None
-    missing = (hidden[:, :, neurons] - fill[neurons]) @ _feed_forward(layer).W_out[neurons]
+    missing = (hidden[:, :, neurons] - fill[neurons]) @ layer.feed_forward.W_out[neurons]
     x = layer.residual_mid(trace.residual_in, trace.attention_out) + (trace.feed_forward_out - missing)
     return layer.feed_forward_norm(x) if layer.post else x
 
@@ -118,11 +119,6 @@ def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Itera
         trace = layer.trace(x)
         x = trace.residual_out
         yield layer, trace
-
-
-def _feed_forward(layer: Layer) -> FeedForward:
-    assert layer.feed_forward is not None
-    return layer.feed_forward
 
 
 def _effects(

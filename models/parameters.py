@@ -55,3 +55,8 @@ def declared_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter, D
         if own_name not in declarations:
             raise TypeError(f"every parameter must be declared, but {name} is not. Make it with `declared`.")
         yield name, parameter, declarations[own_name]
+
+
+def count_parameters(model: nn.Module) -> int:
+    """How many numbers the parameters of a model hold."""
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -282,6 +282,10 @@ class Layer(nn.Module):
         """The stream after attention has written and before the feed-forward layer does."""
         return self.attention_norm(x + attention_out) if self.post else x + attention_out
 
+    def read_mid(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        """What the feed-forward layer reads of the stream after attention has written."""
+        return x if self.post else self.feed_forward_norm(x)
+
     def after_attention(
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch pos d_model"] | None, Float[Tensor, "batch pos d_model"]]:
@@ -289,7 +293,7 @@ class Layer(nn.Module):
         x = self.residual_mid(x, attention_out)
         if self.feed_forward is None:
             return None, x
-        feed_forward_out = self.feed_forward(x if self.post else self.feed_forward_norm(x))
+        feed_forward_out = self.feed_forward(self.read_mid(x))
         return feed_forward_out, self.feed_forward_norm(x + feed_forward_out) if self.post else x + feed_forward_out
 
 

@@ -89,15 +89,15 @@ def _effects_on_text(
         run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
         true_loss = _summed_loss(run.trace.logits, targets)
         for variant in _variants(run, pairs):
-            layer, seen = model.layers[variant.layer], run.layers[variant.layer].trace
-            moved = (variant.pattern - seen.pattern).abs().sum((0, 2, 3)) / 2
+            layer, traced = model.layers[variant.layer], run.layers[variant.layer].trace
+            moved = (variant.pattern - traced.pattern).abs().sum((0, 2, 3)) / 2
             for check in variant.checks(pairs):
                 head = check[1].head
-                z = seen.z.clone()
+                z = traced.z.clone()
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
-                if seen.gates is not None:
-                    z[:, head] *= seen.gates[:, head, :, None]
-                logits = model.forward_from(layer.write(seen.residual_in, z)[-1], variant.layer + 1)
+                if traced.gates is not None:
+                    z[:, head] *= traced.gates[:, head, :, None]
+                logits = model.forward_from(layer.write(traced.residual_in, z)[-1], variant.layer + 1)
                 loss[check] += (_summed_loss(logits, targets) - true_loss) / n
                 change[check] += moved[head].item() / n
     return loss, change

@@ -203,18 +203,18 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
     """Run the model and hold its patterns and norm scales as they were."""
     trace = model.trace(tokens)
-    layers = tuple(_freeze_layer(layer, seen) for layer, seen in zip(model.layers, trace.layers, strict=True))
+    layers = tuple(_freeze_layer(layer, traced) for layer, traced in zip(model.layers, trace.layers, strict=True))
     stream = trace.layers[-1].residual_out if trace.layers else trace.embedding
     return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
 
 
-def _freeze_layer(layer: Layer, seen: LayerTrace) -> FrozenLayer:
-    a, x, before = layer.attention, seen.residual_in, NO_NORM
+def _freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
+    a, x, before = layer.attention, traced.residual_in, NO_NORM
     after: tuple[FrozenNorm, ...] = ()
     if layer.post:
-        after = (freeze_norm(layer.attention_norm, x + seen.attention_out),)
-        if seen.feed_forward_out is not None:
-            stream = layer.residual_mid(x, seen.attention_out) + seen.feed_forward_out
+        after = (freeze_norm(layer.attention_norm, x + traced.attention_out),)
+        if traced.feed_forward_out is not None:
+            stream = layer.residual_mid(x, traced.attention_out) + traced.feed_forward_out
             after = (*after, freeze_norm(layer.feed_forward_norm, stream))
     else:
         before = freeze_norm(layer.attention_norm, x)
@@ -223,7 +223,7 @@ def _freeze_layer(layer: Layer, seen: LayerTrace) -> FrozenLayer:
     q, k = _by_head(positioned, a.W_Q), _by_head(positioned, a.W_K)
     if a.b_Q is not None and a.b_K is not None:
         q, k = q + a.b_Q[:, None], k + a.b_K[:, None]
-    return FrozenLayer(a, seen, read, before, after, freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k))
+    return FrozenLayer(a, traced, read, before, after, freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k))
 
 
 def _by_head(x: Tensor, weight: Tensor) -> Tensor:

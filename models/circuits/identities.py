@@ -69,12 +69,12 @@ def source_decides(run: FrozenRun) -> float | None:
     a = run.model.architecture
     if not _first_heads_read_tokens(run) or a.positions in ("learned", "sinusoidal") or a.gates != "none":
         return None
-    attention, seen = run.layers[0].attention, run.layers[0].trace
+    attention, traced = run.layers[0].attention, run.layers[0].trace
     token, place = run.tokens.unique(return_inverse=True)
     errors = []
     for head, (W_V, W_O) in enumerate(zip(attention.W_V, attention.W_O, strict=True)):
         full = run.model.W_E[token] @ (W_V @ W_O) @ run.model.W_U
-        errors.append(_relative(seen.pattern[:, head] @ full[place], seen.head_outputs[:, head] @ run.model.W_U))
+        errors.append(_relative(traced.pattern[:, head] @ full[place], traced.head_outputs[:, head] @ run.model.W_U))
     return max(errors)
 
 

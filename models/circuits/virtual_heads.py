@@ -65,8 +65,9 @@ def virtual_patterns(
                 for a, b in ((a, b) for a in range(earlier.shape[1]) for b in range(later.shape[1])):
                     path = Head(i, a), Head(j, b)
                     if path in wanted:
-                        seen = pattern_statistics(later[:, b : b + 1] @ earlier[:, a : a + 1], visible)
-                        totals = seen.mean_distance.nansum(), seen.confidence.nansum(), seen.confidence.isfinite().sum()
+                        found = pattern_statistics(later[:, b : b + 1] @ earlier[:, a : a + 1], visible)
+                        certain = found.confidence
+                        totals = found.mean_distance.nansum(), certain.nansum(), certain.isfinite().sum()
                         sums[path] += torch.stack([total.double() for total in totals]).cpu()
     return {path: VirtualPattern(*(total[:2] / total[2]).tolist()) for path, total in sums.items()}
 

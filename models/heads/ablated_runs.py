@@ -28,7 +28,7 @@ class IntactRun:
         self.model, self.head_mask, self.fill = model, head_mask, fill
         self.layers = list(model.layers)
         self.trace = model.trace(batch[:, :-1], head_mask, fill)
-        masks = head_mask or [seen.W_O.new_ones(len(seen.W_O)) for seen in self.trace.layers]
+        masks = head_mask or [traced.W_O.new_ones(len(traced.W_O)) for traced in self.trace.layers]
         self.heads = [mask.nonzero()[:, 0] for mask in masks]
         self.logsumexp = self.trace.logits.logsumexp(-1)
         W_U = model.W_U.T
@@ -49,14 +49,14 @@ class IntactRun:
 
         Unless `full`, later patterns stay as they were.
         """
-        seen, heads, a = self.trace.layers[layer], self.heads[layer], self.model.architecture
-        change = (z - seen.z).transpose(0, 1)[heads]
-        written = (change.flatten(1, 2) @ seen.W_O[heads]).unflatten(1, change.shape[1:3])
+        traced, heads, a = self.trace.layers[layer], self.heads[layer], self.model.architecture
+        change = (z - traced.z).transpose(0, 1)[heads]
+        written = (change.flatten(1, 2) @ traced.W_O[heads]).unflatten(1, change.shape[1:3])
         if others:
             written = written.sum(0) - written
         elif self.is_last(layer) and a.normalization == a.feed_forward == "none":
-            return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), seen.W_O[heads]))
-        x = self._rerun(layer, seen.attention_out + written, full)
+            return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), traced.W_O[heads]))
+        x = self._rerun(layer, traced.attention_out + written, full)
         rows = x.flatten(0, 2)
         logsumexp = self._logsumexp(len(rows), lambda part: self.model.unembed(rows[part]))
         return self._compare(x - self.trace.residual_final, logsumexp)

@@ -17,8 +17,8 @@ def attention_variance(evidence: Evidence) -> HeadScores:
     moments = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]  # sums of A and of its square
     for batch in batches(model, evidence.text):
         trace = model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
-        for own, seen in zip(moments, trace.layers, strict=True):
-            pattern = seen.pattern.double()
+        for own, traced in zip(moments, trace.layers, strict=True):
+            pattern = traced.pattern.double()
             own += torch.stack([pattern.sum(0), pattern.square().sum(0)]).cpu()
     scores: HeadScores = []
     for layer, (sums, squares) in zip(model.layers, moments, strict=True):
@@ -34,5 +34,5 @@ def confidence(evidence: Evidence) -> HeadScores:
     found = []
     for batch in batches(evidence.model, evidence.text):
         trace = evidence.model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
-        found.append([seen.pattern[:, :, 1:].amax(-1).double().cpu() for seen in trace.layers])
+        found.append([traced.pattern[:, :, 1:].amax(-1).double().cpu() for traced in trace.layers])
     return [torch.cat(layer).mean((0, 2)) for layer in zip(*found, strict=True)]

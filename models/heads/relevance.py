@@ -52,31 +52,30 @@ def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = Non
     to_logit = trace.residual_final * model.W_U.T[trace.logits.argmax(-1)]
     r = _to_terms(torch.ones_like(to_logit[..., :1]), to_logit, dim=-1)
     heads, streams = [], [r]
-    for i, seen in reversed(list(enumerate(trace.layers))):
+    for i, traced in reversed(list(enumerate(trace.layers))):
         layer = model.layers[i]
-        z = seen.z if head_mask is None else seen.z * head_mask[i][:, None, None].to(seen.z.dtype)
-        r_z, r = _through_layer(layer, seen, z, r)
+        z = traced.z if head_mask is None else traced.z * head_mask[i][:, None, None].to(traced.z.dtype)
+        r_z, r = _through_layer(layer, traced, z, r)
         heads.append(r_z.sum(-1))
         streams.append(r)
     return Relevance(heads[::-1], streams[::-1])
 
 
 def _through_layer(
-    layer: Layer, seen: LayerTrace, z: Float[Tensor, "batch head pos d_value"], r: Float[Tensor, "batch pos d_model"]
+    layer: Layer, traced: LayerTrace, z: Float[Tensor, "batch head pos d_value"], r: Float[Tensor, "batch pos d_model"]
 ) -> tuple[Float[Tensor, "batch head pos d_value"], Float[Tensor, "batch pos d_model"]]:
     """From the stream after a layer to its z, and to the stream before it."""
-    x, attention = seen.residual_in, layer.attention
-    if layer.feed_forward is not None and seen.feed_forward_out is not None:
-        middle = layer.residual_mid(x, seen.attention_out)
-        r, r_out = _to_terms(r, torch.stack([middle, seen.feed_forward_out]), dim=0)
-        read = middle if layer.post else layer.feed_forward_norm(middle)
-        r = r + _through_feed_forward(layer.feed_forward, read, r_out)
-    r, r_out = _to_terms(r, torch.stack([x, seen.attention_out]), dim=0)
+    x, attention = traced.residual_in, layer.attention
+    if layer.feed_forward is not None and traced.feed_forward_out is not None:
+        middle = layer.residual_mid(x, traced.attention_out)
+        r, r_out = _to_terms(r, torch.stack([middle, traced.feed_forward_out]), dim=0)
+        r = r + _through_feed_forward(layer.feed_forward, layer.read_mid(middle), r_out)
+    r, r_out = _to_terms(r, torch.stack([x, traced.attention_out]), dim=0)
     z = z.transpose(1, 2)
     r_z = _through_product(r_out, z.flatten(2), attention.W_O.flatten(0, 1)).view_as(z).transpose(1, 2)
     read = layer.read(x)
     values = attention.queries_keys_values(read)[2]
-    r_values = _through_mix(r_z, seen.pattern, values)
+    r_values = _through_mix(r_z, traced.pattern, values)
     W_V = attention.W_V.transpose(0, 1).flatten(1)
     return r_z, r + _through_product(r_values.transpose(1, 2).flatten(2), read, W_V)
 

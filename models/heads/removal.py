@@ -32,11 +32,6 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     return _assembled(model, states)
 
 
-def count_parameters(model: Transformer) -> int:
-    """How many numbers the parameters of a model hold."""
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
 def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
     """Parameters of a layer with a mask and its fill folded in, by name."""
     W_O = layer.attention.W_O.detach()

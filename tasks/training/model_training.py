@@ -8,6 +8,7 @@ import numpy as np
 from filelock import FileLock
 
 from models.architecture import Architecture
+from models.parameters import count_parameters
 from tasks.results.tables import table_schema, write_table
 from tasks.study.training_config import TrainingConfig
 from tasks.text.tokens import Tokens, require_context
@@ -50,7 +51,7 @@ def train_model(
         "corpus_id": corpus_id,
         "name": architecture.name,
         "vocabulary": tokens.vocabulary,
-        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "parameters": count_parameters(run.model),
         "steps": run.n_steps,
         "seconds": seconds,
         "tokens_per_second": run.tokens_per_second(),
