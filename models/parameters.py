@@ -7,14 +7,14 @@ from typing import Literal
 import torch
 from torch import nn
 
-Role = Literal["reading", "writing", "embedding", "vector", "position_bias", "gate"]  # reading, writing: of the stream
+Role = Literal["reading", "writing", "embedding", "vector", "position_bias", "gate"]
 
 
 @dataclass(frozen=True)
 class Declaration:
     """What those who initialise, train, cast or prune a model must know of one of its parameters."""
 
-    role: Role  # decides which optimiser trains it, at which rate and decay
+    role: Role  # of a matrix: whether it reads or writes the stream; decides optimiser, rate and decay
     in_products: bool  # whether it takes part in matrix products, whose precision may be reduced
     head_axis: int | None  # the axis along which each head has a part of its own; None where heads share it
     start: float | None  # what every entry is before training; None: drawn at random

@@ -14,7 +14,7 @@ from models.batching import batches
 from models.circuits.frozen import freeze_run
 from models.transformer import Transformer
 
-MIN_COUNT = 20  # a source token seen less often tells too little of what follows it
+MIN_COUNT = 20  # a rarer source token says too little about what follows it
 CHUNK_NUMBERS = 2**22  # logits held at once
 
 

@@ -73,12 +73,11 @@ def score_spread(circuit: FullCircuit, weight: Float[Tensor, "token"]) -> Float[
     return torch.sum((queries.T * weight @ queries) * (keys * weight @ keys.T)).clamp(min=0).sqrt()
 
 
-def position_spread(bias: Float[Tensor, "head distance"], distances: range | None = None) -> Float[Tensor, "head"]:
+def position_spread(bias: Float[Tensor, "head distance"], distances: range) -> Float[Tensor, "head"]:
     """Standard deviation of a relative position bias over the keys that a query sees, in units of pre-softmax score.
 
-    The variance is averaged over queries at all positions. Keys are at all distances, or at some from 0 on.
+    The variance is averaged over queries at all positions. Keys are at some distances from 0 on.
     """
-    distances = distances or range(bias.shape[1])
     position = torch.arange(bias.shape[1], device=bias.device)
     bias = bias[:, distances.start : distances.stop : distances.step].double()
     n_seen = torch.arange(1, bias.shape[1] + 1, device=bias.device)

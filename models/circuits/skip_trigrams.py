@@ -15,11 +15,11 @@ from models.circuits.full_circuits import FullCircuit, full_ov, full_qk
 from models.circuits.head_weights import CircuitWeights
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 
-CANDIDATES_PER_SOURCE = 8  # destinations, and outputs, that are looked at of each source
-ENTRIES_PER_SOURCE = 4  # that a source may have in a table
-SOURCES_PER_ENTRY = 3  # times as many sources as entries are looked at: the corpus may not have a source's best pairs
-MIN_OCCURRENCES = 5  # occurrences, seen or to be expected, below which nothing is concluded
-CLEAR_RATIO = 2  # times as often as anywhere: the corpus calls for it
+CANDIDATES_PER_SOURCE = 8  # destinations and outputs that are looked at for each source
+ENTRIES_PER_SOURCE = 4  # at most, in a table
+SOURCES_PER_ENTRY = 3  # that are looked at: the corpus may lack a source's best pairs
+MIN_OCCURRENCES = 5  # counted or expected: from fewer, nothing is concluded
+CLEAR_RATIO = 2  # times as often as anywhere: then an output is right
 
 
 @dataclass(frozen=True)

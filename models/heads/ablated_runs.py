@@ -15,8 +15,8 @@ from torch import Tensor
 from models.transformer import Fill, HeadMask, Transformer
 
 ROWS, LOGITS = 2**10, 2**18  # positions of all runs, and numbers of logits, at once: what a CPU keeps in its cache
-MIN_ROWS = 2**8  # positions whose logits are had at once at least: of fewer, products are slow
-GPU_FACTOR = 2**6  # times as much keeps a GPU_FACTOR busy
+MIN_ROWS = 2**8  # positions whose logits are computed at once at least: products of fewer are slow
+GPU_FACTOR = 2**6  # times as much keeps a GPU busy
 
 
 class IntactRun:
@@ -90,7 +90,7 @@ class IntactRun:
     ) -> Float[Tensor, "2 head batch"]:
         rise = logsumexp.view(dx.shape[:3]) - self.logsumexp
         loss, kl = (rise - torch.einsum("hbpd,bpdm->mhbp", dx, self.directions)).double().mean(-1).cpu()
-        return torch.stack([loss, kl.clamp(min=0)])  # it is below by rounding alone
+        return torch.stack([loss, kl.clamp(min=0)])  # below 0 by rounding alone
 
     def _linear_logsumexp(
         self, change: Float[Tensor, "head rows d_value"], W_O: Float[Tensor, "head d_value d_model"]

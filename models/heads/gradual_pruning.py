@@ -12,7 +12,7 @@ from torch import Tensor
 from models.transformer import Transformer
 
 PRUNING_BEGINS, PRUNING_ENDS = 0.25, 0.75  # fractions of training between which heads are pruned
-IMPORTANCE_DECAY = 0.98  # of the running mean of importance, a step
+IMPORTANCE_DECAY = 0.98  # of the running mean of importance, per step
 
 
 def n_heads_left(step: int, n_steps: int, n_heads: int, share_left: float) -> int:

@@ -89,12 +89,9 @@ def text_statistics(
     pattern: Float[Tensor, "batch head q_pos k_pos"],
     tokens: Int[Tensor, "batch pos"],
     bos: int,
-    distances: range | None = None,
+    distances: range,
 ) -> ByQuery:
-    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`.
-
-    `distances` are those that keys are seen at, all of them if not given.
-    """
+    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`; keys are visible at `distances`."""
     pattern = pattern.float()
     visible, content = (visible_keys(tokens, bos, with_bos=with_bos, distances=distances) for with_bos in (True, False))
     with_bos, without_bos = pattern_statistics(pattern, visible), pattern_statistics(pattern, content)

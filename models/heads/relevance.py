@@ -23,7 +23,7 @@ from models.heads.evidence import Evidence, HeadScores
 from models.transformer import FeedForward, HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
-MIN_STRENGTH = 1e-12  # strength of terms too small to divide by
+MIN_STRENGTH = 1e-12  # terms of less strength are too small to divide by
 
 
 @dataclass(frozen=True)

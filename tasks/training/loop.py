@@ -78,7 +78,7 @@ def next_token_loss(
     if precision == "bfloat16":
         copies = {name: p.bfloat16() for name, p, own in declared_parameters(model) if own.in_products}
     if noise is not None:
-        log_alpha = _gates(model)
+        log_alpha = _gate_parameters(model)
         by_layer = noise.split([len(own) for own in log_alpha.values()], dim=1)
         copies |= {name: noisy(own, u) for (name, own), u in zip(log_alpha.items(), by_layer, strict=True)}
     logits = functional_call(model, copies, (windows[:, :-1],), {"gates": gates})
@@ -94,11 +94,11 @@ def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig
     if model.architecture.gates == "none" or not n_heads:
         return None
     if model.architecture.gates == "hard_concrete":
-        return config.gate_penalty * expected_open(list(_gates(model).values()))
+        return config.gate_penalty * expected_open(list(_gate_parameters(model).values()))
     return config.gate_penalty * (n_heads * (active_fraction(gates) - config.active_fraction)) ** 2
 
 
-def _gates(model: Transformer) -> dict[str, Tensor]:
+def _gate_parameters(model: Transformer) -> dict[str, Tensor]:
     return {name: p for name, p, own in declared_parameters(model) if own.role == "gate"}
 
 
@@ -152,6 +152,7 @@ class TrainingRun:
         self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
 
     def train(self, on_progress: Callable[[Progress], None]) -> None:
+        """Train to the end, from where an interrupted run was last saved if there was one."""
         self._restore()
         write_model_card(self.folder, self.model, self.tokens_per_step)
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))

@@ -19,8 +19,8 @@ def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.o
     rate, decay = config.learning_rate, config.weight_decay
     optimizers: list[torch.optim.Optimizer] = []
     if config.optimizer == "muon" and of["reading"]:
-        rates = {"lr": config.muon_learning_rate, "weight_decay": config.muon_weight_decay}
-        optimizers.append(Muon(of["reading"], of["writing"], **rates))
+        muon = Muon(of["reading"], of["writing"], config.muon_learning_rate, weight_decay=config.muon_weight_decay)
+        optimizers.append(muon)
     else:
         of["embedding"] += of["reading"] + of["writing"]
     groups = [
