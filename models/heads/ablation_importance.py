@@ -19,7 +19,7 @@ def ablation_mean(evidence: Evidence) -> HeadScores:
 
 
 def ablation_resample(evidence: Evidence) -> HeadScores:
-    """Effect on the loss of replacing a head's output by that on another sequence, nats per token; NaN for one."""
+    """Effect on the loss of replacing a head's output by that on other sequences, nats per token; NaN without any."""
     return _mean_effects(evidence, other_sequences(len(evidence.text), DRAWS, SEED))
 
 
