@@ -17,7 +17,7 @@ from models.architecture import Architecture
 from models.circuits.composition import KINDS, composition, head_pairs
 from models.circuits.eigenvalues import copying_eigenvalues
 from models.circuits.head_weights import circuit_weights
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 N_CTX = 64
 TOLERANCE = 1e-5
@@ -49,7 +49,6 @@ def there(model: Transformer) -> TransformerBridge:
     assert model.W_pos is not None
     weights = {"tok_embed": model.W_E, "pos": model.W_pos, "head": model.W_U.T}
     for i, layer in enumerate(model.layers):
-        assert isinstance(layer, Layer)
         own = layer.attention
         for name, weight in (("q", own.W_Q), ("k", own.W_K), ("v", own.W_V)):
             weights[f"layers.{i}.attn.{name}"] = weight.mT.flatten(0, 1)

@@ -1,114 +1,30 @@
-"""What a transformer is made of: every architectural choice, its default and what it must satisfy."""
+"""The sizes of a transformer that follow from its architectural choices, and what they must satisfy."""
 
-from typing import Annotated, Literal, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import model_validator
+
+from models.architecture_config import ArchitectureConfig
 
 DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys where n_ctx is short
-MOST_HEADS, WIDEST, LONGEST = 1024, 1 << 16, 1 << 17  # in a layer; dimensions; positions
-
-HeadCount = Annotated[int, Field(ge=0, le=MOST_HEADS)]
-HeadCounts = HeadCount | tuple[HeadCount, ...]
 
 
-class Architecture(BaseModel):
+class Architecture(ArchitectureConfig):
     """A decoder-only transformer; the defaults are the setting in which path expansion is exact."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    n_layers: int = Field(2, ge=0, le=64, description="Layers; 0 leaves embedding and unembedding alone.")
-    n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count a layer.")
-    d_model: int = Field(128, ge=1, le=WIDEST, description="Width of the residual stream.")
-    d_head: int | None = Field(
-        None, ge=1, le=WIDEST, description="Width of queries and keys; default d_model / n_heads."
-    )
-    d_value: int | None = Field(None, ge=1, le=WIDEST, description="Width of values; default d_head.")
-    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Positions a sequence may have, BOS included.")
-    positions: Literal["relative", "shortformer", "rotary", "learned", "sinusoidal", "none"] = Field(
-        "relative",
-        description="relative: a learned bias per head and distance; shortformer: sinusoids added to what"
-        " queries and keys read; rotary: queries and keys turned; learned, sinusoidal: added to the stream.",
-    )
-    normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Of the stream.")
-    normalization_place: Literal["pre", "post"] = Field("pre", description="Before or after each sublayer.")
-    feed_forward: Literal["none", "relu", "gelu"] = Field("none", description="Feed-forward activation.")
-    d_mlp: int | None = Field(None, ge=1, le=4 * WIDEST, description="Feed-forward width; default 4 d_model.")
-    biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
-    output_biases: bool = Field(
-        False, description="Biases on the outputs of attention alone, where pruned heads leave their mean."
-    )
-    tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
-    qk_normalization: bool = Field(False, description="RMS-normalise queries and keys of each head.")
-    attention: Literal["full", "local", "strided", "top_k"] = Field(
-        "full",
-        description="Keys that a query sees. full: itself and all before it; local: the nearest of these; strided:"
-        " every stride-th; top_k: the highest scores. BOS is a key like any other.",
-    )
-    attention_window: int | None = Field(
-        None,
-        ge=1,
-        le=LONGEST,
-        description="Keys that local and strided attention see, the query's own included; default 32.",
-    )
-    stride: int | None = Field(
-        None, ge=1, le=LONGEST, description="Distance between the keys of strided attention; default 4."
-    )
-    top_k: int | None = Field(
-        None, ge=1, le=LONGEST, description="Keys that top_k attention keeps of each query; default 32."
-    )
-    gates: Literal["none", "hard_concrete", "dynamic"] = Field(
-        "none",
-        description="On what each head mixed. hard_concrete: a number a head, 0..1, learned under a penalty on open"
-        " gates; dynamic: open or closed for each token, by what the head reads.",
-    )
-
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        if isinstance(self.n_heads, tuple):
-            if len(self.n_heads) != self.n_layers:
-                raise ValueError(
-                    f"n_heads as a list must hold one count a layer, got {len(self.n_heads)} counts for"
-                    f" n_layers={self.n_layers}. Give {self.n_layers} counts, or one number for all layers."
-                )
-            if self.d_head is None:
-                raise ValueError("d_head must be set when n_heads is a list, got none. Set d_head.")
-        elif self.n_heads == 0:
-            raise ValueError("n_heads must be at least 1, got 0. For a model without heads set n_layers = 0.")
-        elif self.d_head is None and self.d_model % self.n_heads:
-            divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
-            near = ", ".join(map(str, divisors[:3])) + ", ..."
-            raise ValueError(
-                f"n_heads must divide d_model, got n_heads={self.n_heads}, d_model={self.d_model}."
-                f" Choose {near}, or set d_head."
-            )
+    def _check_sizes(self) -> Self:
         if self.positions == "rotary" and self.head_width % 2:
             raise ValueError(
                 f"d_head must be even with rotary positions, got {self.head_width}. Choose an even d_head."
             )
-        if self.d_mlp is not None and self.feed_forward == "none":
-            raise ValueError(
-                f"d_mlp needs a feed-forward layer, got d_mlp={self.d_mlp} with feed_forward='none'."
-                " Set feed_forward to 'relu' or 'gelu', or leave d_mlp out."
-            )
-        self._check_attention()
-        return self
-
-    def _check_attention(self) -> None:
-        patterns = {"attention_window": ("local", "strided"), "stride": ("strided",), "top_k": ("top_k",)}
-        for field, needed in patterns.items():
-            if (value := getattr(self, field)) is not None and self.attention not in needed:
-                raise ValueError(
-                    f"{field} needs attention = {' or '.join(map(repr, needed))}, got {field}={value} with"
-                    f" attention={self.attention!r}. Set attention, or leave {field} out."
-                )
-        if self.seen_distances[-1] >= self.n_ctx:
-            longest = (self.n_ctx - 1) // self.seen_distances.step + 1
+        if self.visible_distances[-1] >= self.n_ctx:
+            longest = (self.n_ctx - 1) // self.visible_distances.step + 1
             raise ValueError(
                 f"attention_window must fit n_ctx={self.n_ctx}, got {self.attention_window} keys"
-                f" {self.seen_distances.step} apart. Choose {longest} or fewer, or a larger n_ctx."
+                f" {self.visible_distances.step} apart. Choose {longest} or fewer, or a larger n_ctx."
             )
-        if self.top_k is not None and self.top_k > self.n_ctx:
-            raise ValueError(f"top_k must be at most n_ctx={self.n_ctx}, got {self.top_k}. Choose fewer keys.")
+        return self
 
     @property
     def heads_per_layer(self) -> tuple[int, ...]:
@@ -117,27 +33,27 @@ class Architecture(BaseModel):
 
     @property
     def head_width(self) -> int:
-        """d_head, resolved."""
+        """Width of queries and keys: d_head, or d_model / n_heads where it is not set."""
         return self.d_head or self.d_model // int(self.n_heads)  # type: ignore[arg-type]
 
     @property
     def value_width(self) -> int:
-        """d_value, resolved."""
+        """Width of values: d_value, or that of queries and keys where it is not set."""
         return self.d_value or self.head_width
 
     @property
     def mlp_width(self) -> int:
-        """d_mlp, resolved; 0 without feed-forward layers."""
+        """Width of feed-forward layers: d_mlp, or 4 d_model where it is not set; 0 without such layers."""
         return 0 if self.feed_forward == "none" else self.d_mlp or 4 * self.d_model
 
     @property
     def windowed(self) -> bool:
-        """Whether a query sees the keys of a window alone, next to one another or strided."""
+        """Whether a query sees only the keys of a window, adjacent or strided."""
         return self.attention in ("local", "strided")
 
     @property
-    def seen_distances(self) -> range:
-        """How many positions back the keys lie that a query sees, before top_k chooses among them."""
+    def visible_distances(self) -> range:
+        """How many positions back the keys lie that a query can see, before top_k chooses among them."""
         if not self.windowed:
             return range(self.n_ctx)
         step = (self.stride or DEFAULT_STRIDE) if self.attention == "strided" else 1
@@ -146,12 +62,12 @@ class Architecture(BaseModel):
 
     @property
     def kept_keys(self) -> int | None:
-        """top_k, resolved; None where all keys count that a query sees."""
+        """How many keys top_k attention keeps of each query; None where every key that a query sees counts."""
         return (self.top_k or min(DEFAULT_KEYS, self.n_ctx)) if self.attention == "top_k" else None
 
     @property
     def name(self) -> str:
-        """Short name that people read, such as 2L4H."""
+        """Short name for people, such as 2L4H."""
         same = len(set(self.heads_per_layer)) <= 1
         heads = str(self.heads_per_layer[0]) if same and self.n_layers else "-".join(map(str, self.heads_per_layer))
         return f"{self.n_layers}L{heads}H" if self.n_layers else "0L"

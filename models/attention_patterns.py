@@ -1,4 +1,4 @@
-"""Which keys a query sees, and attention over a window of them that forms few scores of the others.
+"""Which keys a query sees, and attention that forms few scores of the others.
 
 A query sees itself and what came before it: all of it (full), the nearest few positions (local), every stride-th of
 them (strided), or the few keys of highest score (top_k). BOS is a key like any other: a window that has moved past it
@@ -10,17 +10,18 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-MIN_BLOCK = 16  # queries in a block: smaller matrix products cost as much
+MIN_BLOCK = 16  # queries in a block of a window: smaller matrix products cost as much
+QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32  # of full attention
 
 
 def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
-    """0 where a key is visible, -inf where it lies in the future."""
+    """What the causal mask adds to scores: 0 where a key is visible, -inf where it lies in the future."""
     return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu(1)
 
 
 @torch.library.custom_op("headstream::relative_scores", mutates_args=())
 def relative_scores(bias: Tensor) -> Tensor:
-    """bias[q - k] of a bias [head, distance] where k <= q, -inf in the future: [head, q_pos, k_pos].
+    """A bias [head, distance] as scores [head, q_pos, k_pos]: bias[q - k] where k <= q, -inf in the future.
 
     Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row; repeating the cycle and
     cutting its rows one number shorter moves it. An operator of its own, or a compiler would work out these places
@@ -41,7 +42,7 @@ def _(bias: Tensor) -> Tensor:
 
 @torch.library.custom_op("headstream::sum_by_distance", mutates_args=())
 def sum_by_distance(scores: Tensor) -> Tensor:
-    """The way back of `relative_scores`: sums over pairs of one distance, [head, distance]."""
+    """Sums of scores over the pairs at each distance, [head, distance]: the backward pass of `relative_scores`."""
     n_heads, n = scores.shape[:2]
     rows = F.pad(scores, (0, n - 1)).flatten(1)
     cycle = F.pad(rows, (0, n)).view(n_heads, n, 2 * n).sum(dim=1)
@@ -57,13 +58,34 @@ relative_scores.register_autograd(lambda context, gradient: sum_by_distance(grad
 
 
 def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int) -> Float[Tensor, "head distance"]:
-    """Scores of the distances 0, stride, 2 stride, ... among n distances from 0 on: the others have -inf."""
+    """Scores of the distances 0, stride, 2 stride, ... among all n distances, where the others are -inf."""
     scores = F.pad(scores[:, :, None], (0, stride - 1), value=float("-inf")).flatten(1)
     return F.pad(scores, (0, n - scores.shape[1]), value=float("-inf"))
 
 
+def query_block(n: int) -> int:
+    """Queries that full attention over n positions takes at a time, so that most future keys are left out."""
+    return max(MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS))
+
+
+def full_attention(
+    q: Float[Tensor, "batch head pos d_head"],
+    k: Float[Tensor, "batch head pos d_head"],
+    v: Float[Tensor, "batch head pos d_value"],
+    by_position: Float[Tensor, "... pos pos"],
+) -> Float[Tensor, "batch head pos d_value"]:
+    """Values mixed over all keys up to each query's own; `by_position` adds to the scores, -inf in the future."""
+    n, mixed = q.shape[2], []
+    block = query_block(n)
+    for start in range(0, n, block):
+        rows, visible = slice(start, start + block), slice(0, start + block)
+        scores = q[:, :, rows] @ k[:, :, visible].transpose(2, 3) + by_position[..., rows, visible]
+        mixed.append(scores.softmax(dim=-1) @ v[:, :, visible])
+    return torch.cat(mixed, dim=2)
+
+
 def window_block(n_seen: int, stride: int, n: int) -> int:
-    """Queries of one remainder that `windowed_attention` takes at a time; of n in all, each sees n_seen keys."""
+    """Queries of one remainder that `windowed_attention` takes at a time, of n queries that each see n_seen keys."""
     return min(max(n_seen, MIN_BLOCK), -(-n // stride))
 
 
@@ -106,7 +128,7 @@ def _mix(q: Tensor, k: Tensor, v: Tensor, scores: Tensor) -> Tensor:
 
 
 def keep_top(scores: Float[Tensor, "*batch q_pos k_pos"], k: int) -> Float[Tensor, "*batch q_pos k_pos"]:
-    """The k highest scores of each query, -inf in place of the others; of equal scores the nearest keys' stay.
+    """Scores with all but the k highest of each query replaced by -inf; of equal ones, those of the nearest keys stay.
 
     All scores must be there to choose from: time and memory grow with the square of the number of positions.
     """

@@ -11,7 +11,7 @@ BATCH_NUMBERS = 2**20  # attention weights or logits held at once; a batch has a
 
 
 def batches(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Iterator[Int[Tensor, "size pos"]]:
-    """The sequences, on the model's device, as many at a time as `BATCH_NUMBERS` allows."""
+    """Sequences on the model's device, as many at a time as `BATCH_NUMBERS` allows."""
     n = sequences.shape[1]
     weights, logits = n * n * sum(model.architecture.heads_per_layer), n * model.d_vocab
     size = max(1, BATCH_NUMBERS // max(weights, logits))

@@ -10,7 +10,7 @@ CHUNK = 256  # resampled sets held at once
 def bootstrap_ci(
     effects: Float[Tensor, "*quantities sequence"], n_resamples: int, generator: torch.Generator
 ) -> tuple[Float[Tensor, "*quantities"], Float[Tensor, "*quantities"]]:
-    """95 % percentile interval of each mean over sequences; NaN for a single sequence.
+    """95 % percentile interval of the mean of each quantity over sequences; NaN for a single sequence.
 
     An effect is a difference within a sequence, so intervals are paired; all quantities share their resampled sets.
     Source: Efron & Tibshirani 1993, chapter 13.

@@ -1,4 +1,4 @@
-"""What a model loses without its feed-forward layers or groups of their neurons, measured as it is of heads.
+"""What a model loses without its feed-forward layers or groups of their neurons, measured as for heads.
 
 What is ablated are activations, between W_in and W_out; the output bias stays. Later layers see the difference.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.batching import batches
 from models.losses import token_losses
-from models.transformer import FeedForward, Layer, LayerTrace, Transformer
+from models.transformer import Layer, LayerTrace, Transformer
 
 NeuronFill = Sequence[Float[Tensor, "_"]]  # takes the place of activations: [neuron] a layer
 
@@ -43,7 +43,7 @@ def neuron_parts(n_neurons: int, n_groups: int) -> dict[str, slice]:
 
 @torch.inference_mode()
 def mean_activations(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> NeuronFill:
-    """Each neuron's mean over sequences and positions; the last token of a sequence is only predicted, never read."""
+    """Each neuron's mean activation over sequences and positions; the last token is only predicted, never read."""
     sums = [model.W_E.new_zeros(model.architecture.mlp_width, dtype=torch.float64) for _ in model.layers]
     for batch in batches(model, sequences):
         for total, (layer, trace) in zip(sums, _layer_traces(model, batch[:, :-1]), strict=True):
@@ -56,18 +56,18 @@ def mean_activations(model: Transformer, sequences: Int[Tensor, "batch pos"]) ->
 def neuron_ablations(
     model: Transformer, sequences: Int[Tensor, "batch pos"], fills: Mapping[str, NeuronFill], n_groups: int
 ) -> list[NeuronAblation]:
-    """Every feed-forward layer and group of its neurons replaced in each of some ways; `fills` is by method."""
+    """What the model loses without each feed-forward layer and group of its neurons; `fills` is by method."""
     parts = neuron_parts(model.architecture.mlp_width, n_groups)
     effects: dict[tuple[int, str, str], list[Tensor]] = {}
     for batch in batches(model, sequences):
         targets = batch[:, 1:]
         for i, (layer, trace) in enumerate(_layer_traces(model, batch[:, :-1])):
-            intact = model.finish(trace.residual_out, i + 1).log_softmax(-1)
+            intact = model.forward_from(trace.residual_out, i + 1).log_softmax(-1)
             hidden = activations(layer, trace)
             for method, fill in fills.items():
                 for part, neurons in parts.items():
                     residual = residual_without(layer, trace, hidden, neurons, fill[i])
-                    ablated = model.finish(residual, i + 1).log_softmax(-1)
+                    ablated = model.forward_from(residual, i + 1).log_softmax(-1)
                     effects.setdefault((i, part, method), []).append(_effects(intact, ablated, targets))
     return [
         NeuronAblation(i, part, parts[part], method, *torch.cat(by_batch, dim=1))
@@ -84,18 +84,17 @@ def losses_without_feed_forward(
     for batch in batches(model, sequences):
         x = model.embed(batch[:, :-1])
         for layer, own_fill in zip(model.layers, fill, strict=True):
-            assert isinstance(layer, Layer)
             trace = layer.trace(x)
             x = residual_without(layer, trace, activations(layer, trace), slice(None), own_fill)
-        logits = model.finish(x, len(model.layers))
+        logits = model.forward_from(x, len(model.layers))
         losses.append(token_losses(logits, batch[:, 1:]).double().mean(1).cpu())
     return torch.cat(losses)
 
 
 def activations(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos neuron"]:
-    """What W_out reads."""
-    x = layer.between(trace.residual_in, trace.attention_out)
-    return _feed_forward(layer).hidden(x if layer.post else layer.feed_forward_norm(x))
+    """What the neurons of a layer output: what W_out reads."""
+    assert layer.feed_forward is not None
+    return layer.feed_forward.hidden(layer.read_mid(layer.residual_mid(trace.residual_in, trace.attention_out)))
 
 
 def residual_without(
@@ -106,9 +105,10 @@ def residual_without(
     fill: Float[Tensor, "neuron"],
 ) -> Float[Tensor, "batch pos d_model"]:
     """The stream after a layer of which some neurons' activations are replaced."""
+    assert layer.feed_forward is not None
     assert trace.feed_forward_out is not None
-    missing = (hidden[:, :, neurons] - fill[neurons]) @ _feed_forward(layer).W_out[neurons]
-    x = layer.between(trace.residual_in, trace.attention_out) + (trace.feed_forward_out - missing)
+    missing = (hidden[:, :, neurons] - fill[neurons]) @ layer.feed_forward.W_out[neurons]
+    x = layer.residual_mid(trace.residual_in, trace.attention_out) + (trace.feed_forward_out - missing)
     return layer.feed_forward_norm(x) if layer.post else x
 
 
@@ -116,15 +116,9 @@ def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Itera
     """Each layer with what it computes, one held at a time."""
     x = model.embed(tokens)
     for layer in model.layers:
-        assert isinstance(layer, Layer)
         trace = layer.trace(x)
         x = trace.residual_out
         yield layer, trace
-
-
-def _feed_forward(layer: Layer) -> FeedForward:
-    assert isinstance(layer.feed_forward, FeedForward)
-    return layer.feed_forward
 
 
 def _effects(

@@ -4,14 +4,13 @@ An addition and a multiplication are two. Softmax, norms and activation function
 """
 
 from models.architecture import Architecture
-from models.attention_patterns import window_block
-from models.transformer import query_block
+from models.attention_patterns import query_block, window_block
 
 BACKWARD = 2  # every factor of a product needs a gradient, which is a product of the same size
 
 
 def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
-    """Of the forward pass of one sequence of `n_tokens`."""
+    """Floating-point operations of the forward pass of one sequence of `n_tokens`."""
     a = architecture
     n_heads, widths = sum(a.heads_per_layer), a.head_width + a.value_width
     by_token = n_heads * 2 * a.d_model * widths + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
@@ -20,19 +19,19 @@ def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> in
 
 
 def forward_backward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
-    """Of the forward and backward pass of one sequence of `n_tokens`."""
+    """Floating-point operations of the forward and backward pass of one sequence of `n_tokens`."""
     return (1 + BACKWARD) * forward_flops(architecture, d_vocab, n_tokens)
 
 
 def scored_pairs(architecture: Architecture, n_tokens: int) -> int:
-    """Pairs of a query and a key that a head forms a score of: the visible ones, and some that its blocks hide."""
+    """Pairs of a query and a key that a head scores: the visible ones, and some others within its blocks."""
     if architecture.attention == "top_k":
         return n_tokens**2
     if architecture.attention == "full":
         block = query_block(n_tokens)
         ends = [min(start + block, n_tokens) for start in range(0, n_tokens, block)]
         return sum((end - start) * end for start, end in zip([0, *ends], ends, strict=False))
-    seen = architecture.seen_distances
+    seen = architecture.visible_distances
     block = window_block(len(seen), seen.step, n_tokens)
     n_blocks = -(-n_tokens // (seen.step * block))
     return seen.step * block**2 * (2 * n_blocks - 1)

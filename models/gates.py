@@ -2,27 +2,28 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.hard_concrete import START, gates_without_noise, open_probability
+from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
+from models.parameters import DeclaringModule, declared
 
 
-class StaticGates(nn.Module):
-    """One hard-concrete gate a head, the same for every token, without noise.
+class StaticGates(DeclaringModule):
+    """Gates that are the same for every token: one hard-concrete gate a head, without noise.
 
     Training gives it noise by putting `hard_concrete.noisy` in the place of log_alpha, a row a sequence.
     """
 
     def __init__(self, n_heads: int) -> None:
         super().__init__()
-        self.log_alpha = nn.Parameter(torch.full((n_heads,), START))
+        self.log_alpha = declared("gate", n_heads, in_products=False, head_axis=0, start=OPEN_LOG_ALPHA)
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos"]:
         """The gates of tokens whose heads read x."""
         return gates_without_noise(self.log_alpha)[..., None].expand(len(x), -1, x.shape[1])
 
 
-class DynamicGates(nn.Module):
+class DynamicGates(DeclaringModule):
     """A gate a head and token: 1 where a linear function of what the head reads is above 0, and 0 elsewhere.
 
     Its gradient is that of the function's sigmoid (straight-through). Source: Bengio et al. 2013, Estimating or
@@ -31,8 +32,8 @@ class DynamicGates(nn.Module):
 
     def __init__(self, n_heads: int, d_model: int) -> None:
         super().__init__()
-        self.direction = nn.Parameter(torch.zeros(n_heads, d_model))
-        self.offset = nn.Parameter(torch.ones(n_heads))  # all are open until training closes them
+        self.direction = declared("gate", n_heads, d_model, in_products=False, head_axis=0, start=0)
+        self.offset = declared("gate", n_heads, in_products=False, head_axis=0, start=1)  # open at first
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos"]:
         """The gates of tokens whose heads read x."""
@@ -41,10 +42,10 @@ class DynamicGates(nn.Module):
 
 
 def expected_open(log_alpha: list[Float[Tensor, "_"]]) -> Float[Tensor, ""]:
-    """How many heads are open on average while static gates have their noise; a tensor a layer."""
+    """How many heads are open on average while static gates have their noise, given their log_alpha layer by layer."""
     return open_probability(torch.cat(log_alpha)).sum()
 
 
 def active_fraction(gates: list[Float[Tensor, "batch _ pos"]]) -> Float[Tensor, ""]:
-    """Mean of all gates of all tokens, a tensor a layer."""
+    """Share of gates that are open, the mean over all heads and tokens."""
     return torch.cat(gates, dim=1).mean()

@@ -10,21 +10,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 TEMPERATURE, LOW, HIGH = 0.33, -0.1, 1.1
-START = math.log(-HIGH / LOW)  # log_alpha at which a gate without noise just reaches 1: open with probability 0.96
+OPEN_LOG_ALPHA = math.log(-HIGH / LOW)  # a gate without noise just reaches 1: open with probability 0.96
 
 
 def noisy(log_alpha: Float[Tensor, "*#gates"], uniform: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """The log_alpha whose gates without noise are those sampled by random numbers in 0..1."""
+    """log_alpha with noise from random numbers in 0..1: its gates without noise are sampled gates."""
     return (uniform.logit() + log_alpha) / TEMPERATURE
 
 
 def sampled_gates(log_alpha: Float[Tensor, "*#gates"], uniform: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """Gates as they are in training, by random numbers in 0..1."""
+    """Gates as they are in training, sampled by random numbers in 0..1."""
     return gates_without_noise(noisy(log_alpha, uniform))
 
 
 def gates_without_noise(log_alpha: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """Gates as they are in use."""
+    """Gates as they are after training, without noise."""
     return log_alpha.sigmoid().mul(HIGH - LOW).add(LOW).clamp(0, 1)
 
 

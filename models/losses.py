@@ -25,7 +25,7 @@ class TextLosses:
 
 @dataclass(frozen=True)
 class RepeatLosses:
-    """Losses on repeated random tokens, by how often the predicted token had come (NaN where none had)."""
+    """Losses on repeated random tokens, by how often the predicted token has come (NaN where none has)."""
 
     first_occurrence_loss_nats: float
     later_occurrence_loss_nats: float
@@ -36,7 +36,7 @@ class RepeatLosses:
 def token_losses(
     logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "batch pos"]:
-    """Cross-entropy of each prediction, in float32 or better."""
+    """Cross-entropy of each prediction in nats, in float32 or better."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
 
@@ -73,7 +73,7 @@ def context_indices(n: int) -> tuple[int, int]:
 
 
 def text_losses(losses: Float[Tensor, "batch pos"]) -> TextLosses:
-    """Summary of the losses of text sequences.
+    """Summary of the losses on sequences of running text.
 
     The early and late loss are means over 5 positions either side, fewer (but as many on both sides) at the
     ends of a short sequence.
@@ -97,7 +97,7 @@ def text_losses(losses: Float[Tensor, "batch pos"]) -> TextLosses:
 
 
 def repeat_losses(losses: Float[Tensor, "batch pos"], occurrence: Int[Tensor, "batch pos"]) -> RepeatLosses:
-    """Summary of the losses of repeated tokens; `occurrence` counts from 1 at the first."""
+    """Summary of the losses on repeated tokens; `occurrence` counts from 1 at the first."""
     losses = losses.double()
     first = losses[occurrence == 1].mean()
     later = losses[occurrence > 1].mean()

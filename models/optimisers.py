@@ -1,4 +1,4 @@
-"""The optimisers of training: Muon for the heads' matrices, AdamW for everything else, one schedule for both."""
+"""Muon, the optimiser of matrices, and the schedule of learning rates."""
 
 import math
 from collections import defaultdict

@@ -9,6 +9,7 @@ other weights are bfloat16 keeps a float32 stream.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -19,14 +20,15 @@ from models.architecture import Architecture
 from models.attention_patterns import (
     at_every_distance,
     causal_mask,
+    full_attention,
     keep_top,
     relative_scores,
     windowed_attention,
 )
 from models.gates import DynamicGates, StaticGates
+from models.parameters import DeclaringModule, declared, declared_parameters
 
 LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
-QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32
 
 HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
 Fill = Sequence[Float[Tensor, "... _ _ _"]]  # takes the place of masked z: [(batch,) head, pos or 1, d_value] a layer
@@ -76,17 +78,17 @@ def rotate(x: Float[Tensor, "*batch pos d_head"]) -> Float[Tensor, "*batch pos d
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 
 
-class Norm(nn.Module):
+class Norm(DeclaringModule):
     """LayerNorm, RMSNorm or nothing, by the architecture's choice."""
 
     def __init__(self, kind: str, width: int) -> None:
         super().__init__()
         self.kind = kind
-        self.weight = nn.Parameter(torch.ones(width)) if kind != "none" else None
-        self.bias = nn.Parameter(torch.zeros(width)) if kind == "layernorm" else None
+        self.weight = declared("vector", width, in_products=False, start=1) if kind != "none" else None
+        self.bias = declared("vector", width, in_products=False, start=0) if kind == "layernorm" else None
 
     def forward(self, x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
-        """Normalise the last axis."""
+        """Normalise x over its last axis."""
         if self.kind == "layernorm":
             return F.layer_norm(x, x.shape[-1:], _like(self.weight, x), _like(self.bias, x), LAYERNORM_EPS)
         return F.rms_norm(x, x.shape[-1:], _like(self.weight, x), RMSNORM_EPS) if self.kind == "rmsnorm" else x
@@ -96,32 +98,27 @@ def _like(weight: Tensor | None, x: Tensor) -> Tensor | None:
     return None if weight is None else weight.to(x.dtype)
 
 
-def query_block(n: int) -> int:
-    """Queries that full attention over n positions takes at a time, so that most future keys are left out."""
-    return max(MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS))
-
-
-class Attention(nn.Module):
+class Attention(DeclaringModule):
     """Attention heads of one layer, each with its own W_Q, W_K, W_V, W_O."""
 
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
         super().__init__()
         a = architecture
         self.positions, self.d_head = a.positions, a.head_width
-        self.windowed, self.seen, self.top_k = a.windowed, a.seen_distances, a.kept_keys
-        self.W_Q = nn.Parameter(torch.empty(n_heads, a.d_model, a.head_width))
-        self.W_K = nn.Parameter(torch.empty(n_heads, a.d_model, a.head_width))
-        self.W_V = nn.Parameter(torch.empty(n_heads, a.d_model, a.value_width))
-        self.W_O = nn.Parameter(torch.empty(n_heads, a.value_width, a.d_model))
+        self.windowed, self.distances, self.top_k = a.windowed, a.visible_distances, a.kept_keys
+        self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
+        self.W_K = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
+        self.W_V = declared("reading", n_heads, a.d_model, a.value_width, head_axis=0)
+        self.W_O = declared("writing", n_heads, a.value_width, a.d_model, head_axis=0)
         relative = a.positions == "relative"
-        self.position_bias = nn.Parameter(torch.zeros(n_heads, a.n_ctx)) if relative else None
-        self.b_Q = nn.Parameter(torch.zeros(n_heads, a.head_width)) if a.biases else None
-        self.b_K = nn.Parameter(torch.zeros(n_heads, a.head_width)) if a.biases else None
-        self.b_V = nn.Parameter(torch.zeros(n_heads, a.value_width)) if a.biases else None
-        self.b_O = nn.Parameter(torch.zeros(a.d_model)) if a.biases or a.output_biases else None
+        self.position_bias = declared("position_bias", n_heads, a.n_ctx, head_axis=0, start=0) if relative else None
+        self.b_Q = declared("vector", n_heads, a.head_width, head_axis=0, start=0) if a.biases else None
+        self.b_K = declared("vector", n_heads, a.head_width, head_axis=0, start=0) if a.biases else None
+        self.b_V = declared("vector", n_heads, a.value_width, head_axis=0, start=0) if a.biases else None
+        self.b_O = declared("vector", a.d_model, start=0) if a.biases or a.output_biases else None
         self.q_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
         self.k_norm = Norm("rmsnorm" if a.qk_normalization else "none", a.head_width)
-        self.gates: nn.Module | None = None
+        self.gates: StaticGates | DynamicGates | None = None
         if a.gates != "none":
             self.gates = StaticGates(n_heads) if a.gates == "hard_concrete" else DynamicGates(n_heads, a.d_model)
 
@@ -152,54 +149,44 @@ class Attention(nn.Module):
     def position_scores(self, n: int) -> Float[Tensor, "*head q_pos k_pos"]:
         """What position alone adds to the scores: -inf where it hides a key, and the bias of relative positions."""
         if self.windowed:
-            return relative_scores(at_every_distance(self.seen_scores(), self.seen.step, n))
+            return relative_scores(at_every_distance(self.scores_by_distance(), self.distances.step, n))
         if self.position_bias is None:
             return causal_mask(n, self.W_Q)
         return relative_scores(self.position_bias[:, :n])
 
-    def seen_scores(self) -> Float[Tensor, "head n_seen"]:
+    def scores_by_distance(self) -> Float[Tensor, "head n_seen"]:
         """What each distance of a window adds to the scores, one head for all where that is nothing."""
         if self.position_bias is None:
-            return self.W_Q.new_zeros(1, len(self.seen))
-        return self.position_bias[:, self.seen.start : self.seen.stop : self.seen.step]
+            return self.W_Q.new_zeros(1, len(self.distances))
+        return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """Attention pattern of what queries and keys say, q k / sqrt(d_head) of every pair."""
+        """Attention pattern from the scores of queries and keys, q k / sqrt(d_head) of every pair."""
         scores = scores + self.position_scores(scores.shape[-1])
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
     def mix(
         self, x: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
-        """Attention pattern, whole even where most of it is 0, and the values each head mixed by it, gated."""
+        """Whole attention pattern, even where most of it is 0, and the values each head mixed by it, gated."""
         q, k, v = self.queries_keys_values(x)
         pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
         return pattern, self._gated(pattern @ v, x)
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
-        """The mixed values alone; windows, and full attention on a CPU, leave out most keys that are out of sight."""
-        return self._gated(self._mix_fused(*self.queries_keys_values(x)), x)
-
-    def _mix_fused(
-        self,
-        q: Float[Tensor, "batch head pos d_head"],
-        k: Float[Tensor, "batch head pos d_head"],
-        v: Float[Tensor, "batch head pos d_value"],
-    ) -> Float[Tensor, "batch head pos d_value"]:
-        scaled, n, mixed = q * self.d_head**-0.5, q.shape[2], []
+        """Values each head mixed, gated, by the fastest way there is: most keys that no query sees are left out."""
+        q, k, v = self.queries_keys_values(x)
+        scaled = q * self.d_head**-0.5
         if self.top_k is not None:
-            return self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
-        if self.windowed:
-            return windowed_attention(scaled, k, v, self.seen_scores(), self.seen.step)
-        by_position = self.position_scores(n)
-        if q.is_cuda:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=by_position.expand(len(q), -1, -1, -1))
-        block = query_block(n)
-        for start in range(0, n, block):
-            rows, seen = slice(start, start + block), slice(0, start + block)
-            scores = scaled[:, :, rows] @ k[:, :, seen].transpose(2, 3) + by_position[..., rows, seen]
-            mixed.append(scores.softmax(dim=-1) @ v[:, :, seen])
-        return torch.cat(mixed, dim=2)
+            z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
+        elif self.windowed:
+            z = windowed_attention(scaled, k, v, self.scores_by_distance(), self.distances.step)
+        elif q.is_cuda:
+            by_position = self.position_scores(q.shape[2]).expand(len(q), -1, -1, -1)
+            z = F.scaled_dot_product_attention(q, k, v, attn_mask=by_position)
+        else:
+            z = full_attention(scaled, k, v, self.position_scores(q.shape[2]))
+        return self._gated(z, x)
 
     def _gated(self, z: Tensor, x: Tensor) -> Tensor:
         return z if self.gates is None else z * self.gates(x)[..., None].to(z.dtype)
@@ -214,17 +201,17 @@ def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model
     return weight.transpose(0, 1).flatten(1)
 
 
-class FeedForward(nn.Module):
+class FeedForward(DeclaringModule):
     """Two maps with an activation between them."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
         a = architecture
         self.activation = F.relu if a.feed_forward == "relu" else F.gelu
-        self.W_in = nn.Parameter(torch.empty(a.d_model, a.mlp_width))
-        self.W_out = nn.Parameter(torch.empty(a.mlp_width, a.d_model))
-        self.b_in = nn.Parameter(torch.zeros(a.mlp_width)) if a.biases else None
-        self.b_out = nn.Parameter(torch.zeros(a.d_model)) if a.biases else None
+        self.W_in = declared("reading", a.d_model, a.mlp_width)
+        self.W_out = declared("writing", a.mlp_width, a.d_model)
+        self.b_in = declared("vector", a.mlp_width, start=0) if a.biases else None
+        self.b_out = declared("vector", a.d_model, start=0) if a.biases else None
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What the layer writes to the stream."""
@@ -232,7 +219,7 @@ class FeedForward(nn.Module):
         return hidden @ self.W_out if self.b_out is None else hidden @ self.W_out + self.b_out
 
     def hidden(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos neuron"]:
-        """What W_out reads."""
+        """What W_out reads: the neurons' activations."""
         x = x.to(self.W_in.dtype)
         return self.activation(x @ self.W_in if self.b_in is None else x @ self.W_in + self.b_in)
 
@@ -268,7 +255,7 @@ class Layer(nn.Module):
         mask: Float[Tensor, "head"] | None = None,
         fill: Tensor | None = None,
     ) -> LayerTrace:
-        """The same pass with everything inside it returned."""
+        """Everything that the forward pass of this layer computes."""
         read, W_O = self.read(x), self.attention.W_O
         pattern, z = self.attention.mix(read)
         gates = None if self.attention.gates is None else self.attention.gates(read)
@@ -282,55 +269,61 @@ class Layer(nn.Module):
     def write(
         self, x: Tensor, z: Tensor, mask: Tensor | None = None, fill: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        """Mixed values after the mask, what attention and feed-forward layer write of them, the stream after that."""
+        """Each head's z after the mask, what attention and feed-forward layer write, and the stream after that."""
         if mask is not None:
             mask = mask[:, None, None].to(z.dtype)
             z = z * mask if fill is None else z * mask + fill * (1 - mask)
         attention_out = self.attention.write(z)
-        return z, attention_out, *self.add(x, attention_out)
+        return z, attention_out, *self.after_attention(x, attention_out)
 
-    def between(
+    def residual_mid(
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos d_model"]:
         """The stream after attention has written and before the feed-forward layer does."""
         return self.attention_norm(x + attention_out) if self.post else x + attention_out
 
-    def add(
+    def read_mid(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+        """What the feed-forward layer reads of the stream after attention has written."""
+        return x if self.post else self.feed_forward_norm(x)
+
+    def after_attention(
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch pos d_model"] | None, Float[Tensor, "batch pos d_model"]]:
         """What the feed-forward layer writes after attention has written, and the stream after both."""
-        x = self.between(x, attention_out)
+        x = self.residual_mid(x, attention_out)
         if self.feed_forward is None:
             return None, x
-        feed_forward_out = self.feed_forward(x if self.post else self.feed_forward_norm(x))
+        feed_forward_out = self.feed_forward(self.read_mid(x))
         return feed_forward_out, self.feed_forward_norm(x + feed_forward_out) if self.post else x + feed_forward_out
 
 
-class Transformer(nn.Module):
+class Transformer(DeclaringModule):
     """Embedding, layers, unembedding."""
 
     def __init__(self, architecture: Architecture, d_vocab: int) -> None:
         super().__init__()
         a = self.architecture = architecture
         self.d_vocab = d_vocab
-        self.W_E = nn.Parameter(torch.empty(d_vocab, a.d_model))
-        self.W_pos = nn.Parameter(torch.empty(a.n_ctx, a.d_model)) if a.positions == "learned" else None
-        self.layers = nn.ModuleList(Layer(a, n_heads) for n_heads in a.heads_per_layer)
+        self.W_E = declared("embedding", d_vocab, a.d_model, in_products=False)  # it is the stream itself
+        learned = a.positions == "learned"
+        self.W_pos = declared("embedding", a.n_ctx, a.d_model, in_products=False) if learned else None
+        layers = nn.ModuleList(Layer(a, n_heads) for n_heads in a.heads_per_layer)
+        self.layers = cast("Sequence[Layer]", layers)  # it behaves as one
         final = a.normalization if a.normalization_place == "pre" else "none"
         self.final_norm = Norm(final, a.d_model)
-        self.W_U_free = None if a.tied_embeddings else nn.Parameter(torch.empty(a.d_model, d_vocab))
-        self.b_U = nn.Parameter(torch.zeros(d_vocab)) if a.biases else None
+        self.W_U_free = None if a.tied_embeddings else declared("embedding", a.d_model, d_vocab)
+        self.b_U = declared("vector", d_vocab, start=0) if a.biases else None
 
     @property
     def W_U(self) -> Float[Tensor, "d_model d_vocab"]:
-        """Unembedding."""
+        """The unembedding matrix: W_E transposed where embeddings are tied."""
         return self.W_E.T if self.W_U_free is None else self.W_U_free
 
     def initialize(self, generator: torch.Generator) -> "Transformer":
-        """Draw every matrix at standard deviation 0.8 / sqrt(d_model); norms stay 1, biases 0 and gates open."""
+        """Draw every parameter that has no declared start at standard deviation 0.8 / sqrt(d_model)."""
         scale = 0.8 * self.architecture.d_model**-0.5
-        for name, parameter in self.named_parameters():
-            if name.rpartition(".")[2].startswith("W_"):
+        for _, parameter, declaration in declared_parameters(self):
+            if declaration.start is None:
                 parameter.data.normal_(0, scale, generator=generator)
         return self
 
@@ -346,9 +339,9 @@ class Transformer(nn.Module):
         `head_mask` has one [head] tensor a layer that scales each head's z, and `fill` what makes up for it:
         z becomes mask z + (1 - mask) fill. Without `fill` that is zero. Each layer's gates are appended to `gates`.
         """
-        return self.finish(self.embed(tokens), 0, head_mask, fill, gates)
+        return self.forward_from(self.embed(tokens), 0, head_mask, fill, gates)
 
-    def finish(
+    def forward_from(
         self,
         x: Float[Tensor, "batch pos d_model"],
         first_layer: int,
@@ -356,7 +349,7 @@ class Transformer(nn.Module):
         fill: Fill | None = None,
         gates: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch pos d_vocab"]:
-        """Logits of the stream that a layer reads: the rest of a forward pass. Masks are of all layers."""
+        """Logits from the stream that some layer reads, the rest of a forward pass; masks are of all layers."""
         for i in range(first_layer, len(self.layers)):
             x = self.layers[i](x, head_mask[i] if head_mask else None, fill[i] if fill else None, gates)
         return self.unembed(self.final_norm(x))
@@ -364,11 +357,10 @@ class Transformer(nn.Module):
     def trace(
         self, tokens: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None, fill: Fill | None = None
     ) -> Trace:
-        """The same pass, with patterns, z, head outputs and the residual stream of every layer."""
+        """Everything that a forward pass computes: patterns, z, head outputs and the residual stream of every layer."""
         x = embedding = self.embed(tokens)
         layers = []
         for i, layer in enumerate(self.layers):
-            assert isinstance(layer, Layer)
             layers.append(layer.trace(x, head_mask[i] if head_mask else None, fill[i] if fill else None))
             x = layers[-1].residual_out
         x = self.final_norm(x)
@@ -389,6 +381,6 @@ class Transformer(nn.Module):
         return x + sinusoids(n, x.shape[2], x) if self.architecture.positions == "sinusoidal" else x
 
     def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
-        """Logits of a final residual stream."""
+        """Logits of the final residual stream, after the final norm."""
         logits = x.to(self.W_U.dtype) @ self.W_U
         return logits if self.b_U is None else logits + self.b_U

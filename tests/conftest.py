@@ -3,8 +3,8 @@
 import torch
 from jaxtyping import install_import_hook
 
-# All of models/ but architecture.py: it has no shapes, and beartype can't check its Self.
+# All modules of models/ that have shapes in annotations.
 modules = ["attention_patterns", "batching", "bootstrap", "circuits", "feed_forward_ablation", "gates", "hard_concrete"]
-modules += ["heads", "losses", "optimisers", "repeats", "transformer"]
+modules += ["heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # the tensors are small, and other work may run beside the tests

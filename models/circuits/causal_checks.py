@@ -19,9 +19,9 @@ from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
 from models.circuits.paths import Path
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.head import Head
-from models.heads.head_behaviour import Stimuli
 from models.repeats import Repeats
-from models.transformer import Layer, Transformer
+from models.stimuli import Stimuli
+from models.transformer import Transformer
 
 Kind = Literal["Q", "K", "V"]
 Check = tuple[Head, Head, Kind]  # who writes, who reads, by what
@@ -29,7 +29,7 @@ Check = tuple[Head, Head, Kind]  # who writes, who reads, by what
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """A reader without a writer in its queries, keys or values; scores are the reader's, NaN where nothing repeats."""
+    """What a reading head does without a writing head in its queries, keys or values; NaN where nothing repeats."""
 
     writer: Head
     reader: Head
@@ -53,14 +53,14 @@ class _Variant:
     values: Float[Tensor, "batch head pos d_value"]
 
     def checks(self, pairs: Collection[Path]) -> Iterator[Check]:
-        """The wanted ones among what this tells of."""
+        """The checks of wanted pairs that this variant answers."""
         readers = (Head(self.layer, head) for head in range(self.values.shape[1]))
         return ((self.writer, reader, self.kind) for reader in readers if (self.writer, reader) in pairs)
 
 
 @torch.inference_mode()
 def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path]) -> list[CausalCheck]:
-    """The checks of all three kinds for pairs of an earlier and a later head."""
+    """What each later head of some pairs loses without the earlier one in its queries, its keys and its values."""
     loss, change = _effects_on_text(model, stimuli.text, pairs)
     prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, pairs)
     random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, pairs)
@@ -81,7 +81,7 @@ def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path])
 def _effects_on_text(
     model: Transformer, sequences: Int[Tensor, "batch pos"], pairs: Collection[Path]
 ) -> tuple[dict[Check, float], dict[Check, float]]:
-    """Rise of the loss, and change of the pattern, a query or prediction."""
+    """Rise of the loss per prediction, and change of the pattern per query, for each check."""
     loss: dict[Check, float] = defaultdict(float)
     change: dict[Check, float] = defaultdict(float)
     n = sequences[:, 1:].numel()
@@ -89,16 +89,15 @@ def _effects_on_text(
         run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
         true_loss = _summed_loss(run.trace.logits, targets)
         for variant in _variants(run, pairs):
-            layer, seen = model.layers[variant.layer], run.layers[variant.layer].trace
-            assert isinstance(layer, Layer)
-            moved = (variant.pattern - seen.pattern).abs().sum((0, 2, 3)) / 2
+            layer, traced = model.layers[variant.layer], run.layers[variant.layer].trace
+            moved = (variant.pattern - traced.pattern).abs().sum((0, 2, 3)) / 2
             for check in variant.checks(pairs):
                 head = check[1].head
-                z = seen.z.clone()
+                z = traced.z.clone()
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
-                if seen.gates is not None:
-                    z[:, head] *= seen.gates[:, head, :, None]
-                logits = model.finish(layer.write(seen.residual_in, z)[-1], variant.layer + 1)
+                if traced.gates is not None:
+                    z[:, head] *= traced.gates[:, head, :, None]
+                logits = model.forward_from(layer.write(traced.residual_in, z)[-1], variant.layer + 1)
                 loss[check] += (_summed_loss(logits, targets) - true_loss) / n
                 change[check] += moved[head].item() / n
     return loss, change

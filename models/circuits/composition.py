@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from models.circuits.head_weights import CircuitWeights, HeadWeights
+from models.circuits.head_factors import reader_factors, writer_factors
+from models.circuits.head_weights import CircuitWeights
 
 KINDS = ("Q", "K", "V")
 PairKind = Float[Tensor, "pair 3"]  # a row a pair of `head_pairs`, a column a kind of KINDS
@@ -19,7 +20,7 @@ PairKind = Float[Tensor, "pair 3"]  # a row a pair of `head_pairs`, a column a k
 
 @dataclass(frozen=True)
 class Composition:
-    """Scores of all pairs, and what they would be between heads turned at random (NaN where a head has no weights)."""
+    """Scores of all pairs, and their null between heads turned at random; NaN where a head has no weights."""
 
     score: PairKind  # 0..1
     null_mean: float  # of score^2
@@ -27,12 +28,12 @@ class Composition:
 
     @property
     def z(self) -> PairKind:
-        """How many standard deviations score^2 is above its mean."""
+        """How many standard deviations score^2 lies above its mean under the null."""
         return (self.score**2 - self.null_mean) / self.null_sd
 
 
 def head_pairs(heads_per_layer: tuple[int, ...]) -> Int[Tensor, "pair 4"]:
-    """Layer and head that writes, layer and head that reads: every pair of an earlier and a later head."""
+    """Every pair of an earlier and a later head: writing layer and head, reading layer and head."""
     pairs = [
         (writer_layer, writer, layer, reader)
         for layer in range(len(heads_per_layer))
@@ -53,7 +54,7 @@ def composition(weights: CircuitWeights) -> Composition:
     d = weights.d_stream
     squares, spreads = [], []
     for layer in range(1, len(weights.layers)):
-        left = writer_factors(weights.before(layer))
+        left = writer_factors(weights.heads_before(layer))
         of_left = d * concentration(left) - 1
         for right in reader_factors(weights.layers[layer]):
             squares.append(_squared_scores(left, right).flatten())
@@ -71,7 +72,7 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
     d = weights.d_stream
     means, spreads = [], []
     for layer in range(1, len(weights.layers)):
-        power = _singular_power(writer_factors(weights.before(layer)))
+        power = _singular_power(writer_factors(weights.heads_before(layer)))
         frames = torch.randn(n_rotations, d, power.shape[1], generator=generator, dtype=torch.float64)
         frames = torch.linalg.qr(frames).Q.mT.to(power)
         for right in reader_factors(weights.layers[layer]):
@@ -83,26 +84,8 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
     return by_kind(means, weights), by_kind(spreads, weights)
 
 
-def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
-    """L with L^T L = OV^T OV: what each head writes, whatever it reads."""
-    return _triangular(heads.W_V) @ heads.W_O
-
-
-def reader_factors(
-    heads: HeadWeights,
-) -> tuple[
-    Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank_v"]
-]:
-    """R with R R^T = right right^T of each kind: what each head reads, wherever it goes."""
-    return (
-        heads.W_Q @ _triangular(heads.W_K).mT,
-        heads.W_K @ _triangular(heads.W_Q).mT,
-        heads.W_V @ _triangular(heads.W_O.mT).mT,
-    )
-
-
 def concentration(factors: Float[Tensor, "head rank width"]) -> Float[Tensor, "head"]:
-    """Sum of s^4 over (sum of s^2)^2 of the singular values s: 1 / rank where they are equal, 1 at rank 1."""
+    """How concentrated singular values s are, sum s^4 / (sum s^2)^2: 1 / rank where they are equal, 1 at rank 1."""
     gram = factors @ factors.mT
     return gram.square().sum((1, 2)) / factors.square().sum((1, 2)) ** 2
 
@@ -114,11 +97,6 @@ def _squared_scores(
     return product / torch.outer(left.square().sum((1, 2)), right.square().sum((1, 2)))
 
 
-def _triangular(matrices: Float[Tensor, "head rows columns"]) -> Float[Tensor, "head rank columns"]:
-    """The matrices turned on the side of their rows until they are triangular."""
-    return torch.linalg.qr(matrices, mode="r").R
-
-
 def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tensor, "head rank"]:
     """Squared singular values, scaled to sum to 1."""
     power = torch.linalg.svdvals(factors).square()
@@ -126,6 +104,6 @@ def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tenso
 
 
 def by_kind(parts: list[Tensor], weights: CircuitWeights) -> PairKind:
-    """Values of Q, K and V of one reading layer after another, as a table."""
+    """A table of pairs and kinds from values for Q, K and V of one reading layer after another."""
     kinds = [torch.cat([weights.W_E.new_empty(0), *parts[kind :: len(KINDS)]]) for kind in range(len(KINDS))]
     return torch.stack(kinds, dim=1).double()

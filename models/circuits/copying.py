@@ -12,7 +12,7 @@ from models.transformer import Transformer
 
 
 def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Tensor, "token"]:
-    """How many outputs each token's row puts above the token itself, equal ones among them: 0 is a copy.
+    """How many outputs a full circuit ranks at least as high as the token itself, for each token: 0 is a copy.
 
     Equal ones count, so that a head that writes nothing copies nothing.
     """

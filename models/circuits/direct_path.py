@@ -14,7 +14,7 @@ from models.batching import batches
 from models.circuits.frozen import freeze_run
 from models.transformer import Transformer
 
-MIN_COUNT = 20  # a source token seen less often tells too little of what follows it
+MIN_COUNT = 20  # a rarer source token says too little about what follows it
 CHUNK_NUMBERS = 2**22  # logits held at once
 
 
@@ -53,7 +53,7 @@ class BigramFit:
 
     @property
     def kl_nats(self) -> float:
-        """From the direct path's predictions to the bigrams."""
+        """KL divergence of the direct path's predictions from the corpus' bigrams, nats."""
         return self.direct_loss_nats - self.bigram_loss_nats
 
     @property
@@ -65,7 +65,7 @@ class BigramFit:
 
 @dataclass(frozen=True)
 class BigramLogits:
-    """What the model says directly, and otherwise, of each bigram whose source counts."""
+    """What the direct path, and all else in the model, say of each bigram whose source counts."""
 
     source: Int[Tensor, "bigram"]
     target: Int[Tensor, "bigram"]
@@ -85,7 +85,7 @@ class BigramLogits:
 
 @torch.inference_mode()
 def mean_contributions(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> MeanContributions:
-    """Means over the positions of some text; NaN for tokens that it lacks.
+    """What W_U reads after each token, directly and from all else: means over some text, NaN for tokens it lacks.
 
     Without norms the direct path is the same at every position, and known for all tokens.
     """
@@ -113,7 +113,7 @@ def mean_contributions(model: Transformer, sequences: Int[Tensor, "batch pos"]) 
 def bigram_logits(
     model: Transformer, bigrams: Bigrams, means: MeanContributions, bos: int, max_sources: int
 ) -> BigramLogits:
-    """Logits of the bigrams of the most frequent sources.
+    """Logits of the direct path and of all else for every bigram of the most frequent sources.
 
     BOS is no source: sequences are cut anywhere, so in training it stood before any token.
     """
@@ -141,7 +141,7 @@ def bigram_logits(
 
 
 def bigram_fit(logits: BigramLogits, n_bigrams: int) -> BigramFit:
-    """The direct path's fit, of a corpus of so many bigrams; NaN where no source counts."""
+    """Fit of the direct path to a corpus with so many bigrams; NaN where no source counts."""
     weight = logits.count.double() / logits.count.sum()
     unigram = torch.bincount(logits.target, weight) if len(weight) else weight
     gap = logits.in_gap

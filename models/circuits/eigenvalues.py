@@ -12,33 +12,33 @@ from models.circuits.head_weights import CircuitWeights, HeadWeights
 
 
 def eigenvalue_score(eigenvalues: Complex[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
-    """Sum over sum of absolute values, -1..1; NaN where all are 0. Above 0 is no proof: see diagonal accuracy."""
+    """Sum of eigenvalues over the sum of their sizes, -1..1; NaN where all are 0. Above 0 proves nothing by itself."""
     return eigenvalues.sum(-1).real / eigenvalues.abs().sum(-1)
 
 
 @torch.no_grad()
 def copying_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_value"]]:
-    """Of W_E OV W_U, as those of W_O (W_U W_E) W_V: a tensor a layer."""
+    """Eigenvalues of each head's full OV circuit W_E OV W_U, as those of W_O (W_U W_E) W_V: a tensor a layer."""
     through_vocabulary = (weights.W_U @ weights.W_E).double()
     return [_eigenvalues(own.W_O.double() @ through_vocabulary @ own.W_V.double()) for own in weights.layers]
 
 
 @torch.no_grad()
 def matching_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_head"]]:
-    """Of W_E QK W_E^T, as those of W_K^T (W_E^T W_E) W_Q: a tensor a layer."""
+    """Eigenvalues of each head's full QK circuit W_E QK W_E^T, as those of W_K^T (W_E^T W_E) W_Q: a tensor a layer."""
     token_gram = (weights.W_E.T @ weights.W_E).double()
     return [_eigenvalues(own.W_K.double().mT @ token_gram @ own.W_Q.double()) for own in weights.layers]
 
 
 @torch.no_grad()
 def composed_matching_eigenvalues(weights: CircuitWeights) -> Complex[Tensor, "pair d_head"]:
-    """Of the QK circuit whose keys are what an earlier head wrote, W_E QK2 OV1^T W_E^T: a row a pair.
+    """Eigenvalues of the QK circuit whose keys an earlier head wrote, W_E QK2 OV1^T W_E^T: a row a pair.
 
     Through a previous-token head, positive ones look for the token that the query has: the sign of induction. Pairs are
     those of `head_pairs`.
     """
     token_gram = (weights.W_E.T @ weights.W_E).double()
-    layers = (_composed(token_gram, weights.before(i), weights.layers[i]) for i in range(1, len(weights.layers)))
+    layers = (_composed(token_gram, weights.heads_before(i), weights.layers[i]) for i in range(1, len(weights.layers)))
     return torch.cat([torch.empty(0, _d_head(weights), dtype=torch.complex128, device=weights.W_E.device), *layers])
 
 
@@ -52,7 +52,7 @@ def _composed(
 
 
 def _eigenvalues(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "batch n"]:
-    """Largest absolute value first."""
+    """Eigenvalues, the largest in absolute value first."""
     eigenvalues = torch.linalg.eigvals(matrices)
     return eigenvalues.gather(-1, eigenvalues.abs().argsort(dim=-1, descending=True, stable=True))
 

@@ -36,7 +36,7 @@ class FrozenNorm:
     bias: Float[Tensor, "width"] | None
 
     def __call__(self, part: Float[Tensor, "*parts width"]) -> Float[Tensor, "*parts width"]:
-        """What becomes of a part of the normalised vector."""
+        """What the norm makes of a part of the vector that it normalised, bias apart."""
         if self.scale is None:
             return part
         return (part - part.mean(-1, keepdim=True) if self.centred else part) * self.scale
@@ -52,52 +52,52 @@ class FrozenLayer:
     attention: Attention
     trace: LayerTrace
     read: Float[Tensor, "batch pos d_model"]  # by its heads
-    before: FrozenNorm  # between the stream and its heads
-    after: tuple[FrozenNorm, ...]  # that the whole stream passes on its way out
+    norm_before: FrozenNorm  # between the stream and its heads
+    norms_after: tuple[FrozenNorm, ...]  # that the whole stream passes on its way out
     q_norm: FrozenNorm
     k_norm: FrozenNorm
 
     def queries(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_head"]:
         """What each head's queries owe to a part of the stream."""
-        return self._query(self.before(part))
+        return self._query(self.norm_before(part))
 
     def keys(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_head"]:
         """What each head's keys owe to a part of the stream."""
-        return self._key(self.before(part))
+        return self._key(self.norm_before(part))
 
     def values(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_value"]:
         """What each head's values owe to a part of the stream."""
-        return _by_head(self.before(part), self.attention.W_V)
+        return _by_head(self.norm_before(part), self.attention.W_V)
 
     def heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "head batch pos d_model"]:
         """What each head writes of a part of the stream, by its true pattern and gate, as it is when the layer ends."""
         return self.carry(_outputs(self._z(part), self.attention.W_O))
 
     def all_heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        """What the heads write together of a part of the stream."""
+        """What all heads of the layer together write of a part of the stream."""
         return self.carry(self._z(part).transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1))
 
     def carry(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts pos d_model"]:
         """What becomes, by the end of the layer, of a part of the stream or of something its heads write."""
-        for norm in self.after:
+        for norm in self.norms_after:
             part = norm(part)
         return part
 
     def written(self) -> Float[Tensor, "head batch pos d_model"]:
-        """What each head writes in all, value biases included."""
+        """What each head writes of the whole stream, value biases included, as it is when the layer ends."""
         return self.carry(self.trace.head_outputs.transpose(0, 1))
 
     def feed_forward(self) -> Float[Tensor, "batch pos d_model"] | None:
         """What the feed-forward layer writes, held at its true value; None without one."""
         out = self.trace.feed_forward_out
-        return self.after[-1](out) if self.after and out is not None else out
+        return self.norms_after[-1](out) if self.norms_after and out is not None else out
 
     def bias(self) -> Float[Tensor, "batch pos d_model"]:
         """What the layer's output bias and the norms behind it add to the stream."""
         constant = torch.zeros_like(self.trace.residual_in)
         if self.attention.b_O is not None:
             constant = constant + self.attention.b_O
-        for norm in self.after:
+        for norm in self.norms_after:
             constant = norm(constant) if norm.bias is None else norm(constant) + norm.bias
         return constant
 
@@ -105,8 +105,8 @@ class FrozenLayer:
         """What the heads write whatever they attend to, gated: the rows of a pattern sum to 1."""
         a = self.attention
         z = a.W_V.new_zeros(a.W_V.shape[0], a.W_V.shape[2])
-        if self.before.bias is not None:
-            z = z + self.before.bias @ a.W_V
+        if self.norm_before.bias is not None:
+            z = z + self.norm_before.bias @ a.W_V
         if a.b_V is not None:
             z = z + a.b_V
         written = torch.einsum("hv,hvd->hd", z, a.W_O)
@@ -122,9 +122,9 @@ class FrozenLayer:
     ]:
         """Queries and keys by source of what they read; biases are `bias`, shortformer's sinusoids `position`."""
         a = self.attention
-        read = {name: self.before(part) for name, part in sources.items()}
-        if self.before.bias is not None:
-            read["bias"] = read["bias"] + self.before.bias
+        read = {name: self.norm_before(part) for name, part in sources.items()}
+        if self.norm_before.bias is not None:
+            read["bias"] = read["bias"] + self.norm_before.bias
         if a.positions == "shortformer":
             read["position"] = _sinusoids_like(self.trace.residual_in)
         queries, keys = ({name: side(part) for name, part in read.items()} for side in (self._query, self._key))
@@ -191,7 +191,7 @@ class FrozenRun:
 
 
 def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
-    """The norm as it acted on x."""
+    """A norm held as it acted on x."""
     if norm.weight is None:
         return NO_NORM
     if norm.kind == "layernorm":
@@ -203,19 +203,18 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
     """Run the model and hold its patterns and norm scales as they were."""
     trace = model.trace(tokens)
-    layers = tuple(_freeze_layer(layer, seen) for layer, seen in zip(model.layers, trace.layers, strict=True))
+    layers = tuple(_freeze_layer(layer, traced) for layer, traced in zip(model.layers, trace.layers, strict=True))
     stream = trace.layers[-1].residual_out if trace.layers else trace.embedding
     return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
 
 
-def _freeze_layer(layer: torch.nn.Module, seen: LayerTrace) -> FrozenLayer:
-    assert isinstance(layer, Layer)
-    a, x, before = layer.attention, seen.residual_in, NO_NORM
+def _freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
+    a, x, before = layer.attention, traced.residual_in, NO_NORM
     after: tuple[FrozenNorm, ...] = ()
     if layer.post:
-        after = (freeze_norm(layer.attention_norm, x + seen.attention_out),)
-        if seen.feed_forward_out is not None:
-            stream = layer.between(x, seen.attention_out) + seen.feed_forward_out
+        after = (freeze_norm(layer.attention_norm, x + traced.attention_out),)
+        if traced.feed_forward_out is not None:
+            stream = layer.residual_mid(x, traced.attention_out) + traced.feed_forward_out
             after = (*after, freeze_norm(layer.feed_forward_norm, stream))
     else:
         before = freeze_norm(layer.attention_norm, x)
@@ -224,7 +223,7 @@ def _freeze_layer(layer: torch.nn.Module, seen: LayerTrace) -> FrozenLayer:
     q, k = _by_head(positioned, a.W_Q), _by_head(positioned, a.W_K)
     if a.b_Q is not None and a.b_K is not None:
         q, k = q + a.b_Q[:, None], k + a.b_K[:, None]
-    return FrozenLayer(a, seen, read, before, after, freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k))
+    return FrozenLayer(a, traced, read, before, after, freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k))
 
 
 def _by_head(x: Tensor, weight: Tensor) -> Tensor:

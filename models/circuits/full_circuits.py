@@ -18,27 +18,27 @@ CHUNK_NUMBERS = 2**23  # entries of a full circuit held at once
 
 @dataclass(frozen=True)
 class FullCircuit:
-    """left @ right, from tokens to tokens."""
+    """A matrix from tokens to tokens as the product left @ right."""
 
     left: Float[Tensor, "row rank"]
     right: Float[Tensor, "rank column"]
 
     def rows(self, index: Int[Tensor, "chunk"]) -> Float[Tensor, "chunk column"]:
-        """Some of its rows."""
+        """The rows of the product at an index."""
         return self.left[index] @ self.right
 
     def chunks(self, index: Int[Tensor, "row"]) -> Iterator[tuple[Int[Tensor, "chunk"], Float[Tensor, "chunk column"]]]:
-        """Its rows of an index, a few at a time, each chunk after its part of the index."""
+        """The rows of the product at an index, a few at a time, each chunk after its part of the index."""
         size = max(1, CHUNK_NUMBERS // max(1, self.right.shape[1]))
         return ((part, self.rows(part)) for part in index.split(size))
 
     @property
     def transposed(self) -> "FullCircuit":
-        """Columns as rows."""
+        """The circuit with rows and columns exchanged."""
         return FullCircuit(self.right.T, self.left.T)
 
     def centred(self, weight: Float[Tensor, "column"] | None = None) -> "FullCircuit":
-        """The same less each row's mean, plain or weighted by numbers that sum to 1: softmax can't see that mean."""
+        """The circuit less each row's mean, which softmax can't see; plain, or weighted by numbers that sum to 1."""
         mean = self.right.mean(1) if weight is None else self.right @ weight
         return replace(self, right=self.right - mean[:, None])
 
@@ -73,12 +73,11 @@ def score_spread(circuit: FullCircuit, weight: Float[Tensor, "token"]) -> Float[
     return torch.sum((queries.T * weight @ queries) * (keys * weight @ keys.T)).clamp(min=0).sqrt()
 
 
-def position_spread(bias: Float[Tensor, "head distance"], distances: range | None = None) -> Float[Tensor, "head"]:
-    """The same for what relative positions say: standard deviation over the keys that a query sees.
+def position_spread(bias: Float[Tensor, "head distance"], distances: range) -> Float[Tensor, "head"]:
+    """Standard deviation of a relative position bias over the keys that a query sees, in units of pre-softmax score.
 
-    The variance is averaged over queries at all positions. Keys are at all distances, or at some from 0 on.
+    The variance is averaged over queries at all positions. Keys are at some distances from 0 on.
     """
-    distances = distances or range(bias.shape[1])
     position = torch.arange(bias.shape[1], device=bias.device)
     bias = bias[:, distances.start : distances.stop : distances.step].double()
     n_seen = torch.arange(1, bias.shape[1] + 1, device=bias.device)

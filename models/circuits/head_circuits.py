@@ -18,12 +18,12 @@ from models.circuits.subspaces import (
     qk_singular_values,
     reading_overlaps,
 )
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
 class CircuitStimuli:
-    """What of the corpus weights are held against."""
+    """What of the corpus the weights of a model are compared with."""
 
     bos: int
     counts: Int[Tensor, "d_vocab"]  # how often it has each token; BOS counts as absent
@@ -34,7 +34,7 @@ class CircuitStimuli:
 
 @dataclass(frozen=True)
 class HeadCircuits:
-    """Scores of one layer's heads."""
+    """What the weights say of each head of a layer."""
 
     copying_eigenvalues: Float[Tensor, "head"]
     copying_top1: Float[Tensor, "head"]
@@ -57,14 +57,13 @@ class HeadCircuits:
 
 @torch.no_grad()
 def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitStimuli) -> list[HeadCircuits]:
-    """Scores of every layer's heads; `weights` are those of the model."""
+    """What a model's weights say of each head, layer by layer; `weights` are those of the model."""
     copying, matching = copying_eigenvalues(weights), matching_eigenvalues(weights)
     evaluator = copying_evaluator(model, weights, stimuli.random)
     kept = persistence(model, stimuli.text, stimuli.bos)
     layers = []
     for i, (own, layer) in enumerate(zip(weights.layers, model.layers, strict=True)):
-        assert isinstance(layer, Layer)
-        bias, distances = layer.attention.position_bias, layer.attention.seen
+        bias, distances = layer.attention.position_bias, layer.attention.distances
         ov, qk, read = ov_singular_values(own), qk_singular_values(own), reading_overlaps(own)
         layers.append(
             HeadCircuits(

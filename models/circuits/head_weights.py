@@ -16,12 +16,12 @@ from torch import Tensor
 from models.architecture import Architecture
 from models.gates import StaticGates
 from models.hard_concrete import gates_without_noise
-from models.transformer import Layer, Norm, Transformer
+from models.transformer import Norm, Transformer
 
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """Heads, of one layer or of several, in the stream's coordinates."""
+    """The matrices of some heads, of one layer or of several, in the stream's coordinates."""
 
     W_Q: Float[Tensor, "head d_stream d_head"]
     W_K: Float[Tensor, "head d_stream d_head"]
@@ -32,7 +32,7 @@ class HeadWeights:
 
 @dataclass(frozen=True)
 class CircuitWeights:
-    """A model without its norms."""
+    """A model's matrices with its norms folded in."""
 
     W_E: Float[Tensor, "d_vocab d_stream"]
     W_U: Float[Tensor, "d_stream d_vocab"]
@@ -40,7 +40,7 @@ class CircuitWeights:
 
     @property
     def d_stream(self) -> int:
-        """Dimensions that anyone reads: d_model, or one less under LayerNorm."""
+        """Dimensions of the stream that anything reads: d_model, or one less under LayerNorm."""
         return self.W_E.shape[1]
 
     @property
@@ -48,7 +48,7 @@ class CircuitWeights:
         """Head count of each layer."""
         return tuple(len(layer.W_Q) for layer in self.layers)
 
-    def before(self, layer: int) -> HeadWeights:
+    def heads_before(self, layer: int) -> HeadWeights:
         """The heads of all earlier layers, in their order."""
         return stack_heads(self.layers[:layer])
 
@@ -65,7 +65,7 @@ def why_no_circuits(architecture: Architecture) -> str | None:
 
 @torch.no_grad()
 def circuit_weights(model: Transformer) -> CircuitWeights:
-    """A model's matrices with its norms folded in.
+    """Take a model's matrices out of it, its norms folded in.
 
     Raises:
         ValueError: the norms lie between the layers (`why_no_circuits`), or a weight is not finite.
@@ -93,7 +93,6 @@ def stack_heads(layers: Sequence[HeadWeights]) -> HeadWeights:
 
 def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_stream"] | None) -> HeadWeights:
     own = model.layers[layer]
-    assert isinstance(own, Layer)
     attention, norm = own.attention, own.attention_norm
     no_scale = norm.kind == attention.q_norm.kind == "none"
     b_Q = attention.b_Q if attention.b_Q is not None and no_scale else torch.zeros_like(attention.W_Q[:, 0])

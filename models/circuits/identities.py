@@ -17,7 +17,7 @@ from models.transformer import Transformer
 
 @torch.inference_mode()
 def identity_errors(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> dict[str, float]:
-    """Largest difference of each identity that applies to the model.
+    """Largest violation of each identity that applies to a model, by the identity's name.
 
     Sums of paths are in the model's own arithmetic, since it is that which must not lose them; the rest is in float64.
     """
@@ -31,7 +31,7 @@ def identity_errors(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> dic
 
 
 def paths_sum(run: FrozenRun) -> float:
-    """Logits against the sum of the paths of all orders."""
+    """Largest difference between the logits and the sum of the paths of all orders."""
     paths = paths_by_order(run)
     stream = paths.orders.sum(0)
     if paths.feed_forward is not None:
@@ -40,7 +40,7 @@ def paths_sum(run: FrozenRun) -> float:
 
 
 def terms_add(run: FrozenRun) -> float | None:
-    """One layer: logits against the direct path's and each head's own, added up."""
+    """Largest difference between a one-layer model's logits and the sum of the direct path's and each head's."""
     a = run.model.architecture
     if a.n_layers != 1 or a.feed_forward != "none":
         return None
@@ -51,7 +51,7 @@ def terms_add(run: FrozenRun) -> float | None:
 
 
 def pattern_bilinear(run: FrozenRun) -> float | None:
-    """First layer: patterns against the masked softmax of W_E QK W_E^T and the bias of distance."""
+    """Largest difference between the first layer's patterns and the softmax of W_E QK W_E^T and position bias."""
     a = run.model.architecture
     if not _first_heads_read_tokens(run) or a.positions not in ("relative", "none") or a.qk_normalization:
         return None
@@ -65,21 +65,21 @@ def pattern_bilinear(run: FrozenRun) -> float | None:
 
 
 def source_decides(run: FrozenRun) -> float | None:
-    """First layer: each head's logits against its pattern times W_E OV W_U of the source tokens."""
+    """Largest difference between a first-layer head's logits and its pattern times W_E OV W_U of the source tokens."""
     a = run.model.architecture
     if not _first_heads_read_tokens(run) or a.positions in ("learned", "sinusoidal") or a.gates != "none":
         return None
-    attention, seen = run.layers[0].attention, run.layers[0].trace
+    attention, traced = run.layers[0].attention, run.layers[0].trace
     token, place = run.tokens.unique(return_inverse=True)
     errors = []
     for head, (W_V, W_O) in enumerate(zip(attention.W_V, attention.W_O, strict=True)):
         full = run.model.W_E[token] @ (W_V @ W_O) @ run.model.W_U
-        errors.append(_relative(seen.pattern[:, head] @ full[place], seen.head_outputs[:, head] @ run.model.W_U))
+        errors.append(_relative(traced.pattern[:, head] @ full[place], traced.head_outputs[:, head] @ run.model.W_U))
     return max(errors)
 
 
 def heads_independent(run: FrozenRun) -> float | None:
-    """What all heads of a layer write together against the sum of what each writes."""
+    """Largest difference between what the heads of a layer write together and the sum of what each writes."""
     errors = []
     for layer in _layers_with_heads(run):
         b_O = layer.attention.b_O
@@ -89,7 +89,7 @@ def heads_independent(run: FrozenRun) -> float | None:
 
 
 def one_head_is_attention(run: FrozenRun) -> float | None:
-    """What heads mix against torch's scaled dot-product attention, which has no gates and no mask by scores."""
+    """Largest difference between what heads mix by the fast way and by their patterns; None with gates or top_k."""
     if run.model.architecture.attention == "top_k" or run.model.architecture.gates != "none":
         return None
     errors = [_relative(layer.attention.mix_fused(layer.read), layer.trace.z) for layer in _layers_with_heads(run)]

@@ -22,7 +22,7 @@ from models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Term:
-    """All paths of an order, one path, or (of neither) all paths that start at feed-forward layers."""
+    """Effect of all paths of an order, of one path, or (with neither) of all that start at feed-forward layers."""
 
     order: int | None
     path: Path | None

@@ -20,7 +20,7 @@ Path = tuple[Head, ...]
 
 @dataclass(frozen=True)
 class OrderedPaths:
-    """What W_U reads, by the order of the paths; the parts' sum is all of it."""
+    """What W_U reads, split by the order of the paths it came by; the parts sum to all of it."""
 
     orders: Float[Tensor, "order batch pos d_model"]  # 0 to the number of layers
     feed_forward: Float[Tensor, "batch pos d_model"] | None  # all paths that start at a feed-forward layer's output
@@ -55,7 +55,7 @@ def head_paths(run: FrozenRun) -> Iterator[tuple[Path, Float[Tensor, "batch pos 
 def virtual_head_paths(
     run: FrozenRun, wanted: Container[Path]
 ) -> Iterator[tuple[Path, Float[Tensor, "batch pos d_model"]]]:
-    """The same for the wanted paths through two heads; all of them together are order 2."""
+    """Each wanted path through two heads, with what W_U reads of it; all such paths together are order 2."""
     for i, outputs in enumerate(_first_heads(run)):
         for j in range(i + 1, len(run.layers)):
             for first, output in enumerate(outputs):
@@ -67,7 +67,7 @@ def virtual_head_paths(
 
 
 def virtual_heads_of(heads_per_layer: tuple[int, ...]) -> list[Path]:
-    """Every path through two heads."""
+    """Every path through two heads of different layers."""
     heads = [[Head(i, head) for head in range(n)] for i, n in enumerate(heads_per_layer)]
     return [(a, b) for i, layer in enumerate(heads) for a in layer for later in heads[i + 1 :] for b in later]
 

@@ -32,7 +32,7 @@ class ScoreTerm:
 
     @property
     def composition(self) -> Part:
-        """Which sides owe to earlier heads."""
+        """Which sides of the score, query or key, an earlier head wrote."""
         if self.query_source == "distance":
             return "position"
         if "MLP" in self.query_source + self.key_source:
@@ -52,7 +52,7 @@ def score_terms(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: in
     n_pairs = 0
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
-        keys = visible_keys(tokens, bos, with_bos=False, distances=model.architecture.seen_distances)
+        keys = visible_keys(tokens, bos, with_bos=False, distances=model.architecture.visible_distances)
         run = freeze_run(model, tokens)
         n_pairs += int(keys.sum())
         for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):

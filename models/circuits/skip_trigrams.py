@@ -15,11 +15,11 @@ from models.circuits.full_circuits import FullCircuit, full_ov, full_qk
 from models.circuits.head_weights import CircuitWeights
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 
-WIDTH = 8  # destinations, and outputs, that are looked at of each source
-ENTRIES = 4  # that a source may have in a table
-SPARE = 3  # times as many sources as entries are looked at: the corpus may not have a source's best pairs
-EVIDENCE = 5  # occurrences, seen or to be expected, below which nothing is concluded
-CLEARLY = 2  # times as often as anywhere: the corpus calls for it
+CANDIDATES_PER_SOURCE = 8  # destinations and outputs that are looked at for each source
+ENTRIES_PER_SOURCE = 4  # at most, in a table
+SOURCES_PER_ENTRY = 3  # that are looked at: the corpus may lack a source's best pairs
+MIN_OCCURRENCES = 5  # counted or expected: from fewer, nothing is concluded
+CLEAR_RATIO = 2  # times as often as anywhere: then an output is right
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class SkipTrigrams:
-    """Entries of one head, strongest first: `qk` times `ov`."""
+    """Skip-trigrams of one head, the strongest (`qk` times `ov`) first."""
 
     source: Int[Tensor, "entry"]
     destination: Int[Tensor, "entry"]
@@ -61,14 +61,14 @@ def skip_trigrams(
     destination, and another output after the destination. At the rate of the former, 5 or more would have come.
     """
     return choose_skip_trigrams(
-        candidates(weights, layer, head, corpus.counts, SPARE * n, min_count), corpus, n, min_count
+        candidates(weights, layer, head, corpus.counts, SOURCES_PER_ENTRY * n, min_count), corpus, n, min_count
     )
 
 
 def candidates(
     weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int, min_count: int
 ) -> Candidates:
-    """Sources by their strongest skip-trigram, of tokens that come at least min_count times."""
+    """The sources with a head's strongest skip-trigrams, among tokens that come at least min_count times."""
     frequency = counts / counts.sum()
     used = (counts >= counts.max().clamp(max=min_count)).nonzero().flatten()  # never none
     scores = full_qk(weights, layer, head).centred(frequency.to(weights.W_E)).transposed  # [source, destination]
@@ -77,7 +77,7 @@ def candidates(
     strongest = _largest(scores, used) * _largest(logits, used)
     source = used[strongest.topk(min(n_sources, len(used))).indices]
     (qk, destination), (ov, output) = (
-        circuit.rows(source).topk(min(WIDTH, len(used)), dim=1) for circuit in (scores, logits)
+        circuit.rows(source).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
     )
     return Candidates(source, used[destination], used[output], qk, ov)
 
@@ -89,11 +89,11 @@ def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, m
     expected = n_pairs[:, :, None] * anywhere[:, None, :]
     strength = found.qk.relu()[:, :, None] * found.ov.relu()[:, None, :]
     listed = (strength > 0) & (n_pairs >= min_count)[:, :, None]
-    right = listed & (n_entries > CLEARLY * expected) & (n_entries >= EVIDENCE)
+    right = listed & (n_entries > CLEAR_RATIO * expected) & (n_entries >= MIN_OCCURRENCES)
     rate_where_right = (n_entries / n_pairs[:, :, None]).where(right, 0)
     best_destination, best_output = rate_where_right.max(1), rate_where_right.max(2)
     missed = n_pairs[:, :, None] * best_destination.values[:, None, :]
-    is_bug = listed & (n_entries <= expected) & (missed >= EVIDENCE) & right.any(2, keepdim=True)
+    is_bug = listed & (n_entries <= expected) & (missed >= MIN_OCCURRENCES) & right.any(2, keepdim=True)
     other_destination = found.destination.gather(1, best_destination.indices)  # [source, output]
     other_output = found.output.gather(1, best_output.indices)  # [source, destination]
 
@@ -114,16 +114,16 @@ def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, m
 
 
 def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
-    """Of each row, or 0 where nothing in it is above that."""
+    """The largest entry of each row, or 0 where none is above that."""
     return torch.cat([chunk.amax(1).relu() for _, chunk in circuit.chunks(rows)])
 
 
 def _strongest(
     strength: Float[Tensor, "source destination output"], n: int
 ) -> tuple[Int[Tensor, "entry"], Int[Tensor, "entry"], Int[Tensor, "entry"]]:
-    """Places of the n largest entries above 0, largest first, no more than ENTRIES of one source."""
+    """Places of the n largest entries above 0, largest first, no more than ENTRIES_PER_SOURCE of one source."""
     by_source = strength.flatten(1)
-    best = by_source.topk(min(ENTRIES, by_source.shape[1]), dim=1)
+    best = by_source.topk(min(ENTRIES_PER_SOURCE, by_source.shape[1]), dim=1)
     top = best.values.flatten().topk(min(n, best.values.numel()))
     chosen = top.indices[top.values > 0]
     source = chosen // max(1, best.values.shape[1])

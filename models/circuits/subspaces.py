@@ -6,22 +6,23 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.composition import PairKind, by_kind, reader_factors, writer_factors
+from models.circuits.composition import PairKind, by_kind
+from models.circuits.head_factors import reader_factors, writer_factors
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 
 
 def ov_singular_values(heads: HeadWeights) -> Float[Tensor, "head rank"]:
-    """Of W_V W_O."""
+    """Singular values of each head's OV matrix, W_V W_O."""
     return torch.linalg.svdvals(writer_factors(heads))
 
 
 def qk_singular_values(heads: HeadWeights) -> Float[Tensor, "head rank"]:
-    """Of W_Q W_K^T."""
+    """Singular values of each head's QK matrix, W_Q W_K^T."""
     return torch.linalg.svdvals(reader_factors(heads)[0])
 
 
 def effective_rank(singular_values: Float[Tensor, "*batch rank"]) -> Float[Tensor, "*batch"]:
-    """exp(entropy of the normalised squared singular values), 1..rank; NaN where all are 0.
+    """Effective rank, exp(entropy of the normalised squared singular values), 1..rank; NaN where all are 0.
 
     Source: Roy & Vetterli 2007, on squared singular values.
     """
@@ -44,7 +45,7 @@ def overlaps(weights: CircuitWeights) -> tuple[PairKind, PairKind]:
     """
     found, by_chance = [], []
     for layer in range(1, len(weights.layers)):
-        written, n_written = _row_space(writer_factors(weights.before(layer)))
+        written, n_written = _row_space(writer_factors(weights.heads_before(layer)))
         for right in reader_factors(weights.layers[layer]):
             read, n_read = _row_space(right.mT)
             cosines = torch.einsum("wvd,rkd->wrvk", written, read).square().sum((2, 3))
@@ -56,7 +57,7 @@ def overlaps(weights: CircuitWeights) -> tuple[PairKind, PairKind]:
 
 @torch.no_grad()
 def reading_overlaps(heads: HeadWeights) -> Float[Tensor, "head 3"]:
-    """The same between what queries and keys, queries and values, keys and values of one head read."""
+    """Overlap of the spaces that queries and keys, queries and values, keys and values of each head read."""
     spaces = [_row_space(weight.mT) for weight in (heads.W_Q, heads.W_K, heads.W_V)]
     overlap = []
     for (one, n_one), (other, n_other) in combinations(spaces, 2):
@@ -72,7 +73,7 @@ def rewriting(weights: CircuitWeights) -> Float[Tensor, "pair"]:
     """
     returned = []
     for layer in range(1, len(weights.layers)):
-        left, readers = writer_factors(weights.before(layer)), weights.layers[layer]
+        left, readers = writer_factors(weights.heads_before(layer)), weights.layers[layer]
         read = torch.einsum("wvd,rdk->wrvk", left, readers.W_V)
         written = torch.einsum("wvd,rkd->wrvk", left, readers.W_O)
         returned.append(((read * written).sum((2, 3)) / left.square().sum((1, 2))[:, None]).flatten())

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.batching import batches
-from models.circuits.composition import reader_factors, writer_factors
 from models.circuits.eigenvalues import eigenvalue_score
+from models.circuits.head_factors import reader_factors, writer_factors
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 from models.circuits.paths import Path
 from models.heads.head import Head
@@ -39,7 +39,7 @@ class VirtualPattern:
 
 @torch.no_grad()
 def virtual_circuits(weights: CircuitWeights) -> dict[Path, VirtualCircuit]:
-    """Circuits of every pair of an earlier and a later head."""
+    """Output-value circuit of every pair of an earlier and a later head."""
     found: dict[Path, VirtualCircuit] = {}
     through_vocabulary = weights.W_U @ weights.W_E
     for j, later in enumerate(weights.layers):
@@ -54,7 +54,7 @@ def virtual_circuits(weights: CircuitWeights) -> dict[Path, VirtualCircuit]:
 def virtual_patterns(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, wanted: Container[Path]
 ) -> dict[Path, VirtualPattern]:
-    """Patterns of the wanted pairs."""
+    """Attention pattern of the virtual heads that the wanted pairs make."""
     sums: dict[Path, Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
@@ -65,8 +65,9 @@ def virtual_patterns(
                 for a, b in ((a, b) for a in range(earlier.shape[1]) for b in range(later.shape[1])):
                     path = Head(i, a), Head(j, b)
                     if path in wanted:
-                        seen = pattern_statistics(later[:, b : b + 1] @ earlier[:, a : a + 1], visible)
-                        totals = seen.mean_distance.nansum(), seen.confidence.nansum(), seen.confidence.isfinite().sum()
+                        found = pattern_statistics(later[:, b : b + 1] @ earlier[:, a : a + 1], visible)
+                        certain = found.confidence
+                        totals = found.mean_distance.nansum(), certain.nansum(), certain.isfinite().sum()
                         sums[path] += torch.stack([total.double() for total in totals]).cpu()
     return {path: VirtualPattern(*(total[:2] / total[2]).tolist()) for path, total in sums.items()}
 

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from models.transformer import Fill, HeadMask, Transformer
 
 ROWS, LOGITS = 2**10, 2**18  # positions of all runs, and numbers of logits, at once: what a CPU keeps in its cache
-MIN_ROWS = 2**8  # positions whose logits are had at once at least: of fewer, products are slow
-GPU = 2**6  # times as much keeps a GPU busy
+MIN_ROWS = 2**8  # positions whose logits are computed at once at least: products of fewer are slow
+GPU_FACTOR = 2**6  # times as much keeps a GPU busy
 
 
 class IntactRun:
@@ -26,37 +26,37 @@ class IntactRun:
         self, model: Transformer, batch: Int[Tensor, "batch pos"], head_mask: HeadMask | None, fill: Fill | None
     ) -> None:
         self.model, self.head_mask, self.fill = model, head_mask, fill
-        self.layers = [layer for layer in model.layers if isinstance(layer, Layer)]
+        self.layers = list(model.layers)
         self.trace = model.trace(batch[:, :-1], head_mask, fill)
-        masks = head_mask or [seen.W_O.new_ones(len(seen.W_O)) for seen in self.trace.layers]
+        masks = head_mask or [traced.W_O.new_ones(len(traced.W_O)) for traced in self.trace.layers]
         self.heads = [mask.nonzero()[:, 0] for mask in masks]
         self.logsumexp = self.trace.logits.logsumexp(-1)
         W_U = model.W_U.T
         self.directions = torch.stack([W_U[batch[:, 1:]], self.trace.logits.softmax(-1) @ W_U], dim=-1)
 
     def z_of(self, sequences: Int[Tensor, "batch pos"]) -> Fill:
-        """What the heads mix on other sequences."""
+        """The z of all heads on other sequences, with the same heads pruned."""
         return [layer.z for layer in self.model.trace(sequences[:, :-1], self.head_mask, self.fill).layers]
 
     def is_last(self, layer: int) -> bool:
-        """Whether no layer comes after it."""
+        """Whether a layer is the last one."""
         return layer + 1 == len(self.layers)
 
     def effects(
         self, layer: int, z: Float[Tensor, "*batch n_heads _ d_value"], *, others: bool, full: bool
     ) -> Float[Tensor, "2 head batch"]:
-        """Rise of the loss, and KL divergence, with z in the place of each of `heads` of a layer, or of all its others.
+        """Rise of the loss, and KL divergence, when z replaces that of each head of a layer, or of all its others.
 
         Unless `full`, later patterns stay as they were.
         """
-        seen, heads, a = self.trace.layers[layer], self.heads[layer], self.model.architecture
-        change = (z - seen.z).transpose(0, 1)[heads]
-        written = (change.flatten(1, 2) @ seen.W_O[heads]).unflatten(1, change.shape[1:3])
+        traced, heads, a = self.trace.layers[layer], self.heads[layer], self.model.architecture
+        change = (z - traced.z).transpose(0, 1)[heads]
+        written = (change.flatten(1, 2) @ traced.W_O[heads]).unflatten(1, change.shape[1:3])
         if others:
             written = written.sum(0) - written
         elif self.is_last(layer) and a.normalization == a.feed_forward == "none":
-            return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), seen.W_O[heads]))
-        x = self._rerun(layer, seen.attention_out + written, full)
+            return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), traced.W_O[heads]))
+        x = self._rerun(layer, traced.attention_out + written, full)
         rows = x.flatten(0, 2)
         logsumexp = self._logsumexp(len(rows), lambda part: self.model.unembed(rows[part]))
         return self._compare(x - self.trace.residual_final, logsumexp)
@@ -64,10 +64,10 @@ class IntactRun:
     def _rerun(
         self, layer: int, attention_out: Float[Tensor, "head batch pos d_model"], full: bool
     ) -> Float[Tensor, "head batch pos d_model"]:
-        """What W_U reads if the heads of a layer together write this."""
+        """What W_U reads if the heads of a layer together write `attention_out`."""
         runs = attention_out.shape[:2]
         x = self.trace.layers[layer].residual_in.expand_as(attention_out)
-        x = self.layers[layer].add(x.flatten(0, 1), attention_out.flatten(0, 1))[-1]
+        x = self.layers[layer].after_attention(x.flatten(0, 1), attention_out.flatten(0, 1))[-1]
         for i, later in enumerate(self.layers[layer + 1 :], start=layer + 1):
             z = later.attention.mix_fused(later.read(x)) if full else self._mix_as_before(i, later.read(x))
             mask, fill = self.head_mask[i] if self.head_mask else None, self.fill[i] if self.fill else None
@@ -77,7 +77,7 @@ class IntactRun:
     def _mix_as_before(
         self, layer: int, read: Float[Tensor, "runs pos d_model"]
     ) -> Float[Tensor, "runs head pos d_value"]:
-        """New values, mixed by the intact run's patterns."""
+        """New values mixed by the patterns of the intact run."""
         attention, pattern = self.layers[layer].attention, self.trace.layers[layer].pattern
         values = torch.einsum("npd,hdv->nhpv", read, attention.W_V)
         if attention.b_V is not None:
@@ -90,12 +90,12 @@ class IntactRun:
     ) -> Float[Tensor, "2 head batch"]:
         rise = logsumexp.view(dx.shape[:3]) - self.logsumexp
         loss, kl = (rise - torch.einsum("hbpd,bpdm->mhbp", dx, self.directions)).double().mean(-1).cpu()
-        return torch.stack([loss, kl.clamp(min=0)])  # it is below by rounding alone
+        return torch.stack([loss, kl.clamp(min=0)])  # below 0 by rounding alone
 
     def _linear_logsumexp(
         self, change: Float[Tensor, "head rows d_value"], W_O: Float[Tensor, "head d_value d_model"]
     ) -> Float[Tensor, "head_rows"]:
-        """Where logits are linear in z: of the intact ones and what W_O W_U makes of its change."""
+        """Of ablated logits where they are linear in z: the intact ones plus what W_O W_U makes of its change."""
         intact, W_OU = self.trace.logits.flatten(0, 1), W_O @ self.model.W_U
 
         def of_head(dz: Tensor, own: Tensor) -> Tensor:
@@ -104,5 +104,5 @@ class IntactRun:
         return torch.cat([of_head(dz, own) for dz, own in zip(change, W_OU, strict=True)])
 
     def _logsumexp(self, n_rows: int, logits: Callable[[slice], Tensor]) -> Float[Tensor, "rows"]:
-        size = max(MIN_ROWS, (LOGITS * GPU if self.logsumexp.is_cuda else LOGITS) // self.model.d_vocab)
+        size = max(MIN_ROWS, (LOGITS * GPU_FACTOR if self.logsumexp.is_cuda else LOGITS) // self.model.d_vocab)
         return torch.cat([logits(slice(i, i + size)).logsumexp(-1) for i in range(0, n_rows, size)])

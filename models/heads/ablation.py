@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.ablated_runs import GPU, ROWS, IntactRun
+from models.heads.ablated_runs import GPU_FACTOR, ROWS, IntactRun
 from models.heads.references import derangement
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from models.transformer import Fill, HeadMask, Transformer
 
 Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or which other sequence's z each sequence gets
 
@@ -28,7 +28,7 @@ class Ablation(NamedTuple):
 
 @dataclass(frozen=True)
 class Effects:
-    """Ablated minus intact, nats per token, mean over a method's replacements; NaN for pruned heads."""
+    """What ablation changes, ablated minus intact, nats per token, mean over replacements; NaN for pruned heads."""
 
     loss_nats: list[Float[Tensor, "_ sequence"]]  # a tensor a layer, one row a head, in float64
     kl_nats: list[Float[Tensor, "_ sequence"]]  # KL(intact || ablated)
@@ -43,7 +43,7 @@ def ablation_effects(
     head_mask: HeadMask | None = None,
     fill: Fill | None = None,
 ) -> dict[Ablation, Effects]:
-    """Effects of each ablation by the replacements of its method; NaN where it has none.
+    """Effects on the loss of ablating every head in each of some ways; NaN where a method has no replacements.
 
     With a head mask (of 0 and 1), intact means with `fill` in the place of masked heads, which have no effects.
     """
@@ -53,7 +53,7 @@ def ablation_effects(
         for ablation in ablations
     }
     runs_rows = text.shape[1] * max([1, *heads_per_layer])
-    for rows in torch.arange(len(text)).split(max(1, (ROWS * GPU if text.is_cuda else ROWS) // runs_rows)):
+    for rows in torch.arange(len(text)).split(max(1, (ROWS * GPU_FACTOR if text.is_cuda else ROWS) // runs_rows)):
         run = IntactRun(model, text[rows], head_mask, fill)
         drawn = {
             method: [run.z_of(text[draw[rows]]) if isinstance(draw, Tensor) else draw for draw in draws]
@@ -68,13 +68,13 @@ def ablation_effects(
 
 
 def zero_z(model: Transformer) -> Fill:
-    """Zero in the place of each head's z."""
-    values = [layer.attention.W_V for layer in model.layers if isinstance(layer, Layer)]
+    """A fill of zeros: what zero ablation puts in the place of each head's z."""
+    values = [layer.attention.W_V for layer in model.layers]
     return [W_V.new_zeros(len(W_V), 1, W_V.shape[2]) for W_V in values]
 
 
 def other_sequences(n: int, draws: int, seed: int) -> list[Int[Tensor, "n"]]:
-    """Which other of n sequences each gets its z from, draw by draw; no draws where there is no other."""
+    """Which other of n sequences each one takes its z from, draw by draw; no draws where there is no other."""
     generator = torch.Generator().manual_seed(seed)
     return [derangement(n, generator) for _ in range(draws)] if n > 1 else []
 

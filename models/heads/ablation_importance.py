@@ -1,4 +1,4 @@
-"""Scores by trial: how much the loss rises, nats per token, when a head's output is replaced."""
+"""Importance by trial: how much the loss rises, nats per token, when a head's output is replaced."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ DRAWS, SEED = 5, 0
 
 
 def ablation_zero(evidence: Evidence) -> HeadScores:
-    """By zero."""
+    """Effect on the loss of replacing a head's output by zero, nats per token."""
     return _mean_effects(evidence, [zero_z(evidence.model)])
 
 
 def ablation_mean(evidence: Evidence) -> HeadScores:
-    """By its mean on other text."""
+    """Effect on the loss of replacing a head's output by its mean on other text, nats per token."""
     return _mean_effects(evidence, [evidence.fill])
 
 
 def ablation_resample(evidence: Evidence) -> HeadScores:
-    """By what it is on another sequence; NaN for a single sequence."""
+    """Effect on the loss of replacing a head's output by that on other sequences, nats per token; NaN without any."""
     return _mean_effects(evidence, other_sequences(len(evidence.text), DRAWS, SEED))
 
 

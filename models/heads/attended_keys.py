@@ -9,19 +9,19 @@ from torch import Tensor
 
 
 def previous_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
-    """The position before each query."""
+    """Keys right before each query, which a previous-token head attends to."""
     n = tokens.shape[1]
     before = torch.ones(n, n, dtype=torch.bool, device=tokens.device)
     return _not_bos(tokens, bos) & before.tril(-1).triu(-1)
 
 
 def duplicate_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
-    """Earlier positions that hold the query's token."""
+    """Earlier keys that hold the query's token, which a duplicate-token head attends to."""
     return _not_bos(tokens, bos) & (tokens[:, :, None] == tokens[:, None, :]).tril(-1)
 
 
 def induction_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
-    """Positions right after an earlier occurrence of the query's token, the query's own position left out."""
+    """Keys right after an earlier occurrence of the query's token, which an induction head attends to."""
     after = duplicate_token_keys(tokens, bos).roll(1, dims=2)  # what wraps round lies in the future
     return _not_bos(tokens, bos) & after.tril(-1)
 
@@ -29,7 +29,7 @@ def induction_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "
 def attention_on(
     pattern: Float[Tensor, "batch head q_pos k_pos"], keys: Bool[Tensor, "batch q_pos k_pos"]
 ) -> Float[Tensor, "batch head q_pos"]:
-    """Attention that each query gives to its keys of a mask, 0..1; NaN where it has none."""
+    """Attention that each query gives to the keys of a mask, 0..1; NaN where it has no such key."""
     return (pattern * keys[:, None]).sum(-1).where(keys.any(-1)[:, None], torch.nan)
 
 

@@ -20,7 +20,7 @@ Patterns = Float[Tensor, "layer q_pos k_pos"]
 
 @torch.inference_mode()
 def attention_aggregates(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict[str, Patterns]:
-    """Each method's pattern up to each layer; rows sum to 1.
+    """Attention of all heads put together up to each layer, by method; rows sum to 1.
 
     mean: of the layer's own heads, NaN where it has none. rollout, flow: from the layer back to the tokens.
     """
@@ -32,13 +32,13 @@ def attention_aggregates(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict
 
 
 def with_residual(mean: Patterns) -> Patterns:
-    """A'; a layer without heads leaves the stream as it is."""
+    """Mean patterns with the residual stream, A' = (A + I) / 2; a layer without heads leaves the stream as it is."""
     eye = torch.eye(mean.shape[-1], dtype=mean.dtype)
     return ((mean + eye) / 2).where(~mean.isnan(), eye)
 
 
 def rollout(passed: Patterns) -> Patterns:
-    """Products of A', the later layer on the left."""
+    """Attention rollout: products of A' from the first layer on, later layers on the left."""
     rolled = [passed[0]]
     for layer in passed[1:]:
         rolled.append(layer @ rolled[-1])
@@ -46,7 +46,7 @@ def rollout(passed: Patterns) -> Patterns:
 
 
 def max_flow(passed: Patterns) -> Patterns:
-    """Largest flow from each query after each layer to each token before the first, alone; A' for the first layer.
+    """Attention flow: the largest from each query after each layer to each token alone; A' itself for the first layer.
 
     Capacities are rounded to multiples of 1 / `UNIT`, which moves a flow by half of that at most for each edge of its
     smallest cut.

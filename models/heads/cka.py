@@ -16,7 +16,7 @@ ROUNDING = 1e-12  # share of a head's squared output below which its variance is
 
 @torch.inference_mode()
 def output_cka(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> Float[Tensor, "head head"]:
-    """CKA of what all heads write, layer after layer, over tokens but BOS; NaN where a head always writes the same."""
+    """CKA of what any two heads write, over all tokens but BOS; NaN where a head always writes the same."""
     a = model.architecture
     n_heads, width = sum(a.heads_per_layer), min(a.d_model, a.value_width)
     total = torch.zeros(n_heads * width, dtype=torch.float64, device=model.W_E.device)

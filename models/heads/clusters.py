@@ -8,8 +8,6 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 from torch import Tensor
 
-from models.heads.leaf_order import optimal_leaf_order
-
 
 @dataclass(frozen=True)
 class Clusters:
@@ -20,14 +18,14 @@ class Clusters:
 
 
 def cluster_heads(distances: Float[Tensor, "head head"], cut: float) -> Clusters:
-    """Merge the two nearest clusters, by mean distance between their heads, as long as that is at most `cut`."""
+    """Clusters of heads: the two nearest merge, by mean distance between their heads, while that is at most `cut`."""
     n_heads = len(distances)
     if n_heads < 2:
         alone = torch.zeros(n_heads, dtype=torch.int64)
         return Clusters(alone, alone)
-    linkage = hierarchy.linkage(squareform(distances.numpy(force=True)), method="average")
-    order = optimal_leaf_order([(int(left), int(right)) for left, right in linkage[:, :2]], distances)
-    leaf = torch.tensor(order).argsort()
+    condensed = squareform(distances.numpy(force=True))
+    linkage = hierarchy.optimal_leaf_ordering(hierarchy.linkage(condensed, method="average"), condensed)
+    leaf = torch.from_numpy(hierarchy.leaves_list(linkage)).long().argsort()
     label = torch.from_numpy(hierarchy.fcluster(linkage, cut, criterion="distance")).long()
     first_leaf = torch.full((n_heads + 1,), n_heads).scatter_reduce(0, label, leaf, "amin")
     return Clusters(first_leaf[label].unique(return_inverse=True)[1], leaf)

@@ -13,7 +13,7 @@ HeadScores = list[Float[Tensor, "_"]]  # one number a head, a tensor a layer, in
 
 @dataclass(frozen=True)
 class Evidence:
-    """A model, and text to watch it on."""
+    """What the importance of a model's heads is computed from."""
 
     model: Transformer
     text: Int[Tensor, "batch pos"]  # BOS first; the last token is only predicted

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.hard_concrete import START, open_probability, sampled_gates
+from models.hard_concrete import OPEN_LOG_ALPHA, open_probability, sampled_gates
 from models.losses import token_losses
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
 
 def train_gates(
@@ -27,7 +27,7 @@ def train_gates(
     a batch.
     """
     heads_per_layer = list(model.architecture.heads_per_layer)
-    log_alpha = model.W_E.new_full((sum(heads_per_layer),), START, requires_grad=True)
+    log_alpha = model.W_E.new_full((sum(heads_per_layer),), OPEN_LOG_ALPHA, requires_grad=True)
     optimizer = torch.optim.Adam([log_alpha], lr=rate)
     for batch in windows:
         uniform = torch.rand(len(batch), len(log_alpha), generator=generator, dtype=log_alpha.dtype)
@@ -43,6 +43,5 @@ def _gated_loss(
 ) -> Float[Tensor, ""]:
     x = model.embed(sequences[:, :-1])
     for layer, own in zip(model.layers, gates, strict=True):
-        assert isinstance(layer, Layer)
         x = layer.write(x, layer.attention.mix_fused(layer.read(x)) * own[:, :, None, None])[-1]
     return token_losses(model.unembed(model.final_norm(x)), sequences[:, 1:]).mean()

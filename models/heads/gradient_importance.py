@@ -14,23 +14,22 @@ from torch import Tensor
 from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
 from models.losses import token_losses
-from models.transformer import Layer
 
 BERTOLOGY_BATCH = 8  # sequences whose gradients are summed before the sign is dropped
 
 
 def michel_paper(evidence: Evidence) -> HeadScores:
-    """Mean over sequences of |sum over positions|, nats per token."""
+    """Importance as Michel et al. define it: mean over sequences of |sum over positions of slopes|, nats per token."""
     return [slopes.sum(2).abs().mean(0) for slopes in loss_slopes(evidence)]
 
 
 def michel_code(evidence: Evidence) -> HeadScores:
-    """Mean over sequences of the sum over positions of its size, nats per token."""
+    """Importance as their code has it: mean over sequences of the sum over positions of |slope|, nats per token."""
     return [slopes.abs().sum(2).mean(0) for slopes in loss_slopes(evidence)]
 
 
 def hf_bertology(evidence: Evidence) -> HeadScores:
-    """Mean over sequences of |sum over the positions of a batch of sequences|, nats per token.
+    """Importance as run_bertology has it: |sum of slopes over a batch of sequences|, nats per token.
 
     Each batch starts from gradients of zero. The script forgets to clear them, so its later batches count its earlier.
     """
@@ -40,20 +39,19 @@ def hf_bertology(evidence: Evidence) -> HeadScores:
 
 
 def taylor_signed(evidence: Evidence) -> HeadScores:
-    """Rise of the loss that the slope promises of z set to zero, nats per token: negative = better without."""
+    """Rise of the loss that slopes promise if z became zero, nats per token: negative = better without the head."""
     return [-slopes.sum(2).mean(0) for slopes in loss_slopes(evidence)]
 
 
 @torch.inference_mode(False)
 @torch.enable_grad()
 def loss_slopes(evidence: Evidence) -> list[Float[Tensor, "batch _ pos"]]:
-    """Of each head at each position z . dL/dz, a tensor a layer; 0 for pruned heads."""
+    """Slope of the loss in a factor on z, z . dL/dz, by head and position: a tensor a layer, 0 for pruned heads."""
     model, mask, fill = evidence.model, evidence.head_mask, evidence.fill
     found = []
     for batch in batches(model, evidence.text):
         x, mixed = model.embed(batch[:, :-1]), []
         for i, layer in enumerate(model.layers):
-            assert isinstance(layer, Layer)
             mixed.append(layer.attention.mix_fused(layer.read(x)).requires_grad_())
             x = layer.write(x, mixed[-1], mask[i] if mask else None, fill[i])[-1]
         losses = token_losses(model.unembed(model.final_norm(x)), batch[:, 1:]).mean(1)

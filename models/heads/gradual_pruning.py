@@ -1,6 +1,6 @@
-"""Pruning while a model trains: the heads that matter least to the loss go one by one.
+"""Pruning while a model trains: the heads that matter least to the loss are removed one by one.
 
-A head that has gone writes nothing (its W_O is exactly 0) and no longer learns.
+A pruned head writes nothing (its W_O is exactly 0) and no longer learns.
 """
 
 import math
@@ -9,19 +9,19 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 
-BEGINS, ENDS = 0.25, 0.75  # fractions of training between which heads go
-MEMORY = 0.98  # of the running mean of importance, a step
+PRUNING_BEGINS, PRUNING_ENDS = 0.25, 0.75  # fractions of training between which heads are pruned
+IMPORTANCE_DECAY = 0.98  # of the running mean of importance, per step
 
 
 def n_heads_left(step: int, n_steps: int, n_heads: int, share_left: float) -> int:
-    """How many heads are left after a step: many go early, few late. Source: Zhu & Gupta 2017, equation 1.
+    """How many heads are left after a step: many are pruned early, few late. Source: Zhu & Gupta 2017, equation 1.
 
     >>> [n_heads_left(step, 100, 8, share_left=0.5) for step in (25, 30, 40, 50, 75, 100)]
     [8, 7, 6, 5, 4, 4]
     """
-    progress = min(1.0, max(0.0, (step / n_steps - BEGINS) / (ENDS - BEGINS)))
+    progress = min(1.0, max(0.0, (step / n_steps - PRUNING_BEGINS) / (PRUNING_ENDS - PRUNING_BEGINS)))
     left = share_left + (1 - share_left) * (1 - progress) ** 3
     return math.ceil(round(n_heads * left, 9))
 
@@ -35,7 +35,7 @@ class GradualPruning:
 
     def __init__(self, model: Transformer, n_steps: int, share_left: float) -> None:
         self.n_steps, self.share_left = n_steps, share_left
-        self._writing = [layer.attention.W_O for layer in model.layers if isinstance(layer, Layer)]
+        self._writing = [layer.attention.W_O for layer in model.layers]
         n_heads, device = sum(map(len, self._writing)), model.W_E.device
         self.importance: Float[Tensor, "head"] = torch.zeros(n_heads, dtype=model.W_E.dtype, device=device)
         self.left: Bool[Tensor, "head"] = torch.ones(n_heads, dtype=torch.bool, device=device)
@@ -43,15 +43,16 @@ class GradualPruning:
 
     @torch.no_grad()
     def before_step(self) -> None:
-        """Take in a batch's gradients, and drop those of heads that have gone."""
+        """Learn from the gradients of a batch, and drop those of pruned heads."""
         gradients = [W_O.grad for W_O in self._writing if W_O.grad is not None]
         products = [(W_O * gradient).sum((1, 2)) for W_O, gradient in zip(self._writing, gradients, strict=True)]
-        self.importance.lerp_(torch.cat([*products, self.importance[:0]]).abs(), 1 - MEMORY)  # there may be no layer
+        products.append(self.importance[:0])  # there may be no layer
+        self.importance.lerp_(torch.cat(products).abs(), 1 - IMPORTANCE_DECAY)
         self._close(gradients)
 
     @torch.no_grad()
     def after_step(self, step: int) -> None:
-        """Let the least important heads go that are too many after this step, and keep those away that have gone."""
+        """Prune the least important heads that are too many after this step, and keep pruned ones at zero."""
         self.n_left = n_heads_left(step, self.n_steps, len(self.left), self.share_left)
         self.left[self.importance.where(self.left, -1.0).argsort(descending=True)[self.n_left :]] = False
         self._close([W_O.data for W_O in self._writing])

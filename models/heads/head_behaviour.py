@@ -22,25 +22,15 @@ from models.losses import (
     token_losses,
 )
 from models.repeats import Repeats
+from models.stimuli import Stimuli
 from models.transformer import LayerTrace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 
 
 @dataclass(frozen=True)
-class Stimuli:
-    """Sequences that behaviour is measured on."""
-
-    bos: int
-    text: Int[Tensor, "window pos"]  # running text, for patterns and losses
-    more_text: Int[Tensor, "more_windows pos"]  # for losses alone
-    fixed_period: Repeats | None
-    random_period: Repeats | None
-
-
-@dataclass(frozen=True)
 class HeadBehaviour:
-    """Scores of one layer's heads, means over the queries that count.
+    """Behaviour of each head of a layer: means over the queries that count.
 
     Attention on keys is 0..1, distances are in positions. `without_bos`: BOS is no key and rows are rescaled.
     """
@@ -68,7 +58,7 @@ class HeadBehaviour:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Everything measured on one model."""
+    """What a model and its heads do on some stimuli."""
 
     text: TextLosses
     repeats: RepeatLosses
@@ -77,8 +67,8 @@ class Behaviour:
 
 @torch.inference_mode()
 def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
-    """Losses of a model and scores of its heads."""
-    bos, distances = stimuli.bos, model.architecture.seen_distances
+    """Measure a model's losses and the behaviour of its heads."""
+    bos, distances = stimuli.bos, model.architecture.visible_distances
     losses, on_text = _observe(
         model,
         stimuli.text,
@@ -99,12 +89,9 @@ def text_statistics(
     pattern: Float[Tensor, "batch head q_pos k_pos"],
     tokens: Int[Tensor, "batch pos"],
     bos: int,
-    distances: range | None = None,
+    distances: range,
 ) -> ByQuery:
-    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`.
-
-    `distances` are those that keys are seen at, all of them if not given.
-    """
+    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`; keys are visible at `distances`."""
     pattern = pattern.float()
     visible, content = (visible_keys(tokens, bos, with_bos=with_bos, distances=distances) for with_bos in (True, False))
     with_bos, without_bos = pattern_statistics(pattern, visible), pattern_statistics(pattern, content)
@@ -168,7 +155,7 @@ def _observe(
 
 
 def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
-    """1 where a gate is open, 0 where it is closed, NaN without gates."""
+    """1 where a head's gate is open, 0 where it is closed, NaN without gates."""
     if layer.gates is None:
         return layer.z.new_full(layer.z.shape[:3], torch.nan)
     return (layer.gates > 0).to(layer.z.dtype)

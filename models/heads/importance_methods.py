@@ -37,7 +37,7 @@ def head_scores(method: str, evidence: Evidence) -> HeadScores:
 
 
 def normalise(scores: HeadScores) -> HeadScores:
-    """Each score over the root of the sum of its layer's squared scores, NaN left out; NaN in a layer of zeros.
+    """Scores divided by the norm of their layer's scores, NaN left out; NaN in a layer of zeros.
 
     Source: Michel et al. 2019, section 4.1.
     """

@@ -24,7 +24,7 @@ class Probes:
     converged: Bool[Tensor, "site problem"]
 
     def predict(self, features: Float[Tensor, "site example feature"]) -> Int[Tensor, "site problem example"]:
-        """The likeliest labels."""
+        """The label that each probe finds likeliest for each example."""
         scores = self.weights.flatten(1, 2) @ features.transpose(1, 2)
         return scores.unflatten(1, self.weights.shape[1:3]).argmax(2)
 
@@ -33,7 +33,7 @@ class Probes:
 def site_activations(
     model: Transformer, sequences: Int[Tensor, "batch pos"]
 ) -> tuple[Float[Tensor, "head example d_value"], Float[Tensor, "stream example d_model"]]:
-    """What is at every token but BOS: z of each head, layer by layer; the stream before each layer and at the end.
+    """Activations at every token but BOS: z of each head, and the stream before each layer and at the end.
 
     Examples are the tokens of all sequences, one sequence after the other.
     """
@@ -73,7 +73,7 @@ def fit_probes(
     max_steps: int,
     tolerance: float = TOLERANCE,
 ) -> Probes:
-    """The weights that minimise mean cross-entropy plus `penalty` times the sum of their squares.
+    """Fit probes: the weights that minimise mean cross-entropy plus `penalty` times the sum of their squares.
 
     That includes the bias: of a label that never comes it would have no optimum. A step goes to the minimum of a
     quadratic upper bound of the loss, which all labels and problems of a site share, from a point ahead (Nesterov), and

@@ -1,4 +1,4 @@
-"""What the loss is without a head and without two of them: whether either does for both."""
+"""What the loss is without one head and without two: whether either can stand in for the other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.pruned_losses import HeadSet, heads_of, losses_without
+from models.heads.head import HeadSet, heads_of
+from models.heads.pruned_losses import losses_without
 from models.transformer import Fill, Transformer
 
-CHEAP = 0.01  # share of the intact loss
-CLEAR = 2.0  # standard errors
+CHEAP_SHARE = 0.01  # share of the intact loss
+CLEAR_STANDARD_ERRORS = 2.0
 
 Pair = tuple[int, int]  # two heads by their places among all, layer after layer, the first before the second
 
 
 @dataclass(frozen=True)
 class AblationLosses:
-    """Mean loss of each sequence, nats a token."""
+    """Mean loss of each sequence without one head and without two, nats per token."""
 
     intact: Float[Tensor, "batch"]
     alone: Float[Tensor, "head batch"]  # without one head
@@ -36,18 +37,18 @@ class PairEffects:
 
 
 def pair_effects(losses: AblationLosses, pairs: Sequence[Pair]) -> PairEffects:
-    """A pair is redundant if either head costs under `CHEAP` of the loss, and both together clearly more than the sum.
+    """What the loss says of pairs: redundant where either head is cheap, but both cost clearly more than their sum.
 
-    Clearly: by over `CLEAR` standard errors, paired over sequences. Without that, half of all pairs that have nothing
-    to do with each other would count.
+    Cheap: under `CHEAP_SHARE` of the loss. Clearly: by over `CLEAR_STANDARD_ERRORS`, paired over sequences; without
+    that, half of all pairs that have nothing to do with each other would count.
     """
     alone, both = losses.alone - losses.intact, losses.both - losses.intact
     first, second = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
-    cheap = alone.mean(1) < CHEAP * losses.intact.mean()
+    cheap = alone.mean(1) < CHEAP_SHARE * losses.intact.mean()
     excess, n = both - alone[first] - alone[second], both.shape[1]
     mean = excess.mean(1)
     sem = ((excess - mean[:, None]).square().sum(1) / (n * (n - 1))).sqrt()  # 0 / 0 for a single sequence
-    redundant = cheap[first] & cheap[second] & (mean > CLEAR * sem)
+    redundant = cheap[first] & cheap[second] & (mean > CLEAR_STANDARD_ERRORS * sem)
     return PairEffects(alone.mean(1), both.mean(1), sem, redundant.tolist() if n > 1 else [None] * len(pairs))
 
 

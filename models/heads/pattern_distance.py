@@ -16,7 +16,7 @@ from models.transformer import Transformer
 
 @torch.inference_mode()
 def pattern_distances(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> Float[Tensor, "head head"]:
-    """Mean distance over queries between all heads, layer after layer; a query that is BOS doesn't count."""
+    """Mean distance over queries between the patterns of any two heads; a query that is BOS doesn't count."""
     sums, n_queries = [], 0
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
@@ -41,5 +41,5 @@ def jensen_shannon_distances(rows: Float[Tensor, "head query key"]) -> Float[Ten
 
 
 def _entropy(rows: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch"]:
-    """In bits."""
+    """Entropy of each row, in bits."""
     return torch.special.entr(rows).sum(-1) / math.log(2)

@@ -4,12 +4,11 @@ import torch
 
 from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
-from models.transformer import Layer
 
 
 @torch.inference_mode()
 def attention_variance(evidence: Evidence) -> HeadScores:
-    """Variance over sequences of the attention between two positions, mean over pairs of a query and a key it may see.
+    """Variance over sequences of the attention of a query to a key, mean over all pairs that the mask allows.
 
     NaN for a single sequence.
     """
@@ -18,12 +17,11 @@ def attention_variance(evidence: Evidence) -> HeadScores:
     moments = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]  # sums of A and of its square
     for batch in batches(model, evidence.text):
         trace = model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
-        for own, seen in zip(moments, trace.layers, strict=True):
-            pattern = seen.pattern.double()
+        for own, traced in zip(moments, trace.layers, strict=True):
+            pattern = traced.pattern.double()
             own += torch.stack([pattern.sum(0), pattern.square().sum(0)]).cpu()
     scores: HeadScores = []
     for layer, (sums, squares) in zip(model.layers, moments, strict=True):
-        assert isinstance(layer, Layer)
         visible = layer.attention.position_scores(n).isfinite().expand_as(sums).cpu()
         variance = (squares - sums.square() / n_sequences).clamp(min=0) / (n_sequences - 1)  # below 0 by rounding alone
         scores.append((variance * visible)[:, 1:].sum((1, 2)) / visible[:, 1:].sum((1, 2)))
@@ -32,9 +30,9 @@ def attention_variance(evidence: Evidence) -> HeadScores:
 
 @torch.inference_mode()
 def confidence(evidence: Evidence) -> HeadScores:
-    """Largest weight of a query, mean over queries and sequences, 0..1. Source: Voita et al. 2019, section 4."""
+    """Largest weight of each query, mean over queries and sequences, 0..1. Source: Voita et al. 2019, section 4."""
     found = []
     for batch in batches(evidence.model, evidence.text):
         trace = evidence.model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
-        found.append([seen.pattern[:, :, 1:].amax(-1).double().cpu() for seen in trace.layers])
+        found.append([traced.pattern[:, :, 1:].amax(-1).double().cpu() for traced in trace.layers])
     return [torch.cat(layer).mean((0, 2)) for layer in zip(*found, strict=True)]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class PatternStatistics:
-    """One number a query; NaN where it sees fewer than two keys or gives none of them attention."""
+    """What each query's row of a pattern looks like; NaN where it sees fewer than two keys or attends to none."""
 
     entropy: Float[Tensor, "batch head q_pos"]  # 0..1, where 1 = all visible keys get the same
     mean_distance: Float[Tensor, "batch head q_pos"]  # positions back, expected under the pattern
@@ -22,7 +22,7 @@ def visible_keys(
 ) -> Bool[Tensor, "batch q_pos k_pos"]:
     """Keys that each query sees, with or without BOS among them; a BOS query sees none: it never counts.
 
-    `distances` are those of a sparse pattern (`Architecture.seen_distances`); without, all that came before is seen.
+    `distances` are those of a sparse pattern (`Architecture.visible_distances`); without, all that came before is seen.
     """
     n = tokens.shape[1]
     content = tokens != bos

@@ -8,24 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.batching import batches
-from models.heads.head import Head
+from models.heads.head import HeadSet, mask_without
 from models.losses import token_losses
-from models.transformer import Fill, HeadMask, Layer, Transformer
-
-HeadSet = frozenset[Head]
-
-
-def heads_of(model: Transformer) -> list[Head]:
-    """Every head, by layer and then by head."""
-    return [Head(layer, head) for layer, n in enumerate(model.architecture.heads_per_layer) for head in range(n)]
-
-
-def mask_without(model: Transformer, pruned: Collection[Head]) -> HeadMask:
-    """0 for pruned heads, 1 for all others."""
-    masks = [model.W_E.new_ones(n) for n in model.architecture.heads_per_layer]
-    for layer, head in pruned:
-        masks[layer][head] = 0
-    return masks
+from models.transformer import Fill, HeadMask, Transformer
 
 
 @torch.inference_mode()
@@ -57,7 +42,6 @@ def _branches(
         yield heads, model.unembed(model.final_norm(x))
         return
     layer = model.layers[first_layer]
-    assert isinstance(layer, Layer)
     z = layer.attention.mix_fused(layer.read(x))
     alike: dict[HeadSet, dict[HeadSet, HeadMask]] = defaultdict(dict)
     for heads, mask in masks.items():

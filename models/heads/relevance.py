@@ -23,12 +23,12 @@ from models.heads.evidence import Evidence, HeadScores
 from models.transformer import FeedForward, HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
-NOTHING = 1e-12  # strength of terms too small to divide by
+MIN_STRENGTH = 1e-12  # terms of less strength are too small to divide by
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """Shares of all predictions' relevance together: a sequence starts with one a position."""
+    """Relevance of all predictions together by where it passes; each position of a sequence starts with 1."""
 
     heads: list[Float[Tensor, "batch _ pos"]]  # what passes through each head's z, a tensor a layer
     streams: list[Float[Tensor, "batch pos d_model"]]  # what is in the stream that each layer reads, and W_U
@@ -48,36 +48,34 @@ def lrp(evidence: Evidence) -> HeadScores:
 
 
 def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = None) -> Relevance:
-    """Relevance for the token that each position predicts."""
+    """Where the relevance for the token that each position predicts passes through."""
     to_logit = trace.residual_final * model.W_U.T[trace.logits.argmax(-1)]
     r = _to_terms(torch.ones_like(to_logit[..., :1]), to_logit, dim=-1)
     heads, streams = [], [r]
-    for i, seen in reversed(list(enumerate(trace.layers))):
+    for i, traced in reversed(list(enumerate(trace.layers))):
         layer = model.layers[i]
-        assert isinstance(layer, Layer)
-        z = seen.z if head_mask is None else seen.z * head_mask[i][:, None, None].to(seen.z.dtype)
-        r_z, r = _through_layer(layer, seen, z, r)
+        z = traced.z if head_mask is None else traced.z * head_mask[i][:, None, None].to(traced.z.dtype)
+        r_z, r = _through_layer(layer, traced, z, r)
         heads.append(r_z.sum(-1))
         streams.append(r)
     return Relevance(heads[::-1], streams[::-1])
 
 
 def _through_layer(
-    layer: Layer, seen: LayerTrace, z: Float[Tensor, "batch head pos d_value"], r: Float[Tensor, "batch pos d_model"]
+    layer: Layer, traced: LayerTrace, z: Float[Tensor, "batch head pos d_value"], r: Float[Tensor, "batch pos d_model"]
 ) -> tuple[Float[Tensor, "batch head pos d_value"], Float[Tensor, "batch pos d_model"]]:
     """From the stream after a layer to its z, and to the stream before it."""
-    x, attention = seen.residual_in, layer.attention
-    if layer.feed_forward is not None and seen.feed_forward_out is not None:
-        middle = layer.between(x, seen.attention_out)
-        r, r_out = _to_terms(r, torch.stack([middle, seen.feed_forward_out]), dim=0)
-        read = middle if layer.post else layer.feed_forward_norm(middle)
-        r = r + _through_feed_forward(layer.feed_forward, read, r_out)
-    r, r_out = _to_terms(r, torch.stack([x, seen.attention_out]), dim=0)
+    x, attention = traced.residual_in, layer.attention
+    if layer.feed_forward is not None and traced.feed_forward_out is not None:
+        middle = layer.residual_mid(x, traced.attention_out)
+        r, r_out = _to_terms(r, torch.stack([middle, traced.feed_forward_out]), dim=0)
+        r = r + _through_feed_forward(layer.feed_forward, layer.read_mid(middle), r_out)
+    r, r_out = _to_terms(r, torch.stack([x, traced.attention_out]), dim=0)
     z = z.transpose(1, 2)
     r_z = _through_product(r_out, z.flatten(2), attention.W_O.flatten(0, 1)).view_as(z).transpose(1, 2)
     read = layer.read(x)
     values = attention.queries_keys_values(read)[2]
-    r_values = _through_mix(r_z, seen.pattern, values)
+    r_values = _through_mix(r_z, traced.pattern, values)
     W_V = attention.W_V.transpose(0, 1).flatten(1)
     return r_z, r + _through_product(r_values.transpose(1, 2).flatten(2), read, W_V)
 
@@ -121,7 +119,7 @@ def _per_unit(
 ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
     """Relevance for each unit of the terms that raise a sum and of those that lower it, given what they come to."""
     strength = raising / (raising + EPS) + lowering / (lowering - EPS)
-    r = (r / strength).where(strength > NOTHING, 0)
+    r = (r / strength).where(strength > MIN_STRENGTH, 0)
     return r / (raising + EPS), r / (lowering - EPS)
 
 

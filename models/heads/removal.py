@@ -5,15 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from models.architecture import Architecture
+from models.parameters import declared_parameters
 from models.transformer import Fill, HeadMask, Layer, Transformer
 
-GATES = ("gates.log_alpha", "gates.direction", "gates.offset")
-PER_HEAD = ("W_Q", "W_K", "W_V", "W_O", "position_bias", "b_Q", "b_K", "b_V", *GATES)
 State = dict[str, Tensor]
 
 
 def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = None) -> Transformer:
-    """A model of its own without the heads that a mask has at 0.
+    """A smaller model without the heads that a mask has at 0, whose logits are those of the masked one.
 
     A mask between 0 and 1 goes into W_O, and what fills in for z into b_O, which every layer gets if it had none. A
     layer vanishes that is left without heads, feed-forward layer, b_O and norm after it.
@@ -23,7 +22,6 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     """
     states = []
     for i, layer in enumerate(model.layers):
-        assert isinstance(layer, Layer)
         state = _masked_state(layer, head_mask[i], fill[i] if fill else None)
         normalises = layer.post and layer.attention_norm.kind != "none"
         if len(state["attention.W_O"]) or layer.feed_forward or "attention.b_O" in state or normalises:
@@ -34,19 +32,14 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     return _assembled(model, states)
 
 
-def count_parameters(model: Transformer) -> int:
-    """Numbers in a model."""
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
 def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
     """Parameters of a layer with a mask and its fill folded in, by name."""
-    state = {name: weight.clone() for name, weight in layer.state_dict().items()}
     W_O = layer.attention.W_O.detach()
-    kept, scale = mask.nonzero().flatten().tolist(), mask.to(W_O)[:, None, None]
-    for name in (f"attention.{name}" for name in PER_HEAD):
-        if name in state:
-            state[name] = (state[name] * scale if name == "attention.W_O" else state[name])[kept]
+    kept, scale = mask.nonzero().flatten().to(W_O.device), mask.to(W_O)[:, None, None]
+    state = {name: weight.clone() for name, weight in layer.state_dict().items()} | {"attention.W_O": W_O * scale}
+    for name, _, declaration in declared_parameters(layer):
+        if declaration.head_axis is not None:
+            state[name] = state[name].index_select(declaration.head_axis, kept)
     if fill is not None and (mask != 1).any():
         if fill.shape[1] != 1:
             raise ValueError(

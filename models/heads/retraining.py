@@ -1,4 +1,4 @@
-"""Pruning with training in between: the heads that are left learn to do without the one that went."""
+"""Pruning with training in between: the heads that are left learn to do without the one that was removed."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,8 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.heads.evidence import HeadScores
-from models.heads.head import Head
-from models.heads.pruned_losses import heads_of, mask_without
+from models.heads.head import Head, heads_of, mask_without
 from models.heads.pruning_orders import by_importance
 from models.heads.removal import remove_heads
 from models.losses import token_losses
@@ -24,9 +23,9 @@ def prune_and_retrain(
     n_steps: int,
     rate: float,
 ) -> Iterator[tuple[Head, Transformer]]:
-    """Each head that goes, by its place in the model at first, and the smaller model after it was trained on.
+    """Prune head after head: each one by its place in the original model, and the smaller model after retraining.
 
-    The least important head goes first. Scores and means are those of the model that is left.
+    The least important head is removed first. Scores and means are those of the model that is left.
     """
     places = heads_of(model)
     while places:
@@ -39,7 +38,7 @@ def prune_and_retrain(
 
 
 def retrain(model: Transformer, batches: Iterator[Int[Tensor, "batch pos"]], n_steps: int, rate: float) -> None:
-    """Train on, in place: AdamW without decay, its rate falling to 0 by a cosine."""
+    """Train a model on, in place: AdamW without decay, its rate falling to 0 by a cosine."""
     model.requires_grad_(True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0, fused=True)
     for step in range(n_steps):

@@ -3,24 +3,21 @@
 import torch
 
 from models.heads.evidence import Evidence, HeadScores
-from models.transformer import Layer
 
 
 def weight_norm(evidence: Evidence) -> HeadScores:
-    """Norm of OV = W_V W_O, as sqrt(tr(W_V^T W_V W_O W_O^T)): no matrix of d_model x d_model is formed."""
+    """Frobenius norm of W_V W_O, as sqrt(tr(W_V^T W_V W_O W_O^T)): no d_model x d_model matrix is formed."""
     squares = []
     for layer in evidence.model.layers:
-        assert isinstance(layer, Layer)
         W_V, W_O = layer.attention.W_V.double(), layer.attention.W_O.double()
         squares.append(((W_V.mT @ W_V) * (W_O @ W_O.mT)).sum((1, 2)))
     return [square.clamp(min=0).sqrt().cpu() for square in squares]  # below 0 by rounding alone
 
 
 def qkv_norm(evidence: Evidence) -> HeadScores:
-    """Norm of W_Q, W_K and W_V side by side: the root of the sum of their squared norms."""
+    """Frobenius norm of W_Q, W_K and W_V side by side."""
     scores = []
     for layer in evidence.model.layers:
-        assert isinstance(layer, Layer)
         a = layer.attention
         scores.append(torch.cat([a.W_Q, a.W_K, a.W_V], dim=2).double().square().sum((1, 2)).sqrt().cpu())
     return scores

@@ -1,19 +1,21 @@
 """What a pass of a transformer costs as its sizes grow: seconds, floating-point operations and bytes."""
 
+import os
 import statistics
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn import functional as F
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from models.architecture import Architecture
 from models.flops import forward_backward_flops, forward_flops
 from models.transformer import Transformer
-from tasks.measuring.tensor_bytes import TensorBytes
 from tasks.results.tables import write_table
 from tasks.study.costs_config import CostsConfig
 from tasks.training.device import prepare_process
@@ -30,6 +32,7 @@ def measure_costs(
     Passes are timed in turns, so that a slow spell of the machine slows them all.
     """
     prepare_process(threads=1)  # as in training
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler writes to stderr whenever it starts and stops
     passes = [
         Pass(axis, architecture, name)
         for axis, architectures in architectures_of(config).items()
@@ -94,10 +97,19 @@ class Pass:
         self.model.zero_grad()
         return seconds
 
+    def peak_bytes(self) -> int:
+        """The most bytes held at once: weights, and all that torch allocates, within its operations as well."""
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as profiler:
+            self.run()
+        self.model.zero_grad()
+        in_order = sorted(profiler.events(), key=lambda event: event.time_range.end)
+        held = sum(parameter.nbytes for parameter in self.model.parameters())
+        return max(accumulate((event.self_cpu_memory_usage for event in in_order), initial=held))
+
     def row(self) -> dict[str, Any]:
         """A row of `costs`, but for study and seconds."""
         a = self.architecture
-        with FlopCounterMode(display=False) as counter, TensorBytes(self.model.parameters()) as tensors:
+        with FlopCounterMode(display=False) as counter:
             self.run()
         self.model.zero_grad()
         formula = forward_backward_flops if self.backward else forward_flops
@@ -112,5 +124,5 @@ class Pass:
             "n_heads": a.n_heads,
             "flops_counted": counter.get_total_flops(),
             "flops_formula": formula(a, D_VOCAB, a.n_ctx),
-            "bytes": tensors.most,
+            "bytes": self.peak_bytes(),
         }

@@ -8,8 +8,8 @@ import torch
 from models.bootstrap import bootstrap_ci
 from models.heads.ablation import Ablation, Effects, Replacement, ablation_effects, other_sequences, zero_z
 from models.heads.evidence import Evidence
+from models.heads.head import heads_of
 from models.heads.importance_methods import METHODS, head_scores
-from models.heads.pruned_losses import heads_of
 from models.heads.references import mean_z
 from tasks.measuring.head_rows import head_rows, importance_rows
 from tasks.measuring.trained_model import TrainedModel

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.heads.removal import count_parameters
 from models.losses import sequence_losses
+from models.parameters import count_parameters
 from models.transformer import Fill, HeadMask, Transformer
 from tasks.training.checkpoints import (
     checkpoint_bytes,

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from models.hard_concrete import gates_without_noise, open_probability
 from models.heads.gate_training import train_gates
-from models.heads.head import Head
-from models.heads.pruned_losses import HeadSet, heads_of, mask_without
+from models.heads.head import Head, HeadSet, heads_of, mask_without
 from models.heads.references import mean_z
 from models.heads.removal import remove_heads
 from models.losses import sequence_losses
-from models.transformer import Layer, Transformer
+from models.transformer import Transformer
 from tasks.measuring.head_rows import importance_rows
 from tasks.measuring.pruned_models import SmallerModel, choose, keep_models
 from tasks.measuring.pruning_curves import (
@@ -139,7 +138,7 @@ def smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterat
 
 def without_dead_heads(model: Transformer) -> Iterator[SmallerModel]:
     """The model without heads that write nothing, as training with prune_to leaves them, if there are any."""
-    writing = [layer.attention.W_O.abs().amax((1, 2)) for layer in model.layers if isinstance(layer, Layer)]
+    writing = [layer.attention.W_O.abs().amax((1, 2)) for layer in model.layers]
     if dead := _zeros(writing):
         mask = mask_without(model, dead)
         yield SmallerModel("training", "gradient", len(dead), ["trained"], remove_heads(model, mask), (mask, None))

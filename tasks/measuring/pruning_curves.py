@@ -12,14 +12,15 @@ from torch import Tensor
 
 from models.bootstrap import bootstrap_ci
 from models.heads.evidence import Evidence, HeadScores
-from models.heads.head import Head
+from models.heads.head import Head, HeadSet, heads_of, mask_without
 from models.heads.importance_methods import METHODS, head_scores
-from models.heads.pruned_losses import HeadSet, heads_of, losses_without, mask_without
+from models.heads.pruned_losses import losses_without
 from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
 from models.heads.references import mean_z
-from models.heads.removal import count_parameters, remove_heads
+from models.heads.removal import remove_heads
 from models.heads.retraining import prune_and_retrain
 from models.losses import sequence_losses
+from models.parameters import count_parameters
 from models.transformer import Fill, Transformer
 from tasks.measuring.pruned_models import SmallerModel, choose
 from tasks.study.analysis_config import PruningConfig

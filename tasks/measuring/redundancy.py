@@ -12,9 +12,9 @@ from models.circuits.head_weights import stack_heads, why_no_circuits
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.cka import output_cka
 from models.heads.clusters import cluster_heads
+from models.heads.head import heads_of
 from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
 from models.heads.pattern_distance import pattern_distances
-from models.heads.pruned_losses import heads_of
 from models.heads.references import mean_z
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.heads.head_behaviour import Stimuli
 from models.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
+from models.stimuli import Stimuli
 from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text
 

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from models.architecture import LONGEST, MOST_HEADS, WIDEST
+from models.architecture_config import LONGEST, MOST_HEADS, WIDEST
 
 AXES = ("n_ctx", "d_model", "n_heads")
 MOST_SIZES = 32  # of an axis

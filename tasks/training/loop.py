@@ -21,7 +21,8 @@ from models.architecture import Architecture
 from models.gates import active_fraction, expected_open
 from models.hard_concrete import noisy
 from models.heads.gradual_pruning import GradualPruning
-from models.optimisers import Muon, rate_factor
+from models.optimisers import rate_factor
+from models.parameters import declared_parameters
 from models.transformer import Transformer
 from tasks.errors import WorkError
 from tasks.study.training_config import TrainingConfig
@@ -29,6 +30,7 @@ from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
 from tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
 from tasks.training.device import Numerics
+from tasks.training.parameter_groups import build_optimizers
 
 LOG_EVERY_STEPS = 10
 RESUME = ".resume"  # the store leaves this subfolder out of what it commits
@@ -74,9 +76,9 @@ def next_token_loss(
     """
     copies = {}
     if precision == "bfloat16":
-        copies = {name: p.bfloat16() for name, p in model.named_parameters() if _is_multiplied(name)}
+        copies = {name: p.bfloat16() for name, p, own in declared_parameters(model) if own.in_products}
     if noise is not None:
-        log_alpha = _static_gates(model)
+        log_alpha = _gate_parameters(model)
         by_layer = noise.split([len(own) for own in log_alpha.values()], dim=1)
         copies |= {name: noisy(own, u) for (name, own), u in zip(log_alpha.items(), by_layer, strict=True)}
     logits = functional_call(model, copies, (windows[:, :-1],), {"gates": gates})
@@ -92,68 +94,12 @@ def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig
     if model.architecture.gates == "none" or not n_heads:
         return None
     if model.architecture.gates == "hard_concrete":
-        return config.gate_penalty * expected_open(list(_static_gates(model).values()))
+        return config.gate_penalty * expected_open(list(_gate_parameters(model).values()))
     return config.gate_penalty * (n_heads * (active_fraction(gates) - config.active_fraction)) ** 2
 
 
-def _static_gates(model: Transformer) -> dict[str, Tensor]:
-    return {name: p for name, p in model.named_parameters() if name.endswith(".log_alpha")}
-
-
-def _is_multiplied(parameter: str) -> bool:
-    """Whether a parameter takes part in matrix products; embeddings are the stream itself, and norms scale it."""
-    name = parameter.rpartition(".")[2]
-    return name.startswith(("W_", "b_", "position_bias")) and name not in ("W_E", "W_pos")
-
-
-def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside layers (if asked for), AdamW for the rest, biases and norms without decay."""
-    kinds: dict[str, list[Tensor]] = {
-        "reading": [],
-        "writing": [],
-        "embeddings": [],
-        "vectors": [],
-        "position": [],
-        "gates": [],
-    }
-    for name, p in model.named_parameters():
-        kinds[_kind(name)].append(p)
-    rate, decay = config.learning_rate, config.weight_decay
-    optimizers: list[torch.optim.Optimizer] = []
-    if config.optimizer == "muon" and kinds["reading"]:
-        muon = Muon(
-            kinds["reading"],
-            kinds["writing"],
-            lr=config.muon_learning_rate,
-            weight_decay=config.muon_weight_decay,
-        )
-        optimizers.append(muon)
-    else:
-        kinds["embeddings"] += kinds["reading"] + kinds["writing"]
-    groups = [
-        {"params": kinds["embeddings"], "lr": rate, "weight_decay": decay},
-        {"params": kinds["vectors"], "lr": rate, "weight_decay": 0.0},
-        {"params": kinds["position"], "lr": rate * config.position_rate, "weight_decay": 0.0},
-        {"params": kinds["gates"], "lr": rate * config.gate_rate, "weight_decay": 0.0},
-    ]
-    optimizers.append(torch.optim.AdamW([g for g in groups if g["params"]], betas=(0.9, 0.98), fused=True))
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["highest_lr"] = group["lr"]
-    return optimizers
-
-
-def _kind(parameter: str) -> str:
-    name = parameter.rpartition(".")[2]
-    if name == "position_bias":
-        return "position"
-    if name in ("log_alpha", "direction", "offset"):
-        return "gates"
-    if not name.startswith("W_"):
-        return "vectors"
-    if not parameter.startswith("layers."):
-        return "embeddings"
-    return "writing" if name in ("W_O", "W_out") else "reading"
+def _gate_parameters(model: Transformer) -> dict[str, Tensor]:
+    return {name: p for name, p, own in declared_parameters(model) if own.role == "gate"}
 
 
 def step_count(architecture: Architecture, config: TrainingConfig) -> int:
@@ -206,6 +152,7 @@ class TrainingRun:
         self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
 
     def train(self, on_progress: Callable[[Progress], None]) -> None:
+        """Train to the end, from where an interrupted run was last saved if there was one."""
         self._restore()
         write_model_card(self.folder, self.model, self.tokens_per_step)
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))

@@ -9,6 +9,7 @@ import numpy as np
 from filelock import FileLock
 
 from models.architecture import Architecture
+from models.parameters import count_parameters
 from tasks.results.tables import table_schema, write_table
 from tasks.study.training_config import TrainingConfig
 from tasks.text.token_reading import Tokens, require_context
@@ -54,7 +55,7 @@ def train_model(
         "corpus_id": corpus_id,
         "name": architecture.name,
         "vocabulary": tokens.vocabulary,
-        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "parameters": count_parameters(run.model),
         "steps": run.n_steps,
         "seconds": seconds,
         "tokens_per_second": run.tokens_per_second(),
@@ -85,7 +86,7 @@ def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[st
         "d_head": architecture.head_width,
         "d_value": architecture.value_width,
         "d_mlp": architecture.mlp_width,
-        "attention_window": len(architecture.seen_distances) if architecture.windowed else None,
-        "stride": architecture.seen_distances.step if architecture.windowed else None,
+        "attention_window": len(architecture.visible_distances) if architecture.windowed else None,
+        "stride": architecture.visible_distances.step if architecture.windowed else None,
         "top_k": architecture.kept_keys,
     }

@@ -44,10 +44,10 @@ def test_widths_are_resolved_once():
 @pytest.mark.parametrize("n_ctx", [2, 3, 31, 128, 1000])
 def test_sparse_attention_has_defaults_that_fit(attention, n_ctx):
     a = Architecture(attention=attention, n_ctx=n_ctx)
-    assert a.seen_distances[-1] < n_ctx
+    assert a.visible_distances[-1] < n_ctx
     assert a.kept_keys == (min(32, n_ctx) if attention == "top_k" else None)
     if a.windowed and n_ctx >= 128:
-        assert len(a.seen_distances) == 32
+        assert len(a.visible_distances) == 32
 
 
 @pytest.mark.parametrize(

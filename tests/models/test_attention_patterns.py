@@ -19,8 +19,8 @@ from models.circuits.paths import head_paths, paths_by_order, virtual_head_paths
 from models.circuits.score_terms import score_terms
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.head import Head
-from models.heads.head_behaviour import Stimuli
 from models.heads.patterns import pattern_statistics, visible_keys
+from models.stimuli import Stimuli
 from models.transformer import Transformer
 
 SPARSE = [
@@ -208,7 +208,7 @@ def test_causal_checks_select_keys_anew(sparse):
     q = q - trace.layers[0].head_outputs @ attention.W_Q
     bias, moved = attention.position_bias[0], 0.0
     for b, query in torch.cartesian_prod(torch.arange(3), torch.arange(N_CTX - 1)).tolist():
-        keys = [key for key in range(query + 1) if query - key in model.architecture.seen_distances]
+        keys = [key for key in range(query + 1) if query - key in model.architecture.visible_distances]
         scores = {key: (q[b, 0, query] @ k[b, 0, key] / math.sqrt(D_HEAD) + bias[query - key]).item() for key in keys}
         kept = sorted(scores, key=scores.get, reverse=True)[: model.architecture.kept_keys]
         row = torch.zeros(N_CTX - 1, dtype=torch.float64)
@@ -232,7 +232,7 @@ def test_even_attention_to_a_window_has_entropy_1():
     for layer in model.layers:
         layer.attention.W_Q.zero_()
     pattern = model.trace(TOKENS).layers[0].pattern
-    visible = visible_keys(TOKENS, BOS, with_bos=True, distances=model.architecture.seen_distances)
+    visible = visible_keys(TOKENS, BOS, with_bos=True, distances=model.architecture.visible_distances)
     entropy = pattern_statistics(pattern, visible).entropy
     torch.testing.assert_close(entropy[:, :, 2:], torch.ones_like(entropy[:, :, 2:]))
     assert entropy[:, :, :2].isnan().all()

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from models.hard_concrete import START, gates_without_noise, open_probability, sampled_gates
+from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability, sampled_gates
 
-LOG_ALPHA = torch.tensor([-3.0, -1.0, 0.0, 0.7, START, 5.0], dtype=torch.float64)
+LOG_ALPHA = torch.tensor([-3.0, -1.0, 0.0, 0.7, OPEN_LOG_ALPHA, 5.0], dtype=torch.float64)
 
 
 def test_open_probability_is_how_often_samples_are_not_0():

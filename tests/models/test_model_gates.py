@@ -15,8 +15,8 @@ from models.circuits.paths import head_paths, paths_by_order, virtual_head_paths
 from models.gates import DynamicGates, StaticGates, active_fraction, expected_open
 from models.hard_concrete import noisy, open_probability, sampled_gates
 from models.heads.head import Head
-from models.heads.head_behaviour import Stimuli
 from models.heads.removal import remove_heads
+from models.stimuli import Stimuli
 from models.transformer import Transformer
 
 KINDS = ["hard_concrete", "dynamic"]

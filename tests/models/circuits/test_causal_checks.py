@@ -13,8 +13,9 @@ from models.circuits.causal_checks import causal_checks
 from models.circuits.frozen import freeze_run
 from models.circuits.paths import virtual_heads_of
 from models.heads.head import Head
-from models.heads.head_behaviour import Stimuli, model_behaviour
+from models.heads.head_behaviour import model_behaviour
 from models.repeats import fixed_period_repeats, random_period_repeats
+from models.stimuli import Stimuli
 
 
 def build_stimuli(d_vocab, n_ctx, n_windows=3):

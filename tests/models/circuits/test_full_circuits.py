@@ -78,8 +78,8 @@ def test_spread_of_scores_equals_a_loop():
 def test_spread_of_positions_equals_a_loop():
     bias = torch.randn(3, N_CTX, dtype=torch.float64)
     seen = [bias[:, : query + 1].var(1, unbiased=False) for query in range(N_CTX)]
-    torch.testing.assert_close(position_spread(bias), torch.stack(seen).mean(0).sqrt())
-    assert position_spread(torch.ones(1, 5)).item() == 0
+    torch.testing.assert_close(position_spread(bias, range(bias.shape[1])), torch.stack(seen).mean(0).sqrt())
+    assert position_spread(torch.ones(1, 5), range(5)).item() == 0
 
 
 LARGE = """

@@ -59,7 +59,7 @@ def test_a_query_bias_has_no_place_where_scales_are_left_out(norms):
 
 def test_earlier_heads_are_stacked_in_order():
     weights = circuit_weights(random_model(n_layers=3, n_heads=(2, 0, 3)))
-    before = weights.before(2)
+    before = weights.heads_before(2)
     assert torch.equal(before.W_V, weights.layers[0].W_V)
     assert len(stack_heads(weights.layers).W_Q) == 5
 

@@ -56,7 +56,7 @@ def test_counts_equal_a_loop():
 @pytest.mark.parametrize("n", [17, 1000])
 def test_the_strongest_are_those_of_all_triples(monkeypatch, n):
     monkeypatch.setattr(full_circuits, "CHUNK_NUMBERS", 60)
-    monkeypatch.setattr(module, "WIDTH", 37)
+    monkeypatch.setattr(module, "CANDIDATES_PER_SOURCE", 37)
     weights = circuit_weights(random_model())
     windows = torch.rand(900, 13, generator=torch.Generator().manual_seed(0)) ** 6 * 37  # small numbers come often
     corpus = SkipTrigramCounts(windows.long(), 37, BOS)
@@ -75,7 +75,7 @@ def test_the_strongest_are_those_of_all_triples(monkeypatch, n):
             for d, o in product(tokens, tokens)
             if qk[d, source] > 0 and ov[source, o] > 0 and n_pairs[source, d] >= min_count
         ]
-        expected += sorted(of_source, reverse=True)[: module.ENTRIES]
+        expected += sorted(of_source, reverse=True)[: module.ENTRIES_PER_SOURCE]
     expected = sorted(expected, reverse=True)[:n]
     found = skip_trigrams(weights, 1, 2, corpus, n, min_count)
     assert entries(found) == [triple for _, triple in expected]

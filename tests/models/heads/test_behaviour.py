@@ -8,9 +8,10 @@ from planted import BOS, attention_of, blank_model, fixed_offset_model, inductio
 
 from models import batching
 from models.architecture import Architecture
-from models.heads.head_behaviour import Stimuli, model_behaviour
+from models.heads.head_behaviour import model_behaviour
 from models.losses import next_token_losses
 from models.repeats import fixed_period_repeats, random_period_repeats
+from models.stimuli import Stimuli
 from models.transformer import Transformer
 
 D_VOCAB, N_CTX = 97, 128

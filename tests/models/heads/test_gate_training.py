@@ -5,7 +5,7 @@ from planted import BOS, induction_model
 from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
-from models.hard_concrete import START, gates_without_noise, open_probability
+from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
 from models.heads.gate_training import train_gates
 
 
@@ -59,7 +59,7 @@ def test_the_first_step_goes_down_the_slope_of_the_expected_loss():
             total += float(F.cross_entropy(logits[0], sequence[1:])) / len(batch)
         return total + 0.2 * float((log_alpha - 0.33 * torch.tensor(0.1 / 1.1).log()).sigmoid().sum())
 
-    start, small = torch.full((3,), START, dtype=torch.float64), 1e-6 * torch.eye(3, dtype=torch.float64)
+    start, small = torch.full((3,), OPEN_LOG_ALPHA, dtype=torch.float64), 1e-6 * torch.eye(3, dtype=torch.float64)
     slope = torch.tensor([(loss(start + own) - loss(start - own)) / 2e-6 for own in small], dtype=torch.float64)
     moved = train_gates(model, [batch], 0.2, 1e-3, torch.Generator().manual_seed(2))[0] - start
     assert torch.allclose(moved, -1e-3 * slope.sign(), atol=1e-8)

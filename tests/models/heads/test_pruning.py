@@ -7,8 +7,8 @@ import torch
 from planted import attention_of, blank_model, induction_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
-from models.heads.head import Head
-from models.heads.pruned_losses import heads_of, losses_without, mask_without
+from models.heads.head import Head, heads_of, mask_without
+from models.heads.pruned_losses import losses_without
 from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
 from models.heads.references import mean_z
 from models.heads.retraining import prune_and_retrain, retrain

@@ -6,7 +6,8 @@ from random_models import D_HEAD, D_MODEL, D_VALUE, D_VOCAB, N_CTX, random_model
 
 from models.architecture import Architecture
 from models.heads.references import mean_z
-from models.heads.removal import count_parameters, remove_heads
+from models.heads.removal import remove_heads
+from models.parameters import count_parameters
 from models.transformer import Transformer
 
 TOKENS = torch.randint(D_VOCAB, (5, 13), generator=torch.Generator().manual_seed(1))

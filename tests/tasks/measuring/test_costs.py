@@ -3,12 +3,10 @@
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-import torch
 from pydantic import ValidationError
 
 from models.flops import forward_flops
 from tasks.measuring.costs import D_VOCAB, Pass, architectures_of, measure_costs
-from tasks.measuring.tensor_bytes import TensorBytes
 from tasks.results.tables import table_schema, write_table
 from tasks.results.warehouse import create_tables_and_views
 from tasks.study.costs_config import CostsConfig
@@ -81,6 +79,15 @@ def test_bytes_hold_the_weights_and_then_the_gradients():
     assert both.row() == both.row(), "no gradients are left"
 
 
+def test_bytes_grow_as_the_scores_that_attention_forms():
+    config = CostsConfig(n_ctx=(512, 1024), max_full_n_ctx=1024, attention_window=64)
+    for name in ("forward", "forward_backward"):
+        passes = [Pass("n_ctx", architecture, name) for architecture in architectures_of(config)["n_ctx"]]
+        full, twice_full, local, twice_local = (timed.peak_bytes() for timed in passes)
+        assert twice_full / full == pytest.approx(4, abs=0.2)
+        assert twice_local / local == pytest.approx(2, abs=0.1)
+
+
 def test_a_study_without_sizes_has_no_costs(tmp_path):
     assert not CostsConfig().sizes
     assert CONFIG.sizes == {"n_ctx": (17, 37, 67), "d_model": (6, 13), "n_heads": (1, 2, 4)}
@@ -101,33 +108,6 @@ def test_a_study_without_sizes_has_no_costs(tmp_path):
 def test_sizes_that_make_no_model_are_refused(given, message):
     with pytest.raises(ValidationError, match=message):
         CostsConfig(**given)
-
-
-# Bytes
-
-
-def test_tensors_count_once_and_while_they_live():
-    kept = torch.zeros(3, 5)
-    with TensorBytes([kept]) as tensors:
-        assert tensors.held == 60
-        doubled = kept + kept
-        view = doubled[1:].flatten()
-        del doubled
-        assert tensors.held == 120, "a view holds all that it is a view of"
-        del view
-        assert tensors.held == 60
-        kept.add_(1)
-        assert (tensors.held, tensors.most) == (60, 120)
-
-
-def test_what_the_way_back_needs_is_held():
-    weight = torch.ones(7, 7, requires_grad=True)
-    with TensorBytes([weight]) as tensors:
-        out = weight.exp().exp().sum()
-        assert tensors.held == 3 * 196 + 4, "the results of both exponentials"
-        out.backward()
-    assert tensors.held == 2 * 196 + 4, "the weight, its gradient and the sum"
-    assert tensors.most > 3 * 196 + 4
 
 
 # Exponents

@@ -10,11 +10,11 @@ from planted import blank_model, dimensions, plant_fixed_offset
 from tiny import tiny_tokens
 
 from models.architecture import Architecture
-from models.heads.head import Head
-from models.heads.pruned_losses import heads_of, mask_without
+from models.heads.head import Head, heads_of, mask_without
 from models.heads.references import mean_z
-from models.heads.removal import count_parameters, remove_heads
+from models.heads.removal import remove_heads
 from models.losses import sequence_losses
+from models.parameters import count_parameters
 from models.transformer import Transformer
 from tasks.errors import UserError
 from tasks.measuring import pruned_models, trained_model

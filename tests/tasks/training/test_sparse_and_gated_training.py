@@ -17,7 +17,8 @@ from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text
 from tasks.training.checkpoints import checkpoint_steps, load_model
 from tasks.training.device import Numerics
-from tasks.training.loop import TrainingRun, build_optimizers, gate_penalty, next_token_loss
+from tasks.training.loop import TrainingRun, gate_penalty, next_token_loss
+from tasks.training.parameter_groups import build_optimizers
 
 LOCAL = {"attention": "local", "attention_window": 5}
 STRIDED = {"attention": "strided", "attention_window": 3, "stride": 4}

@@ -19,8 +19,9 @@ from tasks.text.training_batches import Batches
 from tasks.training import loop
 from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_per_step
 from tasks.training.device import Numerics, resolve_numerics, training_flops
-from tasks.training.loop import build_optimizers, kept_steps, next_token_loss
+from tasks.training.loop import kept_steps, next_token_loss
 from tasks.training.model_training import train_model
+from tasks.training.parameter_groups import build_optimizers
 
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=24, n_ctx=16)
 SHORT = TrainingConfig(tokens=16 * 8 * 120, batch_size=8, warmup_steps=10, checkpoints=5, repeats_fraction=0.25)

@@ -1,0 +1,19 @@
+"""What every model of one corpus is shown: running text, and repeated random tokens."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from torch import Tensor
+
+from models.repeats import Repeats
+
+
+@dataclass(frozen=True)
+class Stimuli:
+    """Sequences that models are compared on; repeats are None where the vocabulary or n_ctx is too small for them."""
+
+    bos: int
+    text: Int[Tensor, "window pos"]  # running text, for patterns and losses
+    more_text: Int[Tensor, "more_windows pos"]  # for losses alone
+    fixed_period: Repeats | None
+    random_period: Repeats | None

@@ -1,0 +1,36 @@
+"""Which optimiser trains which parameters of a model, at which rate and decay."""
+
+from typing import get_args
+
+import torch
+from torch import Tensor
+
+from models.optimisers import Muon
+from models.parameters import Role, declared_parameters
+from models.transformer import Transformer
+from tasks.study.training_config import TrainingConfig
+
+
+def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside layers (if asked for), AdamW for the rest, biases and norms without decay."""
+    of: dict[Role, list[Tensor]] = {role: [] for role in get_args(Role)}
+    for _, parameter, declaration in declared_parameters(model):
+        of[declaration.role].append(parameter)
+    rate, decay = config.learning_rate, config.weight_decay
+    optimizers: list[torch.optim.Optimizer] = []
+    if config.optimizer == "muon" and of["reading"]:
+        muon = Muon(of["reading"], of["writing"], config.muon_learning_rate, weight_decay=config.muon_weight_decay)
+        optimizers.append(muon)
+    else:
+        of["embedding"] += of["reading"] + of["writing"]
+    groups = [
+        {"params": of["embedding"], "lr": rate, "weight_decay": decay},
+        {"params": of["vector"], "lr": rate, "weight_decay": 0.0},
+        {"params": of["position_bias"], "lr": rate * config.position_rate, "weight_decay": 0.0},
+        {"params": of["gate"], "lr": rate * config.gate_rate, "weight_decay": 0.0},
+    ]
+    optimizers.append(torch.optim.AdamW([g for g in groups if g["params"]], betas=(0.9, 0.98), fused=True))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["highest_lr"] = group["lr"]
+    return optimizers
