@@ -49,12 +49,12 @@ def declared_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter, D
     Raises:
         TypeError: a parameter has no declaration.
     """
-    for name, parameter in model.named_parameters():
-        place, _, own_name = name.rpartition(".")
-        declarations = getattr(model.get_submodule(place), "declarations", {})
-        if own_name not in declarations:
-            raise TypeError(f"every parameter must be declared, but {name} is not. Make it with `declared`.")
-        yield name, parameter, declarations[own_name]
+    for place, module in model.named_modules():
+        declarations = getattr(module, "declarations", {})
+        for name, parameter in module.named_parameters(place, recurse=False):
+            if (own_name := name.rpartition(".")[2]) not in declarations:
+                raise TypeError(f"every parameter must be declared, but {name} is not. Make it with `declared`.")
+            yield name, parameter, declarations[own_name]
 
 
 def count_parameters(model: nn.Module) -> int:

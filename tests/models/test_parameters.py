@@ -41,6 +41,7 @@ def test_what_is_declared():
     seen = set()
     for changes in ({}, {"positions": "learned"}, {"gates": "hard_concrete"}):
         model = random_model(**EVERYTHING | changes)
+        assert [name for name, _ in declarations(model)] == [name for name, _ in model.named_parameters()]
         for name, parameter, own in declared_parameters(model):
             short = name.rpartition(".")[2]
             assert (own.role, own.in_products, own.head_axis) == EXPECTED[short]
