@@ -46,7 +46,7 @@ def _make(study: Study) -> Path:
     steps.prepare()
     text = steps.read_corpus(study.corpus)
     tokens = steps.tokenise(study.tokenizer, text)
-    costs = [steps.measure_costs(study.costs, study.name)] if study.costs.sizes else []
+    costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
 
     cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
     with opened_runner(study.runner, study.resources) as submit:

@@ -72,7 +72,7 @@ def plan_steps(
         spec = artifact_specs.tokens_spec(tokenizer, documents)
         encoded, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
         yield planned
-    if costs.sizes:
+    if costs.n_ctx or costs.d_model or costs.n_heads:
         yield shelf.look(artifact_specs.costs_spec(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
     for cell in cells:
         yield from _plan_model(shelf, cell, encoded, tokenizer.vocabulary, analysis)

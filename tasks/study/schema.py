@@ -61,21 +61,33 @@ class Study(BaseModel):
 
     model_config = _CLOSED
 
-    name: str = Field(description="Names the study's report and its rows.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
-    question: str = Field("", max_length=500, description="What the study asks; opens its report.")
-    corpus: CorpusConfig = Field(CorpusConfig(), description="The text.")
-    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
-    grid: dict[str, list[Any]] = Field({}, description="Axes: any field of [model] or [training], with its values.")
-    variants: dict[VariantName, dict[str, Any]] = Field(
-        {}, description="Named sets of fields of [model] or [training]; the whole grid is run with each."
+    name: str = Field(
+        description="Name by which the study's report and its rows are found.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$"
     )
-    model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")
-    training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
-    analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
-    costs: CostsConfig = Field(CostsConfig(), description="At which sizes time and work are measured, if at all.")
-    runner: Runner = Field("threads", description="Where models are made: threads of one machine, or a Ray cluster.")
-    resources: ResourcesConfig = Field(ResourcesConfig(), description="What a model takes of a machine.")
-    max_models: int = Field(200, ge=1, le=MOST_MODELS, description="A larger grid is refused.")
+    question: str = Field("", max_length=500, description="What the study asks, in a sentence that opens its report.")
+    corpus: CorpusConfig = Field(CorpusConfig(), description="The text that models are trained and measured on.")
+    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
+    grid: dict[str, list[Any]] = Field(
+        {}, description="Axes, any field of [model] or [training] with its values; each combination is trained."
+    )
+    variants: dict[VariantName, dict[str, Any]] = Field(
+        {}, description="Named sets of fields of [model] or [training]; the whole grid is trained with each."
+    )
+    model: ModelSection = Field(ModelSection(), description="Architecture that all models of the grid share.")
+    training: TrainingSection = Field(TrainingSection(), description="How all models of the grid are trained.")
+    analysis: AnalysisConfig = Field(
+        AnalysisConfig(), description="What is measured on every model, and on how much text."
+    )
+    costs: CostsConfig = Field(
+        CostsConfig(), description="Sizes at which the time and work of passes are measured, if at all."
+    )
+    runner: Runner = Field(
+        "threads", description="Where models are made: in threads of this machine, or on a Ray cluster."
+    )
+    resources: ResourcesConfig = Field(ResourcesConfig(), description="How much of a machine each model takes.")
+    max_models: int = Field(
+        200, ge=1, le=MOST_MODELS, description="Most models that the grid may have; a larger grid is refused."
+    )
 
     @field_validator("grid")
     @classmethod
@@ -130,6 +142,11 @@ class Study(BaseModel):
         """The same study, made elsewhere or with so many models at once; None keeps what it says."""
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
+
+    @property
+    def measures_costs(self) -> bool:
+        """Whether [costs] names sizes at which passes are timed."""
+        return bool(self.costs.n_ctx or self.costs.d_model or self.costs.n_heads)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

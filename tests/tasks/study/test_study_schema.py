@@ -203,6 +203,12 @@ def test_every_whole_number_has_an_upper_bound(config):
     assert not [name for name, field in found.items() if not {Le, Lt} & set(map(type, field.metadata))]
 
 
+def test_a_study_measures_costs_where_it_names_sizes():
+    assert not parse_study("s", {"name": "s", "costs": {"repeats": 3}}).measures_costs
+    for axis in ("n_ctx", "d_model", "n_heads"):
+        assert parse_study("s", {"name": "s", "costs": {axis: [256]}}).measures_costs
+
+
 def test_missing_name():
     with pytest.raises(UserError, match="name must be given"):
         parse_study("s", {})
