@@ -5,7 +5,7 @@ from pathlib import Path
 
 from prefect import flow, runtime
 
-from flows.notices import tell_of_failure
+from flows.hooks import notify_of_failure
 from flows.study_plan import planned
 from tasks import steps
 from tasks.machines.runners import opened_runner
@@ -22,7 +22,7 @@ def _run_name() -> str:
 @flow(
     name="study",
     flow_run_name=_run_name,
-    on_failure=[tell_of_failure],
+    on_failure=[notify_of_failure],
     validate_parameters=False,  # `complete_study` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | Study) -> Path:

@@ -15,9 +15,9 @@ import yaml
 from prefect import Flow
 from prefect.server.schemas.schedules import CronSchedule
 
-from flows.notices import tell_of_failure
+from flows.hooks import notify_of_failure
 from flows.study import run_study
-from flows.up import environment_for
+from flows.up_command import environment_for
 from tasks import places
 from tasks.errors import UserError
 from tasks.study.schema import complete_study, parse_study
@@ -125,7 +125,7 @@ NOTICE = {"flow": "study", "run": "quick", "flow_run_id": "1234", "state": "Fail
 def test_a_command_is_told_of_a_failure(monkeypatch, tmp_path):
     code = f"import sys; open({str(tmp_path / 'notice')!r}, 'w').write(sys.stdin.read())"
     monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f'{sys.executable} -c "{code}"')
-    tell_of_failure(*FAILED)
+    notify_of_failure(*FAILED)
     assert json.loads((tmp_path / "notice").read_text()) == NOTICE
 
 
@@ -145,7 +145,7 @@ def test_an_address_is_told_of_a_failure(monkeypatch):
         thread = Thread(target=server.handle_request)
         thread.start()
         monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f"http://127.0.0.1:{server.server_port}/")
-        tell_of_failure(*FAILED)
+        notify_of_failure(*FAILED)
         thread.join()
     assert received == [NOTICE]
 
@@ -155,7 +155,7 @@ def test_an_address_is_told_of_a_failure(monkeypatch):
 )
 def test_a_notice_that_cannot_be_delivered_is_logged_without_its_address(target, monkeypatch, caplog):
     monkeypatch.setenv("HEADSTREAM_ON_FAILURE", target)
-    tell_of_failure(*FAILED)
+    notify_of_failure(*FAILED)
     assert ("was not delivered" in caplog.text) == bool(target)
     assert not target.strip() or target not in caplog.text
 

@@ -14,9 +14,9 @@ from prefect.settings import PREFECT_API_URL
 from test_study import study
 
 from flows import deployments
-from flows.deployments import ask_for_report, nightly_study, publish_report
+from flows.deployments import nightly_study, publish_report, request_report
+from flows.hooks import fail_after
 from flows.study import run_study
-from flows.time_limits import fail_after
 from tasks import places
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -68,9 +68,9 @@ def test_a_cell_is_text_whatever_it_holds():
 def test_a_completed_study_asks_for_its_report(parameter, monkeypatch):
     asked = []
     monkeypatch.setattr(deployments, "run_deployment", lambda name, parameters, **_: asked.append((name, parameters)))
-    ask_for_report(None, SimpleNamespace(parameters={"study": parameter}), None)
+    request_report(None, SimpleNamespace(parameters={"study": parameter}), None)
     assert asked == [("report/on-study", {"study": "quick"})]
-    assert nightly_study.on_completion_hooks == [ask_for_report]
+    assert nightly_study.on_completion_hooks == [request_report]
     assert not run_study.on_completion_hooks
 
 
@@ -91,7 +91,7 @@ import threading
 from types import SimpleNamespace
 from prefect import flow
 from prefect.runtime import flow_run
-from flows.time_limits import fail_after
+from flows.hooks import fail_after
 
 @flow
 def endless():
