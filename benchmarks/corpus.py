@@ -21,8 +21,11 @@ import numpy as np
 
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus import byte_batches, corpus_facts, read_documents, write_corpus
-from tasks.text.tokens import Tokens, encode, write_tokens
+from tasks.text.byte_batches import byte_batches
+from tasks.text.corpus_reading import corpus_facts, read_documents
+from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_reading import Tokens
+from tasks.text.token_writing import encode, write_tokens
 
 SAMPLE_BYTES = 50_000_000
 TURN_BYTES = 5_000_000

@@ -23,8 +23,9 @@ from models.repeats import random_period_repeats
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
-from tasks.text.corpus import write_corpus
-from tasks.text.tokens import Tokens, write_tokens
+from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_reading import Tokens
+from tasks.text.token_writing import write_tokens
 from tasks.training.device import Numerics, prepare_process, training_flops
 from tasks.training.loop import TrainingRun
 

@@ -64,7 +64,7 @@ def many(reference, tmp_path_factory) -> Home:
         home.store.build(
             record_spec(config, outcomes, [], None),
             lambda folder: write_record(folder, "many", "", config, outcomes, time.monotonic()),
-            timed=RECORD_TABLES,
+            incidental=RECORD_TABLES,
         )
     return home
 

@@ -16,7 +16,7 @@ from tasks import places, steps
 from tasks.housekeeping import check_all, require_sound
 from tasks.markdown import escaped, printed
 from tasks.report.comparison import Summary, changes, summarise
-from tasks.report.rendering import previous_summary
+from tasks.report.publishing import previous_summary
 from tasks.results.claims import claims_of
 from tasks.results.study_record import latest_record
 from tasks.results.study_results import open_results

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.study_plan import planned
-from tasks.planning import PlannedStep, plan_claims
+from tasks.planning import PlannedStep, plan_claims, plan_steps
 from tasks.study.schema import Study, parse_study
 from tasks.study.sources import read_study_file, shipped_studies
 
@@ -18,7 +17,7 @@ SHARED = ("corpus", "tokens", "costs")  # steps that run alone, on one core
 
 def print_plan(study: Study) -> None:
     """Print the state of each step and why, the time and disk still needed, and the claims that can be decided."""
-    steps, lacking = planned(study), lacking_for_claims(study)
+    steps, lacking = plan_steps(study), plan_claims(study)
     table = Table("step", "of", "state", "why", box=None, header_style="bold")
     for step in steps:
         state = "[green]done[/]" if step.done else "[yellow]to run[/]"
@@ -28,12 +27,6 @@ def print_plan(study: Study) -> None:
     console.print(_what_is_left(steps))
     console.print()
     _print_claims(console, lacking)
-
-
-def lacking_for_claims(study: Study) -> dict[str, str | None]:
-    """What a study lacks to decide each claim, by claim; None where it lacks nothing."""
-    config = study.model_dump(mode="json", exclude_none=True)
-    return plan_claims(study.name, config, study.tokenizer.vocabulary, study.cells)
 
 
 def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
@@ -68,7 +61,7 @@ def print_studies() -> None:
     table = Table("study", "models", "state", "asks", box=None, header_style="bold")
     for name in shipped_studies():
         study = parse_study(*read_study_file(name))
-        models = [step for step in planned(study) if step.step == "training"]
+        models = [step for step in plan_steps(study) if step.step == "training"]
         done = sum(step.done for step in models)
         state = "done" if done == len(models) else f"{done} of {len(models)} trained" if done else "not run"
         table.add_row(name, str(len(models)), state, study.question)

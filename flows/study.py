@@ -6,10 +6,9 @@ from pathlib import Path
 from prefect import flow, runtime
 
 from flows.hooks import notify_of_failure
-from flows.study_plan import planned
 from tasks import steps
 from tasks.machines.runners import opened_runner
-from tasks.planning import require_space
+from tasks.planning import plan_steps, require_space
 from tasks.study.schema import ShippedStudy, Study, complete_study
 
 
@@ -36,33 +35,30 @@ def run_study(study: ShippedStudy | Study) -> Path:
             same.
     """
     study = complete_study(study, from_api=runtime.deployment.id is not None)
-    require_space(planned(study))
-    with steps.store_in_use():
-        return _make(study)
-
-
-def _make(study: Study) -> Path:
     started = time.monotonic()
-    steps.prepare()
-    text = steps.read_corpus(study.corpus)
-    tokens = steps.tokenise(study.tokenizer, text)
-    costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
+    with steps.store_in_use():
+        if runtime.deployment.id is not None:  # else the command line has planned it
+            require_space(plan_steps(study))
+        steps.prepare()
+        corpus = steps.read_corpus(study.corpus)
+        tokens = steps.tokenise(study.tokenizer, corpus)
+        costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
 
-    cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
-    with opened_runner(study.runner, study.resources) as submit:
-        models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
-        analyses = {
-            cell: [
-                submit(steps.analyse, stage=stage, config=study.analysis, model=models[cell], encoded=tokens)
-                for stage in study.analysis.stages
-            ]
-            for cell in cells
-        }
-        outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
+        cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
+        with opened_runner(study.runner, study.resources) as submit:
+            models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
+            analyses = {
+                cell: [
+                    submit(steps.analyse, stage=stage, config=study.analysis, cell=cell, training=model, tokens=tokens)
+                    for stage in study.analysis.stages
+                ]
+                for cell, model in models.items()
+            }
+            outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
 
-    config = study.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
-    record = steps.record_study(study.name, study.question, config, outcomes, [text, tokens, *costs], started)
-    steps.index_results()
-    report = steps.write_report(record)
-    steps.require_success(outcomes, report)
-    return report
+        config = study.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
+        record = steps.record_study(study.name, study.question, config, outcomes, [corpus, tokens, *costs], started)
+        steps.index_results()
+        report = steps.write_report(record)
+        steps.require_success(outcomes, report)
+        return report

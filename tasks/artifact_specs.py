@@ -1,21 +1,14 @@
-"""What decides the artifact of each step, so that `plan` can ask for it without making anything."""
+"""What decides the artifact of each stage, so that `plan` can ask for it without making anything."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
-from pydantic import BaseModel
-
-from tasks.measuring import (
-    activation_circuits,
-    behaviour,
-    feed_forward,
-    importance,
-    probes,
-    pruning,
-    redundancy,
-    weight_circuits,
-)
+from models.architecture import Architecture
+from tasks.measuring.stages import ANALYSES, part_of
+from tasks.places import ROOT
+from tasks.results.study_record import ModelOutcome
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.code_version import code_version
 from tasks.study.analysis_config import AnalysisConfig, Stage
@@ -23,77 +16,111 @@ from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus import corpus_fingerprint
+from tasks.text.corpus_files import corpus_fingerprint
 from tasks.training.device import Numerics, resolve_numerics
 
-
-@dataclass(frozen=True)
-class Analysis:
-    """A stage that measures a trained model, the part of [analysis] that it reads, and its files that time things."""
-
-    measure: Callable[..., dict[str, Any]]
-    part: str
-    timed: tuple[str, ...] = ()
-
-
-ANALYSES: dict[Stage, Analysis] = {
-    "behaviour": Analysis(behaviour.measure_behaviour, "behaviour"),
-    "weight-circuits": Analysis(weight_circuits.measure_weight_circuits, "circuits"),
-    "activation-circuits": Analysis(activation_circuits.measure_activation_circuits, "circuits"),
-    "importance": Analysis(importance.measure_importance, "importance"),
-    "pruning": Analysis(pruning.measure_pruning, "pruning", timed=pruning.TIMED_FILES),
-    "redundancy": Analysis(redundancy.measure_redundancy, "redundancy"),
-    "probes": Analysis(probes.measure_probes, "probes"),
-    "feed-forward": Analysis(feed_forward.measure_feed_forward, "feed_forward"),
+CODE: dict[str, str] = {
+    "corpus": "tasks.text.corpus_writing",
+    "tokens": "tasks.text.token_writing",
+    "training": "tasks.training.model_training",
+    "costs": "tasks.measuring.costs",
+    **{stage: analysis.measure.__module__ for stage, analysis in ANALYSES.items()},
+    "study": "tasks.results.study_record",
+    "report": "tasks.report.rendering",
 }
+"""The module whose code makes each stage's artifacts, with all that it reaches by import."""
+
+RESOURCES = ("reports/templates/*", "reports/queries/*", "reports/claims/*", "data/views/*", "data/schema.sql")
 
 
 def corpus_spec(config: CorpusConfig) -> Spec:
-    """Decided by the config and by the bytes of every source file."""
-    slice_ = {"corpus": config.model_dump(mode="json"), "files": corpus_fingerprint(config)}
-    return Spec("corpus", code_version("tasks.text.corpus"), slice_, {}, {})
+    """Decided by the config, and by the names and bytes of every source file."""
+    return _spec("corpus", {"corpus": config.model_dump(mode="json"), "files": corpus_fingerprint(config)})
 
 
-def tokens_spec(config: TokenizerConfig, text: Artifact) -> Spec:
-    """Decided by the config and the text."""
-    return Spec("tokens", code_version("tasks.text.tokens"), config.model_dump(mode="json"), {"corpus": text}, {})
+def tokens_spec(config: TokenizerConfig, corpus: Artifact) -> Spec:
+    """Decided by the config and the documents."""
+    return _spec("tokens", config.model_dump(mode="json"), {"corpus": corpus})
 
 
-def training_spec(cell: Cell, encoded: Artifact, numerics: Numerics | None = None) -> Spec:
+def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None) -> Spec:
     """Decided by architecture, training, tokens, and by what the device changes in the numbers."""
-    numerics = numerics or numerics_of(cell, encoded)[0]
-    slice_ = {
+    config = {
         "architecture": cell.architecture.model_dump(mode="json"),
         "training": cell.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
     }
-    return Spec(
-        "training", code_version("tasks.training.model_training"), slice_, {"tokens": encoded}, asdict(numerics)
-    )
+    numerics = numerics or resolve_numerics(cell.architecture, cell.training, vocabulary_of(tokens))[0]
+    return _spec("training", config, {"tokens": tokens}, asdict(numerics))
 
 
-def analysis_spec(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Spec:
-    """Decided by that stage's part of the config, the checkpoints and the tokens."""
-    inputs = {"training": model, "tokens": encoded}
-    module = ANALYSES[stage].measure.__module__
-    return Spec(stage, code_version(module), part_of(config, stage).model_dump(mode="json"), inputs, {})
-
-
-def part_of(config: AnalysisConfig, stage: Stage) -> BaseModel:
-    """The part of [analysis] that a stage reads."""
-    return getattr(config, ANALYSES[stage].part)
+def analysis_spec(stage: Stage, config: AnalysisConfig, training: Artifact, tokens: Artifact) -> Spec:
+    """Decided by that stage's part of [analysis], the checkpoints, the tokens, and the model's id, which is in rows."""
+    slice_ = {
+        "analysis": part_of(config, stage).model_dump(mode="json"),
+        "model_id": training.manifest.facts["model_id"],
+    }
+    return _spec(stage, slice_, {"training": training, "tokens": tokens})
 
 
 def costs_spec(config: CostsConfig, study: str) -> Spec:
-    """Decided by the config, and by the study, whose name is in the rows."""
-    slice_ = {"costs": config.model_dump(mode="json"), "study": study}
-    return Spec("costs", code_version("tasks.measuring.costs"), slice_, {}, {})
+    """Decided by the config, what else architectures are by default, and the study, whose name is in the rows."""
+    defaults = Architecture().model_dump(mode="json")
+    return _spec("costs", {"costs": config.model_dump(mode="json"), "defaults": defaults, "study": study})
 
 
-def model_id(cell: Cell, spec: Spec) -> str:
-    """What tables call a model: readable first, unique at the end."""
-    return f"{cell.architecture.name}-s{cell.training.seed}-{spec.key[:8]}"
+def record_spec(
+    config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], latest: Artifact | None
+) -> Spec:
+    """Decided by the study's config and the artifacts that it names, so that a run which finds nothing new adds none.
+
+    A record names the one it supersedes: going back to an earlier config makes a new record, not that of then.
+    """
+    inputs = {artifact.manifest.stage: artifact for artifact in shared}
+    for outcome in outcomes:
+        inputs |= {f"{artifact.manifest.stage}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
+    slice_ = {
+        "study": dict(config),
+        "failures": {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure},
+        "artifacts": {role: artifact.manifest.key for role, artifact in inputs.items()},
+    }
+
+    def superseding(record: str | None) -> Spec:
+        return _spec("study", slice_ | {"supersedes": record}, inputs)
+
+    if latest is None:
+        return superseding(None)
+    same = superseding(latest.manifest.config.get("supersedes"))
+    return same if same.key == latest.manifest.key else superseding(latest.manifest.key)
 
 
-def numerics_of(cell: Cell, encoded: Artifact) -> tuple[Numerics, str]:
-    """What the device changes in the numbers of a cell's training, and in words why it is that device."""
-    return resolve_numerics(cell.architecture, cell.training, encoded.manifest.facts["vocabulary"])
+def report_spec(record: Artifact, previous: Mapping[str, Any] | None = None) -> Spec:
+    """Decided by the study's record, what its last run found, and everything that turns it into a report."""
+    resources = hashlib.sha256()
+    for path in sorted(path for pattern in RESOURCES for path in ROOT.glob(pattern)):
+        resources.update(path.read_bytes())
+    slice_ = {
+        "record": record.manifest.key,
+        "previous": previous,
+        "resources": resources.hexdigest(),
+        "claims": code_version("tasks.results.claims"),  # verdicts are the warehouse's
+    }
+    return _spec("report", slice_, {"study": record})
+
+
+def cell_id(cell: Cell, spec: Spec) -> str:
+    """A cell's name whatever its label: readable first, then a hash of all that decides its training but the code."""
+    return f"{cell.architecture.name}-s{cell.training.seed}-{replace(spec, code_version='').key[:8]}"
+
+
+def vocabulary_of(tokens: Artifact) -> int:
+    """How many tokens the tokenizer knows."""
+    return tokens.manifest.facts["vocabulary"]
+
+
+def _spec(
+    stage: str,
+    config: Mapping[str, Any],
+    inputs: Mapping[str, Artifact] | None = None,
+    numerics: Mapping[str, Any] | None = None,
+) -> Spec:
+    return Spec(stage, code_version(CODE[stage]), config, inputs or {}, numerics or {})

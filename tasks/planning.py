@@ -2,9 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -17,11 +16,8 @@ from tasks.results.tables import table_schema
 from tasks.results.warehouse import create_tables_and_views
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
-from tasks.study.analysis_config import AnalysisConfig
 from tasks.study.cells import Cell
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.costs_config import CostsConfig
-from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.study.schema import Study
 from tasks.training.device import training_flops
 from tasks.training.loop import kept_steps, step_count
 from tasks.training.model_training import model_columns
@@ -50,32 +46,29 @@ class PlannedStep:
     bytes: int = 0
 
 
-def plan_steps(
-    study: str,
-    text: CorpusConfig,
-    tokenizer: TokenizerConfig,
-    costs: CostsConfig,
-    cells: Sequence[Cell],
-    analysis: AnalysisConfig,
-) -> Iterator[PlannedStep]:
+def plan_steps(study: Study) -> list[PlannedStep]:
     """Every step that a study's artifacts need, in order."""
-    shelf = _Shelf(Store(places.store_folder()))
-    spec = artifact_specs.corpus_spec(text)
+    return list(_plan(study, _Shelf(Store(places.store_folder()))))
+
+
+def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedStep]:
+    spec = artifact_specs.corpus_spec(study.corpus)
     corpus_bytes = spec.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
-    documents, planned = shelf.look(spec, "documents", seconds / 2, corpus_bytes // 3)
+    corpus, planned = shelf.look(spec, "documents", seconds / 2, corpus_bytes // 3)
     yield planned
-    encoded = None
-    if documents is None:
+    tokens = None
+    if corpus is None:
         yield PlannedStep("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
     else:
-        spec = artifact_specs.tokens_spec(tokenizer, documents)
-        encoded, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
+        spec = artifact_specs.tokens_spec(study.tokenizer, corpus)
+        tokens, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
         yield planned
-    if costs.n_ctx or costs.d_model or costs.n_heads:
-        yield shelf.look(artifact_specs.costs_spec(costs, study), study, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
-    for cell in cells:
-        yield from _plan_model(shelf, cell, encoded, tokenizer.vocabulary, analysis)
+    if study.measures_costs:
+        spec = artifact_specs.costs_spec(study.costs, study.name)
+        yield shelf.look(spec, study.name, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
+    for cell in study.cells:
+        yield from _plan_model(study, cell, shelf, tokens)
 
 
 def require_space(planned: Iterable[PlannedStep]) -> None:
@@ -96,19 +89,20 @@ def require_space(planned: Iterable[PlannedStep]) -> None:
         )
 
 
-def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: Sequence[Cell]) -> dict[str, str | None]:
+def plan_claims(study: Study) -> dict[str, str | None]:
     """What a study lacks to decide each claim of reports/claims; None if it lacks nothing.
 
     Raises:
         UserError: a claim's file is wrong.
     """
+    config = study.model_dump(mode="json", exclude_none=True)
     rows = {
-        "studies": [{"study": study, "config": json.dumps(config)}],
-        "study_models": [{"study": study, "model_id": cell.label, "cell": cell.label} for cell in cells],
+        "studies": [{"study": study.name, "config": json.dumps(config)}],
+        "study_models": [{"study": study.name, "model_id": cell.label, "cell": cell.label} for cell in study.cells],
         "models": [
             model_columns(cell.architecture, cell.training)
-            | {"model_id": cell.label, "parameters": cell.parameters(vocabulary)}
-            for cell in cells
+            | {"model_id": cell.label, "parameters": cell.parameters(study.tokenizer.vocabulary)}
+            for cell in study.cells
         ],
     }
     with duckdb.connect() as connection:
@@ -116,7 +110,7 @@ def plan_claims(study: str, config: Mapping[str, Any], vocabulary: int, cells: S
         for name, planned in rows.items():
             connection.register("planned", pa.Table.from_pylist(planned, schema=table_schema(name)))
             connection.execute(f"INSERT INTO {name} BY NAME FROM planned")
-        return undecidable(connection, read_claims(), study)
+        return undecidable(connection, read_claims(), study.name)
 
 
 class _Shelf:
@@ -172,25 +166,23 @@ class _Shelf:
         return ", or ".join(sorted(reasons)) or "not made yet"
 
 
-def _plan_model(
-    shelf: _Shelf, cell: Cell, encoded: Artifact | None, vocabulary: int, analysis: AnalysisConfig
-) -> Iterator[PlannedStep]:
+def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None) -> Iterator[PlannedStep]:
+    vocabulary = study.tokenizer.vocabulary
     seconds = training_flops(cell.architecture, vocabulary, cell.training.tokens) / shelf.training_speed()
     n_checkpoints = len(kept_steps(step_count(cell.architecture, cell.training), cell.training.checkpoints))
     checkpoint_bytes = BYTES_PER_PARAMETER * cell.parameters(vocabulary)
     size = (n_checkpoints + RESUME_CHECKPOINTS) * checkpoint_bytes
-    if encoded is None:
+    if tokens is None:
         yield PlannedStep("training", cell.label, False, "its tokens will be made first", seconds, size)
-        model = None
+        training = None
     else:
-        model, planned = shelf.look(artifact_specs.training_spec(cell, encoded), cell.label, seconds, size)
+        training, planned = shelf.look(artifact_specs.training_spec(cell, tokens), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
-    for stage in analysis.stages:
+    for stage in study.analysis.stages:
         size = shelf.result_bytes(stage, checkpoint_bytes)
-        if model is None or encoded is None:
+        if training is None or tokens is None:
             yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds, size)
         else:
-            yield shelf.look(artifact_specs.analysis_spec(stage, analysis, model, encoded), cell.label, seconds, size)[
-                1
-            ]
+            spec = artifact_specs.analysis_spec(stage, study.analysis, training, tokens)
+            yield shelf.look(spec, cell.label, seconds, size)[1]

@@ -7,7 +7,7 @@ Prefect.
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -23,26 +23,26 @@ from prefect.tasks import exponential_backoff
 
 from tasks import places
 from tasks.artifact_specs import (
-    ANALYSES,
     analysis_spec,
+    cell_id,
     corpus_spec,
     costs_spec,
-    model_id,
-    numerics_of,
-    part_of,
+    record_spec,
+    report_spec,
     tokens_spec,
     training_spec,
+    vocabulary_of,
 )
 from tasks.errors import UserError, WorkError
 from tasks.machines.child_process import ProcessDied, run_in_process, start_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
 from tasks.measuring import costs
-from tasks.measuring.trained_model import TrainedModel
+from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.progress import Event, publish
 from tasks.report import rendering
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
-from tasks.results.tables import write_table
+from tasks.report.publishing import previous_summary, publish_report
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
@@ -51,9 +51,11 @@ from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text import corpus, tokens
+from tasks.text import token_writing
+from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_writing import write_tokens
 from tasks.training import model_training
-from tasks.training.device import Numerics, training_flops
+from tasks.training.device import Numerics, resolve_numerics, training_flops
 from tasks.training.loop import Progress
 
 PREFECT_PROGRESS_SECONDS = 5.0
@@ -92,19 +94,34 @@ def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     )
 
 
-def _build(spec: Spec, subject: str, write: Callable[[Path], Mapping[str, Any] | None], **options: Any) -> Artifact:
-    """Find or build an artifact, and publish when that begins and ends."""
-    built = False
+def _make(
+    spec: Spec,
+    subject: str,
+    work: Callable[..., Mapping[str, Any]],
+    *arguments: Any,
+    incidental: Collection[str] = (),
+    resumable: bool = False,
+    show: Callable[[Any], None] | None = None,
+    run: Callable[..., Mapping[str, Any]] = run_in_process,
+    **options: Any,
+) -> Artifact:
+    """Find an artifact, or have `work` fill its folder, and publish when that begins, how far it is, and its end."""
+    show = show or (lambda fraction: publish(Event(spec.stage, subject, fraction)))
+    end = "already there"
 
-    def begin(folder: Path) -> Mapping[str, Any] | None:
-        nonlocal built
-        built = True
+    def write(folder: Path) -> Mapping[str, Any]:
+        nonlocal end
+        end = "done"
         publish(Event(spec.stage, subject, 0.0))
-        return write(folder)
+        return run(work, *arguments, folder=folder, on_progress=show, **options)
 
-    artifact = open_store().build(spec, begin, **options)
-    publish(Event(spec.stage, subject, 1.0, "done" if built else "already there"))
+    artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable)
+    publish(Event(spec.stage, subject, 1.0, end))
     return artifact
+
+
+def _run_here(work: Callable[..., R], *arguments: Any, **options: Any) -> R:
+    return work(*arguments, **options)
 
 
 @contextmanager
@@ -125,8 +142,8 @@ def read_corpus(config: CorpusConfig) -> Artifact:
     """Documents of the corpus, cleaned and split."""
     spec = corpus_spec(config)
 
-    def write(folder: Path) -> dict[str, Any]:
-        facts = corpus.write_corpus(config, folder, _fractions("corpus", "documents"))
+    def read(**options: Any) -> dict[str, Any]:
+        facts = write_corpus(config, **options)
         if corpus_spec(config).key != spec.key:
             raise TextChanged(
                 "the files of a corpus must not change while they are read, but some did."
@@ -134,23 +151,15 @@ def read_corpus(config: CorpusConfig) -> Artifact:
             )
         return facts
 
-    return _build(spec, "documents", write)
+    return _make(spec, "documents", read, run=_run_here)
 
 
 @step("tokenise")
-def tokenise(config: TokenizerConfig, text: Artifact) -> Artifact:
+def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
     """Tokenizer, and both splits as token shards."""
-    spec = tokens_spec(config, text)
-    read = text.manifest.facts
-
-    def write(folder: Path) -> dict[str, Any]:
-        facts = tokens.write_tokens(config, text.folder, folder, _fractions("tokens", "tokens"))
-        row = {name: read[name] for name in ("source", "documents", "bytes", "train_documents", "validation_documents")}
-        row |= facts | {"corpus_id": spec.key[:12], "text_sha256": read["sha256"]}
-        write_table(folder, "corpora", [row])
-        return row
-
-    return _build(spec, "tokens", write)
+    spec = tokens_spec(config, corpus)
+    incidental = token_writing.INCIDENTAL_FILES
+    return _make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, run=_run_here)
 
 
 def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
@@ -162,75 +171,69 @@ def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
 @step("measure costs")
 def measure_costs(config: CostsConfig, study: str) -> Artifact:
     """How long passes take and what they compute, by size; to be asked for while nothing else runs."""
-
-    def write(folder: Path) -> dict[str, Any]:
-        return run_in_process(costs.measure_costs, config, study, folder, on_progress=_fractions("costs", study))
-
-    return _build(costs_spec(config, study), study, write, timed=costs.TIMED_FILES)
+    spec = costs_spec(config, study)
+    return _make(spec, study, costs.measure_costs, config, study, incidental=costs.INCIDENTAL_FILES)
 
 
-def start_training(submit: Submit, cell: Cell, encoded: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
+def start_training(submit: Submit, cell: Cell, tokens: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
     """Submit the training of a model; its numerics are decided here, so that it is the same wherever it trains."""
-    numerics, why = numerics_of(cell, encoded)
+    numerics, why = resolve_numerics(cell.architecture, cell.training, vocabulary_of(tokens))
     log.info("%s on %s in %s, %s", cell.label, numerics.device, numerics.precision, why)
     gpus = gpu_share if numerics.device == "cuda" else 0.0
-    return submit(train, gpus, cell=cell, encoded=encoded, numerics=numerics, gpu_share=gpus)
+    return submit(train, gpus, cell=cell, tokens=tokens, numerics=numerics, gpu_share=gpus)
 
 
 @step("train {cell.label}")
-def train(cell: Cell, encoded: Artifact, numerics: Numerics, gpu_share: float = 0.0) -> Artifact:
+def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0.0) -> Artifact:
     """Checkpoints of one model, trained in a process of its own, which sees one GPU at most."""
-    spec = training_spec(cell, encoded, numerics)
-    name = model_id(cell, spec)
-    show = _in_prefect(name)
+    spec = training_spec(cell, tokens, numerics)
+    name = cell_id(cell, spec)
+    show_in_prefect = _in_prefect(name, cell.label)
 
-    def on_progress(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         text = f"loss {progress.loss_nats:.3f} nats, {progress.tokens_per_second:,.0f} tokens/s"
         fraction = progress.step / progress.n_steps
-        publish(Event("training", name, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))
-        show(fraction)
+        publish(Event("training", cell.label, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))
+        show_in_prefect(fraction)
 
-    def write(folder: Path) -> dict[str, Any]:
+    def run(*arguments: Any, **options: Any) -> Mapping[str, Any]:
         with gpu_slot(gpu_share) if gpu_share else nullcontext() as environment:
-            return run_in_process(
-                model_training.train_model,
-                cell.architecture,
-                cell.training,
-                numerics,
-                encoded.folder,
-                folder,
-                model_id=name,
-                corpus_id=encoded.manifest.facts["corpus_id"],
-                on_progress=on_progress,
-                environment=environment,
-            )
+            return run_in_process(*arguments, environment=environment, **options)
 
-    return _build(spec, name, write, timed=model_training.TIMED_FILES, resumable=True)
+    return _make(
+        spec,
+        cell.label,
+        model_training.train_model,
+        cell.architecture,
+        cell.training,
+        numerics,
+        tokens.folder,
+        cell_id=name,
+        corpus_id=tokens.manifest.facts["corpus_id"],
+        incidental=model_training.INCIDENTAL_FILES,
+        resumable=True,
+        show=show,
+        run=run,
+    )
 
 
-@step("measure {stage} of {model.manifest.facts[model_id]}")
-def analyse(stage: Stage, config: AnalysisConfig, model: Artifact, encoded: Artifact) -> Artifact:
+@step("measure {stage} of {cell.label}")
+def analyse(stage: Stage, config: AnalysisConfig, cell: Cell, training: Artifact, tokens: Artifact) -> Artifact:
     """What one stage of the analysis measures on one model, in a process of its own."""
-    name = model.manifest.facts["model_id"]
-
-    def write(folder: Path) -> dict[str, Any]:
-        facts = run_in_process(
-            ANALYSES[stage].measure,
-            part_of(config, stage),
-            TrainedModel(name, model.folder, encoded.folder),
-            folder,
-            on_progress=_fractions(stage, name),
-        )
-        return {"model_id": name, **facts}
-
-    return _build(analysis_spec(stage, config, model, encoded), name, write, timed=ANALYSES[stage].timed)
+    return _make(
+        analysis_spec(stage, config, training, tokens),
+        cell.label,
+        measure,
+        stage,
+        part_of(config, stage),
+        training.manifest.facts["model_id"],
+        training.folder,
+        tokens.folder,
+        incidental=ANALYSES[stage].incidental,
+    )
 
 
-def _fractions(stage: str, subject: str) -> Callable[[float], None]:
-    return lambda fraction: publish(Event(stage, subject, fraction))
-
-
-def _in_prefect(name: str) -> Callable[[float], None]:
+def _in_prefect(name: str, label: str) -> Callable[[float], None]:
     """A progress bar in Prefect's pages, moved at most every few seconds."""
     artifact: Any = None
     shown = -math.inf
@@ -244,12 +247,12 @@ def _in_prefect(name: str) -> Callable[[float], None]:
         percent = round(100 * fraction, 1)
         try:
             if artifact is None:
-                key, description = f"training-{name.lower()}", f"Training {name}"
+                key, description = f"training-{name.lower()}", f"Training {label}"
                 artifact = create_progress_artifact(percent, key=key, description=description)
             else:
                 update_progress_artifact(artifact, percent)
         except (httpx.HTTPError, PrefectException) as error:  # the training goes on without
-            log.warning("the progress of %s can't be shown: %s", name, type(error).__name__)
+            log.warning("the progress of %s can't be shown: %s", label, type(error).__name__)
 
     return show
 
@@ -260,25 +263,26 @@ def training_work(cell: Cell) -> float:
 
 
 def outcome(
-    cell: Cell, encoded: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
+    cell: Cell, tokens: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
 ) -> ModelOutcome:
     """Wait for a cell's stages; what came of them, or the first error."""
-    name = model_id(cell, training_spec(cell, encoded))
+    model_id = cell_id(cell, training_spec(cell, tokens))  # until it is trained
     artifacts: list[Artifact] = []
     for future in (model, *analyses):
         future.wait()  # what a Ray task raises then becomes a state, too
         result = future.result(raise_on_failure=False)
         if isinstance(result, BaseException):
-            log.error("%s (%s): %s", name, cell.label, result)
-            return ModelOutcome(cell.label, name, artifacts, failure=str(result))
+            log.error("%s: %s", cell.label, result)
+            return ModelOutcome(cell.label, model_id, artifacts, failure=str(result))
         artifacts.append(result)
-    return ModelOutcome(cell.label, name, artifacts)
+        model_id = result.manifest.facts["model_id"]
+    return ModelOutcome(cell.label, model_id, artifacts)
 
 
 def require_success(outcomes: Sequence[ModelOutcome], report: Path) -> None:
     """Raises WorkError when a model failed."""
     if failed := [o for o in outcomes if o.failure]:
-        first = f"{failed[0].model_id} ({failed[0].cell}): {failed[0].failure}"
+        first = f"{failed[0].cell}: {failed[0].failure}"
         raise WorkError(
             f"{len(failed)} of {len(outcomes)} models failed, the first being {first} The others are in {report}."
         )
@@ -297,14 +301,9 @@ def record_study(
 
     `started` is when its run began, by time.monotonic().
     """
-    latest = latest_record(open_store(), name)
-    spec = record_spec(config, outcomes, shared, latest)
-    return _build(
-        spec,
-        name,
-        lambda folder: write_record(folder, name, question, config, outcomes, started),
-        timed=RECORD_TABLES,
-    )
+    spec = record_spec(config, outcomes, shared, latest_record(open_store(), name))
+    arguments = name, question, config, outcomes, started
+    return _make(spec, name, write_record, *arguments, incidental=RECORD_TABLES, run=_run_here)
 
 
 @step("index results")
@@ -337,23 +336,15 @@ def report_again(study: str) -> Path:
 
 def answer_of(study: str) -> list[str]:
     """What the study's report says first."""
-    record = latest_record(open_store(), study)
-    report = open_store().find(_report_spec(record)) if record else None
+    store = open_store()
+    record = latest_record(store, study)
+    report = store.find(report_spec(record, previous_summary(store, record))) if record else None
     return report.manifest.facts["answer"] if report else []
 
 
-def _report_spec(record: Artifact) -> Spec:
-    return rendering.report_spec(record, rendering.previous_summary(open_store(), record))
-
-
 def _publish_report(record: Artifact) -> Path:
-    name = record.manifest.facts["study"]
-
-    def write(folder: Path) -> dict[str, Any]:
-        arguments = places.warehouse_file(), name, folder
-        shown = _fractions("report", name)
-        return run_in_process(rendering.render_report, *arguments, previous=previous, on_progress=shown)
-
-    previous = rendering.previous_summary(open_store(), record)
-    report = _build(rendering.report_spec(record, previous), name, write, timed=rendering.TIMED_FILES)
-    return rendering.publish_report(report, places.report_folder(name))
+    name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
+    spec, warehouse = report_spec(record, previous), places.warehouse_file()
+    incidental = rendering.INCIDENTAL_FILES
+    report = _make(spec, name, rendering.render_report, warehouse, name, previous, incidental=incidental)
+    return publish_report(report, places.report_folder(name))

@@ -7,8 +7,8 @@ from tempfile import mkdtemp
 
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus import write_corpus
-from tasks.text.tokens import write_tokens
+from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_writing import write_tokens
 
 WORDS = ("river", "stream", "head", "spring", "water", "bed", "flows", "down", "under", "over")
 WORDS += ("the", "a", "of", "and", "deep", "cold", "clear", "runs", "to", "sea")

@@ -1,9 +1,8 @@
 """What a model's circuits do on text, at its last checkpoint: paths, bigrams, scores by source, causal checks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,11 @@ from models.circuits.virtual_heads import (
     virtual_patterns,
 )
 from models.heads.head import Head
-from tasks.measuring.behaviour import build_stimuli
+from tasks.measuring.checkpoint_weights import checkpoint_weights
+from tasks.measuring.stimuli import build_stimuli
 from tasks.measuring.trained_model import TrainedModel
-from tasks.measuring.weight_circuits import finite_weights
-from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig
-from tasks.text.tokens import TokenStream
+from tasks.study.analysis_config import ActivationCircuitsConfig
+from tasks.text.token_reading import TokenStream
 
 Rows = list[dict[str, Any]]
 DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
@@ -35,42 +34,38 @@ READ_TOKENS = 2**22  # tokens of the stream counted at a time
 N_IDENTITY_WINDOWS = 4
 
 
-def measure_activation_circuits(
-    config: ActivationCircuitsConfig,
-    trained: TrainedModel,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> dict[str, object]:
+def measure_activation_circuits(config: ActivationCircuitsConfig, trained: TrainedModel) -> None:
     """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks and identities.
 
     Raises:
         UserError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
-    tokens, model = trained.open()
-    step, architecture = trained.steps[-1], model.architecture
-    windows = BehaviourConfig(
-        loss_windows=config.bigram_windows,
+    tokens, model, step = trained.tokens, trained.model, trained.steps[-1]
+    architecture = model.architecture
+    stimuli = build_stimuli(
+        tokens,
+        architecture.n_ctx,
+        windows=config.bigram_windows,
         pattern_windows=config.path_windows,
         fixed_period_sequences=config.fixed_period_sequences,
         random_period_sequences=config.random_period_sequences,
         seed=config.seed,
     )
-    stimuli = build_stimuli(windows, tokens, architecture.n_ctx)
     text, bos = stimuli.text, stimuli.bos
     pairs = paths.virtual_heads_of(architecture.heads_per_layer)
-    circuits = {} if why_no_circuits(architecture) else virtual_circuits(finite_weights(model, step))
+    circuits = {} if why_no_circuits(architecture) else virtual_circuits(checkpoint_weights(model, step))
     by_norm = sorted(pairs, key=lambda pair: -circuits[pair].ov_norm if pair in circuits else 0)
     virtual_heads = set(by_norm[: config.max_pairs])
 
     terms = order_of_terms(model, text, virtual_heads)
-    on_progress(0.25)
+    trained.on_progress(0.25)
     patterns = virtual_patterns(model, text, bos, virtual_heads)
-    on_progress(0.4)
+    trained.on_progress(0.4)
     scores = score_terms(model, text, bos)
-    on_progress(0.5)
+    trained.on_progress(0.5)
     checks = causal_checks(model, stimuli, strongest_pairs(scores, pairs, config.max_pairs))
-    on_progress(0.8)
+    trained.on_progress(0.8)
     means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
     bigrams = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
     logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
@@ -88,13 +83,7 @@ def measure_activation_circuits(
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
     }
     for name, rows in tables.items():
-        trained.write(folder, name, rows)
-    on_progress(1.0)
-    return {
-        "virtual_heads": len(pairs),
-        "explained_share": fit.explained_share if isfinite(fit.explained_share) else None,
-        "paths_sum_difference": identities["paths-sum"],
-    }
+        trained.write(name, rows)
 
 
 def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.Path], n: int) -> set[paths.Path]:

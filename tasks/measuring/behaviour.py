@@ -1,7 +1,6 @@
 """What a model does at each of its checkpoints: losses, scores of every head, and one passage to look at."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,74 +9,45 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from models.heads.attention_flow import attention_aggregates
 from models.heads.gate_activity import gate_activity
-from models.heads.head_behaviour import Behaviour, Stimuli, model_behaviour
-from models.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
+from models.heads.head_behaviour import Behaviour, model_behaviour
 from models.transformer import Transformer
+from tasks.measuring.stimuli import build_stimuli, choose_passage
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import BehaviourConfig
-from tasks.text.tokens import Tokens
-from tasks.text.windows import evaluation_text
 from tasks.training.checkpoints import tokens_per_step
 
-MAX_PASSAGES = 4096  # windows among which the passage is chosen
 
-
-def measure_behaviour(
-    config: BehaviourConfig,
-    trained: TrainedModel,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> dict[str, object]:
-    """Measure every checkpoint of a model into the tables of `folder`; returns facts about the last one.
-
-    `on_progress` hears the fraction done after each checkpoint.
+def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
+    """Write losses and scores of every head at each checkpoint, and attention on one passage at the last.
 
     Raises:
         UserError: the validation text is too short for one sequence.
     """
-    (tokens, model), steps = trained.open(), trained.steps
-    n_ctx = model.architecture.n_ctx
-    stimuli = build_stimuli(config, tokens, n_ctx)
+    tokens, model, steps = trained.tokens, trained.model, trained.steps
+    n_ctx, labels = model.architecture.n_ctx, tokens.token_labels()
+    stimuli = build_stimuli(
+        tokens,
+        n_ctx,
+        windows=config.loss_windows,
+        pattern_windows=config.pattern_windows,
+        fixed_period_sequences=config.fixed_period_sequences,
+        random_period_sequences=config.random_period_sequences,
+        seed=config.seed,
+    )
     measured: dict[int, Behaviour] = {}
     for step in steps:
         measured[step] = model_behaviour(trained.at(step), stimuli)
-        on_progress(len(measured) / len(steps))
-    tables = behaviour_rows(measured, tokens_per_step(trained.training_folder))
-    for name, rows in tables.items():
-        trained.write(folder, name, rows)
+        trained.on_progress(len(measured) / len(steps))
+    for name, rows in behaviour_rows(measured, tokens_per_step(trained.training_folder)).items():
+        trained.write(name, rows)
     if measured[steps[-1]].layers:
         passage = choose_passage(tokens, min(config.passage_tokens, n_ctx))
-        samples = attention_samples(model, passage, tokens.token_labels())
-        trained.write(folder, "attention_samples", samples)
+        trained.write("attention_samples", attention_samples(model, passage, labels))
+        trained.write("attention_aggregates", aggregate_columns(model, passage, labels))
         if model.architecture.gates != "none":
-            rows = gate_rows(model, stimuli.text, tokens.token_labels(), tokens.bos)
-            trained.write(folder, "gate_activity", rows)
-    return _facts(tables)
-
-
-def build_stimuli(config: BehaviourConfig, tokens: Tokens, n_ctx: int) -> Stimuli:
-    """The sequences that every model of one corpus and n_ctx is measured on."""
-    text = evaluation_text(tokens, n_ctx, config.loss_windows)
-    n_patterns = min(config.pattern_windows, len(text))
-    for_patterns = torch.zeros(len(text), dtype=torch.bool)
-    for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
-    generator = torch.Generator().manual_seed(config.seed)
-    counts = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64))
-    repeats = counts, tokens.bos, n_ctx
-    return Stimuli(
-        bos=tokens.bos,
-        text=text[for_patterns],
-        more_text=text[~for_patterns],
-        fixed_period=fixed_period_repeats(*repeats, config.fixed_period_sequences, generator),
-        random_period=random_period_repeats(*repeats, config.random_period_sequences, generator),
-    )
-
-
-def choose_passage(tokens: Tokens, n_tokens: int) -> NDArray[np.int64]:
-    """The window of validation text in which most different bigrams come again: no model has a say in it."""
-    windows = evaluation_text(tokens, n_tokens - 1, MAX_PASSAGES)
-    return windows[repeated_bigrams(windows, tokens.bos).argmax()].numpy()  # the first of equals
+            trained.write("gate_activity", gate_rows(model, stimuli.text, labels, tokens.bos))
 
 
 def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -86,14 +56,38 @@ def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Se
     n_heads = [len(pattern) for pattern in patterns]
     layer, head = np.repeat(np.arange(len(patterns)), n_heads), np.concatenate([np.arange(n) for n in n_heads])
     query, key = np.tril_indices(len(passage))
-    text = np.array([labels[token] for token in passage], dtype=object)
-    by_pair = {"query": query, "key": key, "query_token": text[query], "key_token": text[key]}
     return {
         "layer": np.repeat(layer, len(query)),
         "head": np.repeat(head, len(query)),
-        **{name: np.tile(values, len(head)) for name, values in by_pair.items()},
+        **_by_pair(passage, labels, len(head)),
         "weight": torch.cat(patterns)[:, query, key].flatten().numpy(force=True),
     }
+
+
+def aggregate_columns(model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Columns of `attention_aggregates`, of each query of a passage and each key that it sees."""
+    query, key = np.tril_indices(len(passage))
+    kept = [
+        (method, layer, pattern[query, key].numpy())
+        for method, patterns in attention_aggregates(model, torch.from_numpy(passage)).items()
+        for layer, pattern in enumerate(patterns)
+        if not pattern.isnan().any()
+    ]
+    methods, layers, weights = zip(*kept, strict=True)
+    return {
+        "method": np.repeat(methods, len(query)),
+        "layer": np.repeat(layers, len(query)),
+        **_by_pair(passage, labels, len(kept)),
+        "weight": np.concatenate(weights),
+    }
+
+
+def _by_pair(passage: NDArray[np.int64], labels: Sequence[str], times: int) -> dict[str, NDArray[Any]]:
+    """Columns that say which query and key of a passage, so many times over."""
+    query, key = np.tril_indices(len(passage))
+    text = np.array([labels[token] for token in passage], dtype=object)
+    columns = {"query": query, "key": key, "query_token": text[query], "key_token": text[key]}
+    return {name: np.tile(values, times) for name, values in columns.items()}
 
 
 def gate_rows(
@@ -152,18 +146,3 @@ def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> d
         "repeat_losses": repeat_losses,
         "heads": heads,
     }
-
-
-def _facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, object]:
-    """The last checkpoint in a few numbers."""
-    last = tables["evaluations"][-1]
-    heads = [row for row in tables["heads"] if row["step"] == last["step"]]
-    numbers = {
-        "validation_loss_nats": last["validation_loss_nats"],
-        "repeat_gain_nats": last["repeat_gain_nats"],
-        **{
-            f"best_{score}": max((head[score] for head in heads), default=np.nan)
-            for score in ("previous_token", "induction_random_period")
-        },
-    }
-    return {"checkpoints": len(tables["evaluations"]), **{k: v if v == v else None for k, v in numbers.items()}}

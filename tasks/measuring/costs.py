@@ -19,7 +19,7 @@ from tasks.study.costs_config import CostsConfig
 from tasks.training.device import prepare_process
 
 D_VOCAB = 64  # few, so that the unembedding hardly counts
-TIMED_FILES = ("costs.parquet",)  # it records the clock
+INCIDENTAL_FILES = ("costs.parquet",)  # it records the clock
 
 
 def measure_costs(

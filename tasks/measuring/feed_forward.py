@@ -1,8 +1,5 @@
 """What a model loses without its feed-forward layers or groups of their neurons, at its last checkpoint."""
 
-from collections.abc import Callable
-from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,41 +14,28 @@ from models.feed_forward_ablation import (
 from models.losses import sequence_losses
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import FeedForwardConfig
-from tasks.text.windows import evaluation_text, reference_text
 
 
 @torch.inference_mode()
-def measure_feed_forward(
-    config: FeedForwardConfig,
-    trained: TrainedModel,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> dict[str, object]:
+def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> None:
     """Write feed_forward_ablations, of a model that has feed-forward layers.
 
     Raises:
         UserError: the text is too short for one sequence.
     """
-    tokens, model = trained.open()
-    n_ctx = model.architecture.n_ctx
+    model, text = trained.model, trained.evaluation_text(config.windows)
     if not model.architecture.mlp_width or not len(model.layers):
-        on_progress(1.0)
-        return {"feed_forward_effect_nats": None}
-
-    text = evaluation_text(tokens, n_ctx, config.windows)
-    means = mean_activations(model, reference_text(tokens, n_ctx, config.reference_windows))
+        return
+    means = mean_activations(model, trained.reference_text(config.reference_windows))
     fills = {"zero": [torch.zeros_like(mean) for mean in means], "mean": means}
     intact = sequence_losses(model, text)
     of_all = {
         method: (losses_without_feed_forward(model, text, fill) - intact).mean().item()
         for method, fill in fills.items()
     }
-    on_progress(0.2)
+    trained.on_progress(0.2)
     ablations = neuron_ablations(model, text, fills, config.n_groups)
-    rows = ablation_rows(config, ablations, of_all)
-    trained.write(folder, "feed_forward_ablations", rows)
-    on_progress(1.0)
-    return {"feed_forward_effect_nats": of_all["mean"] if isfinite(of_all["mean"]) else None}
+    trained.write("feed_forward_ablations", ablation_rows(config, ablations, of_all))
 
 
 def ablation_rows(

@@ -21,7 +21,7 @@ from tasks.measuring.text_labels import (
     tokens_since_same,
     tokens_since_sentence_start,
 )
-from tasks.text.tokens import Tokens, TokenStream
+from tasks.text.token_reading import Tokens, TokenStream
 
 PYTHON_TASKS = (
     "lexical_class",

@@ -1,7 +1,6 @@
 """What linear probes tell from each head and from the residual stream, at a model's last checkpoint."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,37 +22,26 @@ class Sites(NamedTuple):
     test: Float[Tensor, "site test_example feature"]
 
 
-def measure_probes(
-    config: ProbesConfig,
-    trained: TrainedModel,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> dict[str, object]:
+def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
     """Write probes and probe_tasks.
 
     Raises:
         UserError: the text is too short for one sequence.
     """
-    tokens, model = trained.open()
-    n_ctx = model.architecture.n_ctx
-    texts = probe_texts(tokens, n_ctx - 1, config.train_tokens, config.test_tokens)
+    tokens, model = trained.tokens, trained.model
+    texts = probe_texts(tokens, model.architecture.n_ctx - 1, config.train_tokens, config.test_tokens)
     tasks = probe_tasks(tokens, *texts)
-    on_progress(0.2)
+    trained.on_progress(0.2)
     sites = read_sites(model, tokens.bos, *texts)
     rows: list[dict[str, Any]] = []
     for n_done, task in enumerate(tasks, start=1):
         if task.why_absent is None:
             labels = labels_with_control(task, *texts, tokens.vocabulary, config.seed)
             rows += [row for group in sites for row in probe_rows(config, task, group, *labels)]
-        on_progress(0.2 + 0.8 * n_done / len(tasks))
-    trained.write(folder, "probe_tasks", [task_row(task) for task in tasks])
+        trained.on_progress(0.2 + 0.8 * n_done / len(tasks))
+    trained.write("probe_tasks", [task_row(task) for task in tasks])
     if rows:
-        trained.write(folder, "probes", rows)
-    return {
-        "probe_tasks": sum(task.why_absent is None for task in tasks),
-        "probes": len(rows),
-        "unconverged_probes": sum(not row["converged"] for row in rows),
-    }
+        trained.write("probes", rows)
 
 
 def read_sites(model: Transformer, bos: int, train: ProbeText, test: ProbeText) -> list[Sites]:

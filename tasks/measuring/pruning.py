@@ -1,9 +1,8 @@
 """How many heads a model can do without, at its last checkpoint: gates, pruning curves, physically smaller models."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,8 +17,8 @@ from models.heads.references import mean_z
 from models.heads.removal import remove_heads
 from models.losses import sequence_losses
 from models.transformer import Layer, Transformer
-from tasks.measuring.importance import importance_rows
-from tasks.measuring.pruned_models import SmallerModel, choose, keep_models, most_within_limits
+from tasks.measuring.head_rows import importance_rows
+from tasks.measuring.pruned_models import SmallerModel, choose, keep_models
 from tasks.measuring.pruning_curves import (
     GATES,
     RETRAINED,
@@ -34,14 +33,13 @@ from tasks.measuring.pruning_curves import (
 )
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import PruningConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
-from tasks.text.windows import evaluation_text, reference_text
 
 Rows = list[dict[str, Any]]
 BEST = CurveKey("iterative", "ablation_mean")
 KEPT = (CurveKey("one_shot", "ablation_mean"), BEST, GATES)  # curves with models worth keeping, beside the retrained
-TIMED_FILES = ("pruned_models.parquet",)  # they record the clock
+INCIDENTAL_FILES = ("pruned_models.parquet",)  # they record the clock
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,7 @@ class Gates:
         return _zeros(self.values)
 
 
-def measure_pruning(
-    config: PruningConfig,
-    trained: TrainedModel,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> dict[str, object]:
+def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     """Write gates, gate_sweeps, importance (method gate), pruning, and pruned_models with their checkpoints.
 
     A model without heads has none of it.
@@ -80,13 +73,11 @@ def measure_pruning(
     Raises:
         UserError: the text is too short for one sequence.
     """
-    tokens, model = trained.open()
-    n_ctx = model.architecture.n_ctx
+    tokens, model = trained.tokens, trained.model
     if not heads_of(model):
-        on_progress(1.0)
-        return _facts({}, [])
-    reference = reference_text(tokens, n_ctx, config.reference_windows)
-    text = evaluation_text(tokens, n_ctx, config.windows)
+        return
+    n_ctx = model.architecture.n_ctx
+    text, reference = trained.evaluation_text(config.windows), trained.reference_text(config.reference_windows)
     subject = Subject(model, text, reference, mean_z(model, reference))
 
     gates = []
@@ -94,14 +85,14 @@ def measure_pruning(
         windows = islice(training_windows(config, tokens, n_ctx), config.gate_steps)
         generator = torch.Generator().manual_seed(config.seed)
         gates.append(Gates(penalty, train_gates(model, windows, penalty, config.gate_rate, generator)))
-        on_progress(0.3 * len(gates) / len(config.gate_lambdas))
+        trained.on_progress(0.3 * len(gates) / len(config.gate_lambdas))
     gate_scores = half_open(gates).open_probabilities
     plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed for own in gates]}
-    on_progress(0.5)
+    trained.on_progress(0.5)
     curves = measure_curves(subject, plans)
-    on_progress(0.7)
+    trained.on_progress(0.7)
     curves[RETRAINED], retrained = retrained_curve(subject, config, training_windows(config, tokens, n_ctx))
-    on_progress(0.9)
+    trained.on_progress(0.9)
 
     smaller = [*smaller_models(subject, curves), *retrained, *without_dead_heads(model)]
     tables: dict[str, Rows] = {
@@ -109,13 +100,11 @@ def measure_pruning(
         "gate_sweeps": [sweep_row(subject, own) for own in gates],
         "importance": importance_rows("gate", gate_scores),
         "pruning": curve_rows(subject, curves, config),
-        "pruned_models": keep_models(smaller, model, text, trained.training_folder, folder, config.repeats),
+        "pruned_models": keep_models(smaller, model, text, trained.training_folder, trained.folder, config.repeats),
     }
     for name, rows in tables.items():
         if rows:
-            trained.write(folder, name, rows)
-    on_progress(1.0)
-    return _facts(curves, smaller)
+            trained.write(name, rows)
 
 
 def training_windows(config: PruningConfig, tokens: Tokens, n_ctx: int) -> Iterator[Int[Tensor, "batch pos"]]:
@@ -193,13 +182,3 @@ def sweep_row(subject: Subject, gates: Gates) -> dict[str, Any]:
 def _zeros(numbers: Sequence[Float[Tensor, "_"]]) -> HeadSet:
     """Heads whose number is 0."""
     return frozenset(Head(i, head) for i, own in enumerate(numbers) for head, n in enumerate(own.tolist()) if n == 0)
-
-
-def _facts(curves: Mapping[CurveKey, Curve], smaller: Sequence[SmallerModel]) -> dict[str, object]:
-    """How many heads can go by the order that all else is held against, and how many checkpoints there are."""
-    most = most_within_limits(relative_increases(curves[BEST])) if BEST in curves else {}
-    return {
-        "prunable_within_1_percent": most.get("within 1 %"),
-        "prunable_within_5_percent": most.get("within 5 %"),
-        "pruned_models": len(smaller),
-    }

@@ -1,51 +1,71 @@
-"""A trained model as the stages that measure it are given it."""
+"""A trained model as the stages that measure it are given it, and where what they find goes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from models.transformer import Transformer
 from tasks.results.tables import write_table
-from tasks.text.tokens import Tokens, require_context
+from tasks.text.token_reading import Tokens, require_context
+from tasks.text.windows import evaluation_text, reference_text
 from tasks.training.checkpoints import checkpoint_steps, load_model
+
+Rows = Sequence[Mapping[str, Any]] | Mapping[str, Any]  # of a table: one mapping a row, or one sequence a column
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What tables call a model, where its checkpoints and tokens are, and the device that it is measured on."""
+    """A model's name in tables, its checkpoints and tokens, and the folder that tables about it are written to."""
 
     model_id: str
     training_folder: Path
     tokens_folder: Path
+    folder: Path
+    on_progress: Callable[[float], None] = lambda fraction: None  # is told the fraction done
     device: str = "cpu"
 
-    def open(self) -> tuple[Tokens, Transformer]:
-        """The tokens and the model at its last checkpoint, on one thread: models are measured side by side.
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The tokens that it was trained on.
 
         Raises:
-            UserError: the text is too short for one sequence.
+            UserError: a split is too short for one sequence.
         """
-        torch.set_num_threads(1)
-        tokens, model = Tokens.open(self.tokens_folder), self.at(self.steps[-1])
-        require_context(tokens, model.architecture.n_ctx)
-        return tokens, model
+        tokens = Tokens.open(self.tokens_folder)
+        require_context(tokens, self.model.architecture.n_ctx)
+        return tokens
+
+    @cached_property
+    def model(self) -> Transformer:
+        """The model at its last checkpoint."""
+        return self.at(self.steps[-1])
 
     @property
     def steps(self) -> list[int]:
-        """The steps of its checkpoints, ascending."""
+        """The training steps of its checkpoints, ascending."""
         return checkpoint_steps(self.training_folder)
 
     def at(self, step: int) -> Transformer:
-        """The model at one of them."""
+        """The model at one of its checkpoints."""
         return load_model(self.training_folder, step).to(self.device)
 
-    def write(self, folder: Path, table: str, rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> None:
+    def evaluation_text(self, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
+        """At most `n_windows` full sequences of the text that models are measured on."""
+        return evaluation_text(self.tokens, self.model.architecture.n_ctx, n_windows)
+
+    def reference_text(self, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
+        """At most `n_windows` full sequences of the text that means of ablated outputs are taken on."""
+        return reference_text(self.tokens, self.model.architecture.n_ctx, n_windows)
+
+    def write(self, table: str, rows: Rows) -> None:
         """Write a table about this model: rows, or columns, without its name."""
         frame = pd.DataFrame(rows)
         if len(frame.columns):
             frame.insert(0, "model_id", self.model_id)
-        write_table(folder, table, frame)
+        write_table(self.folder, table, frame)

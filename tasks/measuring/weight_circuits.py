@@ -1,7 +1,6 @@
 """What a model's weights say of its circuits, at each of its checkpoints."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,58 +16,48 @@ from models.circuits.eigenvalues import (
     matching_eigenvalues,
 )
 from models.circuits.head_circuits import CircuitStimuli, HeadCircuits, head_circuits
-from models.circuits.head_weights import CircuitWeights, circuit_weights, why_no_circuits
+from models.circuits.head_weights import CircuitWeights, why_no_circuits
 from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
 from models.circuits.subspaces import overlaps, rewriting
-from models.transformer import Transformer
-from tasks.errors import WorkError
+from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import WeightCircuitsConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
 TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 
-def measure_weight_circuits(
-    config: WeightCircuitsConfig,
-    trained: TrainedModel,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> dict[str, object]:
-    """Write heads and compositions of every checkpoint and the last one's other tables; returns facts about that.
+def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel) -> None:
+    """Write heads and compositions of every checkpoint, and the last one's other tables.
 
-    Tables are empty, and a fact says why, where norms keep paths from being products of weights.
+    All are empty where norms keep paths from being products of weights (`why_no_circuits`).
 
     Raises:
         UserError: the text is too short for one sequence.
         WorkError: a checkpoint's weights are not finite.
     """
-    (tokens, last), steps = trained.open(), trained.steps
-    architecture = last.architecture
+    tokens, steps, architecture = trained.tokens, trained.steps, trained.model.architecture
     tables: dict[str, list[Columns]] = {name: [] for name in TABLES}
-    facts: dict[str, object] = {"no_weight_circuits": why_no_circuits(architecture)}
-    if facts["no_weight_circuits"] is None:
+    if why_no_circuits(architecture) is None:
         stimuli = circuit_stimuli(config, tokens, architecture.n_ctx)
         initial = None
         for i, step in enumerate(steps):
             model = trained.at(step)
-            weights = finite_weights(model, step)
+            weights = checkpoint_weights(model, step)
             now = composition(weights)
             initial = initial or now
             tables["heads"].append({"step": step} | head_columns(head_circuits(model, weights, stimuli)))
             tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
-            on_progress((i + 1) / (len(steps) + 1))
+            trained.on_progress((i + 1) / (len(steps) + 1))
         tables["skip_trigrams"] = skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
         tables["subspaces"] = [subspace_columns(weights)]
         tables["eigenvalues"] = eigenvalue_columns(weights, now)
-        facts |= _facts(tables)
     for name, parts in tables.items():
-        trained.write(folder, name, _one_below_the_other(parts))
-    return facts
+        trained.write(name, _one_below_the_other(parts))
 
 
 def circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
@@ -85,14 +74,6 @@ def circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) ->
         random=random,
         text=torch.from_numpy(np.insert(text, 0, tokens.bos, axis=1)),
     )
-
-
-def finite_weights(model: Transformer, step: int) -> CircuitWeights:
-    """A checkpoint's weights, its norms folded in."""
-    try:
-        return circuit_weights(model)
-    except ValueError as error:
-        raise WorkError(f"the checkpoint of step {step} can't be taken apart: {error}") from error
 
 
 def head_columns(layers: Sequence[HeadCircuits]) -> Columns:
@@ -205,12 +186,3 @@ def _one_below_the_other(parts: Sequence[Columns]) -> Columns:
     filled = [(part, n) for part, n in zip(parts, n_rows, strict=True) if n]
     names = filled[0][0] if filled else ()
     return {name: np.concatenate([np.broadcast_to(part[name], n) for part, n in filled]) for name in names}
-
-
-def _facts(tables: dict[str, list[Columns]]) -> dict[str, object]:
-    """The last checkpoint in a few numbers."""
-    composed = _one_below_the_other(tables["compositions"][-1:]).get("significant", np.empty(0))
-    return {
-        "significant_pairs": composed.tolist().count(True),
-        "skip_trigram_bugs": int(sum(part["is_bug"].sum() for part in tables["skip_trigrams"])),
-    }

@@ -2,15 +2,14 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from tasks.results.tables import write_table
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.code_version import code_version
+from tasks.storage.artifact import Artifact
 from tasks.storage.provenance import git_commit, package_version
 from tasks.storage.store import Store
 
@@ -43,35 +42,14 @@ def latest_record(store: Store, study: str) -> Artifact | None:
     return latest_records(store).get(study)
 
 
-def record_spec(
-    config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], latest: Artifact | None
-) -> Spec:
-    """Decided by the study's config and all that belongs to it, so that a run which finds nothing new adds no record.
-
-    A record names the one it supersedes: going back to an earlier config makes a new record, not that of then.
-    """
-    inputs = {artifact.manifest.stage: artifact for artifact in shared}
-    for outcome in outcomes:
-        inputs |= {f"{artifact.manifest.stage}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
-    failures = {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure}
-
-    def spec(superseded: str | None) -> Spec:
-        slice_ = {"study": dict(config), "failures": failures, "supersedes": superseded}
-        return Spec("study", code_version("tasks.results.study_record"), slice_, inputs, {})
-
-    if latest is None:
-        return spec(None)
-    same = spec(latest.manifest.config.get("supersedes"))
-    return same if same.key == latest.manifest.key else spec(latest.manifest.key)
-
-
 def write_record(
-    folder: Path,
     name: str,
     question: str,
     config: Mapping[str, Any],
     outcomes: Sequence[ModelOutcome],
     started: float,
+    folder: Path,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write the tables `studies` and `study_models`; the run began at `started`, by time.monotonic()."""
     finished_at = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""What an artifact's manifest says, and what of it decides the artifact's key."""
+"""Artifacts: what a manifest says of one, and the spec that decides its key."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
 
 
 class StoredFile(BaseModel, frozen=True, extra="forbid"):
-    """What the manifest says of a file; a `timed` one records the clock, so it differs between equal runs."""
+    """What the manifest says of a file; an `incidental` one tells of the making: the clock, or where text was found."""
 
     bytes: int
     sha256: str
-    timed: bool
+    incidental: bool
 
 
 class InputReference(BaseModel, frozen=True, extra="forbid"):
@@ -55,9 +55,8 @@ class Artifact:
 
     @property
     def digest(self) -> str:
-        """What the artifact is to those made from it: a hash of its stage, key and files, less the timed."""
-        files = {name: stored.sha256 for name, stored in self.manifest.files.items() if not stored.timed}
-        return json_sha256({"stage": self.manifest.stage, "key": self.manifest.key, "files": files})
+        """A hash of the files, less the incidental: what an artifact is to those made from it, however it came about."""
+        return json_sha256({name: file.sha256 for name, file in self.manifest.files.items() if not file.incidental})
 
     def file(self, name: str) -> Path:
         """The path of one of the artifact's files."""
@@ -69,10 +68,11 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that decides what an artifact holds: equal requests have equal keys, and so one artifact.
+    """Everything that decides what an artifact holds: equal specs have equal keys, and so one artifact.
 
-    `config` is the slice that the stage reads; `inputs` maps roles to artifacts; `numerics` is what changes
-    numbers besides: device kind, precision, thread count, compiling.
+    `config` is what the stage reads of the study, and the ids that its rows carry; `inputs` maps roles to artifacts, of
+    which only the content counts; `numerics` is what changes numbers besides: device kind, precision, thread count,
+    compiling.
     """
 
     stage: str
@@ -83,7 +83,7 @@ class Spec:
 
     @property
     def key(self) -> str:
-        """A hash of all of it, 32 hexadecimal digits."""
+        """The hash of a spec, 32 hexadecimal digits: the name of its artifact's folder."""
         inputs = {role: artifact.digest for role, artifact in self.inputs.items()}
         return json_sha256({**vars(self), "inputs": inputs})[:32]
 

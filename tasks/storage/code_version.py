@@ -10,18 +10,31 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROJECT_PACKAGES = ("flows", "tasks", "models")
+CONFIG = "_config"
 
 _parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once
 
 
 @cache
 def code_version(module: str, root: Path = REPOSITORY) -> str:
-    """A hash (16 hex digits) of the syntax trees of a module and of all project modules it reaches by import.
+    """A hash (16 hex digits) of the syntax trees of a module and of all project modules that it reaches by import.
 
-    Nothing is imported: files are found by their path below `root`. Comments, docstrings and layout don't
-    count; imports inside functions do; imports by a computed name aren't seen. Python versions differ in it.
+    Comments, docstrings and layout don't count. Python versions differ in it.
 
-    Raises: ModuleNotFoundError when there is no such module.
+    Raises:
+        ModuleNotFoundError: there is no such module.
+    """
+    return hashlib.sha256(repr(sorted(reached_modules(module, root).items())).encode()).hexdigest()[:16]
+
+
+def reached_modules(module: str, root: Path = REPOSITORY) -> dict[str, str]:
+    """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by their names.
+
+    Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
+    computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
+
+    Raises:
+        ModuleNotFoundError: there is no such module.
     """
     if _source(module, root) is None:
         raise ModuleNotFoundError(
@@ -32,10 +45,10 @@ def code_version(module: str, root: Path = REPOSITORY) -> str:
     waiting = {module}
     while waiting:
         name = waiting.pop()
-        if name not in reached and (source := _source(name, root)):
+        if name not in reached and not name.endswith(CONFIG) and (source := _source(name, root)):
             reached[name] = source.tree_sha256
             waiting |= source.imports
-    return hashlib.sha256(repr(sorted(reached.items())).encode()).hexdigest()[:16]
+    return reached
 
 
 class _Source(NamedTuple):

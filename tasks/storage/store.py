@@ -115,7 +115,7 @@ class Store:
         spec: Spec,
         write: Callable[[Path], Mapping[str, Any] | None],
         *,
-        timed: Collection[str] = (),
+        incidental: Collection[str] = (),
         resumable: bool = False,
     ) -> Artifact:
         """Finds the artifact, or has `write` fill a folder and return the manifest's facts, and commits that.
@@ -141,7 +141,7 @@ class Store:
                     (staging / RESUME if resumable else staging).mkdir(parents=True)
                 started = time.monotonic()
                 facts = write(staging)
-                _seal(staging, spec, facts or {}, timed, time.monotonic() - started)
+                _seal(staging, spec, facts or {}, incidental, time.monotonic() - started)
                 self._publish(staging, target)
             except BaseException as error:
                 removed_by_others = not staging.exists()
@@ -263,7 +263,7 @@ class Store:
         shutil.rmtree(self._set_aside(folder), ignore_errors=True)
 
 
-def _seal(staging: Path, spec: Spec, facts: Mapping[str, Any], timed: Collection[str], seconds: float) -> None:
+def _seal(staging: Path, spec: Spec, facts: Mapping[str, Any], incidental: Collection[str], seconds: float) -> None:
     """Makes a written folder durable, its manifest last."""
     files, folders = _contents(staging)
     inputs = {
@@ -274,7 +274,7 @@ def _seal(staging: Path, spec: Spec, facts: Mapping[str, Any], timed: Collection
         **{**vars(spec), "inputs": inputs},
         key=spec.key,
         files={
-            name: StoredFile(bytes=path.stat().st_size, sha256=_file_sha256(path), timed=name in timed)
+            name: StoredFile(bytes=path.stat().st_size, sha256=_file_sha256(path), incidental=name in incidental)
             for name, path in files.items()
         },
         facts=dict(facts),

@@ -10,7 +10,7 @@ from typing import Any
 from tasks import places
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
-from tasks.text.corpus import corpus_files
+from tasks.text.corpus_files import corpus_files
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 

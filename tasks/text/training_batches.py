@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.text.tokens import TokenStream
+from tasks.text.token_reading import TokenStream
 
 
 class Batches:

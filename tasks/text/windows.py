@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 
 EVALUATION, REFERENCE = (0.0, 0.5), (0.5, 1.0)  # parts of the validation text
 

@@ -1,5 +1,6 @@
 """Weights on disk: safetensors files beside one model.json that says what they are weights of."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -39,6 +40,15 @@ def save_whole(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] 
 def checkpoint_steps(folder: Path) -> list[int]:
     """The steps at which weights were kept, ascending; 0 is the initialisation."""
     return sorted(int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors"))
+
+
+def weights_sha256(folder: Path) -> str:
+    """A hash of all checkpoints of a folder, and of what they are weights of."""
+    digest = hashlib.sha256((folder / "model.json").read_bytes())
+    for step in checkpoint_steps(folder):
+        with _path(folder, step).open("rb") as file:
+            digest.update(f"{step} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode())
+    return digest.hexdigest()
 
 
 def checkpoint_bytes(folder: Path, step: int) -> int:

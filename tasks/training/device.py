@@ -10,7 +10,6 @@ import torch
 
 from models.architecture import Architecture
 from models.flops import forward_backward_flops
-from tasks import places
 from tasks.study.training_config import TrainingConfig
 
 # Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
@@ -32,8 +31,6 @@ class Numerics:
 def prepare_process(threads: int) -> None:
     """Set up this process for training: its CPU threads, TF32 where a GPU has it, and memory that it keeps."""
     torch.set_num_threads(threads)
-    # Torch would keep compiled code below /tmp, where anybody may have put some for this process to run.
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(places.compiler_cache()))
     torch.set_float32_matmul_precision("high")
     # glibc hands large freed blocks back to the system, and every step would fault them in anew (a fifth of its time).
     with suppress(OSError, AttributeError):

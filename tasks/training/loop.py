@@ -25,7 +25,7 @@ from models.optimisers import Muon, rate_factor
 from models.transformer import Transformer
 from tasks.errors import WorkError
 from tasks.study.training_config import TrainingConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
 from tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
 from tasks.training.device import Numerics

@@ -1,5 +1,6 @@
 """The training stage: one model trained into a folder of checkpoints and tables."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -10,11 +11,12 @@ from filelock import FileLock
 from models.architecture import Architecture
 from tasks.results.tables import table_schema, write_table
 from tasks.study.training_config import TrainingConfig
-from tasks.text.tokens import Tokens, require_context
+from tasks.text.token_reading import Tokens, require_context
+from tasks.training.checkpoints import weights_sha256
 from tasks.training.device import Numerics, prepare_process, training_flops
 from tasks.training.loop import RESUME, Progress, TrainingRun
 
-TIMED_FILES = ("models.parquet", "training.parquet")  # they record the clock
+INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they record the clock
 
 
 def train_model(
@@ -24,14 +26,15 @@ def train_model(
     tokens_folder: Path,
     folder: Path,
     *,
-    model_id: str,
+    cell_id: str,
     corpus_id: str,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     save_every_seconds: float = 10.0,
 ) -> dict[str, object]:
     """Train one model into `folder`: checkpoints/, models.parquet and training.parquet. Returns facts about it.
 
-    A folder in which an earlier call was interrupted is continued, and ends with the same weights (on a CPU).
+    A folder in which an earlier call was interrupted is continued, and ends with the same weights (on a CPU). The
+    model's id is made of its cell's and of its weights: other code that trains the same weights changes nothing.
 
     Raises:
         UserError: the corpus is too short for one sequence.
@@ -45,6 +48,7 @@ def train_model(
         run = TrainingRun(architecture, config, numerics, tokens, folder, save_every_seconds)
         run.train(on_progress)
     seconds = run.log.seconds[-1]
+    model_id = f"{architecture.name}-s{config.seed}-{_sha256(cell_id, weights_sha256(folder))[:8]}"
     facts: dict[str, object] = {
         "model_id": model_id,
         "corpus_id": corpus_id,
@@ -63,6 +67,10 @@ def train_model(
     row = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
     write_table(folder, "models", [{name: row[name] for name in columns if name in row}])
     return facts
+
+
+def _sha256(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:

@@ -22,7 +22,7 @@ def record(store: Store, study: str, *artifacts: Artifact) -> Artifact:
     outcomes = [ModelOutcome("cell", "model", artifacts)]
     spec = record_spec({"name": study}, outcomes, [], latest_record(store, study))
     write = lambda folder: write_record(folder, study, "", {}, outcomes, time.monotonic())  # noqa: E731
-    return store.build(spec, write, timed=RECORD_TABLES)
+    return store.build(spec, write, incidental=RECORD_TABLES)
 
 
 @pytest.fixture

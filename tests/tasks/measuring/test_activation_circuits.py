@@ -26,7 +26,7 @@ from tasks.measuring.weight_circuits import composition_columns
 from tasks.results.tables import table_schema, write_table
 from tasks.results.warehouse import create_tables_and_views
 from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
-from tasks.text.tokens import Tokens, TokenStream
+from tasks.text.token_reading import Tokens, TokenStream
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = ActivationCircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7)

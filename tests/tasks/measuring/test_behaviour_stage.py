@@ -18,7 +18,7 @@ from tasks.measuring.behaviour import build_stimuli, choose_passage, measure_beh
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import BehaviourConfig
-from tasks.text.tokens import Tokens, TokenStream
+from tasks.text.token_reading import Tokens, TokenStream
 from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
 CONFIG = BehaviourConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)

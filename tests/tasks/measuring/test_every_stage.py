@@ -24,7 +24,7 @@ from tasks.study.analysis_config import (
     RedundancyConfig,
     WeightCircuitsConfig,
 )
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.windows import reference_text
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 

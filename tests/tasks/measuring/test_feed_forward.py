@@ -11,7 +11,7 @@ from tasks.measuring.feed_forward import measure_feed_forward
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import FeedForwardConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = FeedForwardConfig(windows=7, reference_windows=5, n_groups=3, bootstraps=200)

@@ -17,7 +17,7 @@ from tasks.measuring.importance import ABLATIONS, importance_rows, measure_impor
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import SCHEMA, table_schema
 from tasks.study.analysis_config import ImportanceConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text, reference_text
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 

@@ -25,7 +25,7 @@ from tasks.measuring.text_labels import (
     tokens_since_same,
     tokens_since_sentence_start,
 )
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 
 # Each line of a Python text, and under it, byte by byte: lexical class (keyword, name, 1 number, string, comment,
 # operator), open brackets, whether a string is open, level of indentation, names that are bound (1) or not (0).

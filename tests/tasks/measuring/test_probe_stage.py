@@ -18,8 +18,8 @@ from tasks.measuring.probes import measure_probes
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import ProbesConfig
-from tasks.text.corpus import text_split
-from tasks.text.tokens import Tokens
+from tasks.text.corpus_writing import text_split
+from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = ProbesConfig(train_tokens=3500, test_tokens=3000)

@@ -24,7 +24,7 @@ from tasks.measuring.pruning_curves import Point, Subject, measure_curves, relat
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import PruningConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text, reference_text
 from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 

@@ -13,7 +13,7 @@ from tasks.measuring.redundancy import measure_redundancy, nearest_first
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import BehaviourConfig, RedundancyConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = RedundancyConfig(windows=4, reference_windows=4)

@@ -14,7 +14,7 @@ from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import TABLES, measure_weight_circuits
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import WeightCircuitsConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = WeightCircuitsConfig(

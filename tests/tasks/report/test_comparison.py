@@ -97,7 +97,7 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
         outcomes = [ModelOutcome("cell", "m", [model])]
         spec = record_spec({"n": n}, outcomes, [], latest_record(store, "s"))
         write = lambda folder: write_record(folder, "s", "", {}, outcomes, time.monotonic())  # noqa: E731
-        return store.build(spec, write, timed=RECORD_TABLES)
+        return store.build(spec, write, incidental=RECORD_TABLES)
 
     def report(of, found, previous=None):
         spec = Spec("report", "v", {"previous": previous, "found": found}, {"study": of}, {})

@@ -23,7 +23,7 @@ def artifact(store: Store, name: str) -> Artifact:
 def record(store: Store, config: dict, outcomes) -> Artifact:
     spec = record_spec(config, outcomes, [], latest_record(store, "s"))
     write = lambda folder: write_record(folder, "s", "why?", config, outcomes, time.monotonic())  # noqa: E731
-    return store.build(spec, write, timed=RECORD_TABLES)
+    return store.build(spec, write, incidental=RECORD_TABLES)
 
 
 def test_the_same_study_has_one_record(store):

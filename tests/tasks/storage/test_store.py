@@ -209,7 +209,7 @@ class TestBuildAndFind:
 class TestDigest:
     def test_ignores_timed_files_only(self, tmp_path):
         def digest(root: str, **files: bytes) -> str:
-            return Store(tmp_path / root).build(spec(), writes(**files), timed={"clock.bin"}).digest
+            return Store(tmp_path / root).build(spec(), writes(**files), incidental={"clock.bin"}).digest
 
         first = digest("a", loss=b"1", clock=b"12:00")
         assert digest("b", loss=b"1", clock=b"12:01") == first
@@ -220,7 +220,7 @@ class TestDigest:
         assert one.digest != other.digest
 
     def test_timed_file_that_need_not_be_written(self, store):
-        assert set(store.build(spec(), writes(x=b"x"), timed={"clock.bin"}).manifest.files) == {"x.bin"}
+        assert set(store.build(spec(), writes(x=b"x"), incidental={"clock.bin"}).manifest.files) == {"x.bin"}
 
 
 class TestCorruption:
@@ -233,7 +233,7 @@ class TestCorruption:
 
         with TemporaryDirectory() as root:
             store = Store(Path(root))
-            artifact = store.build(spec(), write, timed=["clock.bin"])
+            artifact = store.build(spec(), write, incidental=["clock.bin"])
             content = bytearray((artifact.folder / name).read_bytes())
             content[position % len(content)] ^= 1 << bit
             (artifact.folder / name).write_bytes(content)
@@ -243,7 +243,7 @@ class TestCorruption:
             # 1e-05 and 1E-05, or \u00e9 and \u00E9, are the same JSON.
             assert found is None or (name == MANIFEST and found == artifact)
             assert len(names_in(store.root / ".quarantine")) == (found is None)
-            assert store.build(spec(), write, timed=["clock.bin"]).file("x.bin").read_bytes() == b"0123456789"
+            assert store.build(spec(), write, incidental=["clock.bin"]).file("x.bin").read_bytes() == b"0123456789"
             assert store.find(spec()) is not None
 
     @pytest.mark.parametrize("name", ["x.bin", MANIFEST])

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus import corpus_files, read_documents, write_corpus
+from tasks.text.corpus_files import corpus_files
+from tasks.text.corpus_reading import read_documents
+from tasks.text.corpus_writing import write_corpus
 from tasks.text.documents import Part, Reader, SourceFile
-from tasks.text.tokens import Tokens, write_tokens
+from tasks.text.token_reading import Tokens
+from tasks.text.token_writing import write_tokens
 
 TWO_DOCUMENTS = """\
 # newdoc id = first

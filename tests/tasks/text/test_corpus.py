@@ -18,7 +18,9 @@ from pydantic import ValidationError
 
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
-from tasks.text.corpus import corpus_facts, corpus_files, corpus_fingerprint, read_documents, text_split, write_corpus
+from tasks.text.corpus_files import corpus_files, corpus_fingerprint
+from tasks.text.corpus_reading import corpus_facts, read_documents
+from tasks.text.corpus_writing import text_split, write_corpus
 from tasks.text.documents import Reader, cut
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}

@@ -3,7 +3,7 @@
 import torch
 from tiny import tiny_tokens
 
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text, reference_text
 
 

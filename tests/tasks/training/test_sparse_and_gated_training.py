@@ -13,7 +13,7 @@ from tiny import tiny_tokens
 from models.architecture import Architecture
 from models.transformer import Transformer
 from tasks.study.training_config import TrainingConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text
 from tasks.training.checkpoints import checkpoint_steps, load_model
 from tasks.training.device import Numerics

@@ -14,7 +14,7 @@ from models.transformer import Transformer
 from tasks.errors import WorkError
 from tasks.results.tables import table_schema
 from tasks.study.training_config import TrainingConfig
-from tasks.text.tokens import Tokens
+from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
 from tasks.training import loop
 from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_per_step

@@ -1,13 +1,8 @@
-"""The token stage: trains a byte-level BPE tokenizer, writes token shards, and reads them by memory map."""
+"""Tokens on disk: streams of both splits read by memory map, and the tokenizer that made them."""
 
-import hashlib
 import json
-import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,122 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
-from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer
 
 from tasks.errors import UserError
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus import PART_OF_SPEECH, SPLITS, byte_batches, corpus_facts, read_documents
-
-BOS = "<|bos|>"
-BATCH_BYTES = 2 << 20  # two are in memory at a time, and an encoding takes about 100 bytes a token
-SHARD_BYTES = 256 << 20
-
-# Pieces end where the pretokenizer ends words, except in words of over 512 characters, on which the trainer would take
-# quadratic time.
-TRAINING_PIECE = re.compile(r".{1,511}\S(?=[ \n])|.{1,512}", re.DOTALL)
-
-
-def write_tokens(
-    config: TokenizerConfig, corpus_folder: Path, folder: Path, on_progress: Callable[[float], None] | None = None
-) -> dict[str, Any]:
-    """Writes tokenizer.json, token shards of both splits, tokens.json and token_counts.npy; returns what they hold.
-
-    BOS precedes each document. A small corpus may not reach the vocabulary asked for: the facts hold the one reached.
-    `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U files is copied.
-    """
-    corpus = corpus_facts(corpus_folder)
-    tokenizer = train_tokenizer(config, corpus_folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    vocabulary = tokenizer.get_vocab_size()
-    dtype = np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.uint32)
-    counts = {split: np.zeros(vocabulary, np.int64) for split in SPLITS}
-    shards: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-    bos, done = tokenizer.token_to_id(BOS), 0
-    for split in SPLITS:
-        texts = (document.text for document in read_documents(corpus_folder, split))
-        for ids in encode(tokenizer, texts, dtype):
-            _append(ids, folder, split, shards[split])
-            in_batch = np.bincount(ids, minlength=vocabulary)
-            counts[split] += in_batch
-            done += int(in_batch[bos])
-            if on_progress:
-                on_progress(done / corpus["documents"])
-    np.save(folder / "token_counts.npy", counts["train"])
-    if (corpus_folder / PART_OF_SPEECH).exists():
-        shutil.copyfile(corpus_folder / PART_OF_SPEECH, folder / PART_OF_SPEECH)
-    index = {"vocabulary": vocabulary, "bos": bos, "dtype": dtype.name, "shards": shards}
-    (folder / "tokens.json").write_text(json.dumps(index, indent=1))
-    n_tokens = {split: int(counts[split].sum()) for split in SPLITS}
-    return {
-        "vocabulary": vocabulary,
-        **{f"{split}_tokens": n_tokens[split] for split in SPLITS},
-        "bytes_per_token": corpus["train_bytes"] / (n_tokens["train"] - int(counts["train"][bos])),
-        "tokenizer_sha256": hashlib.sha256((folder / "tokenizer.json").read_bytes()).hexdigest(),
-    }
-
-
-def train_tokenizer(config: TokenizerConfig, corpus_folder: Path) -> Tokenizer:
-    """Byte-level BPE over a sample of whole training documents, spread evenly; BOS is token 0."""
-    share = config.sample_bytes / corpus_facts(corpus_folder)["train_bytes"]
-
-    def sample() -> Iterator[list[str]]:
-        seen = taken = 0
-        for document in read_documents(corpus_folder, "train"):
-            size = len(document.text.encode())
-            if taken <= share * seen:
-                taken += size
-                yield TRAINING_PIECE.findall(document.text)
-            seen += size
-
-    tokenizer = _byte_level(models.BPE())
-    trainer = trainers.BpeTrainer(
-        vocab_size=config.vocabulary,
-        special_tokens=[BOS],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(sample(), trainer)
-    # In a new tokenizer BOS is not special, so that a text that spells it out is still text. No merge leads to it: the
-    # pretokenizer separates its letters from its signs.
-    return _byte_level(tokenizer.model)
-
-
-def _byte_level(model: models.Model) -> Tokenizer:
-    tokenizer = Tokenizer(model)
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    return tokenizer
-
-
-def encode(tokenizer: Tokenizer, texts: Iterable[str], dtype: npt.DTypeLike) -> Iterator[np.ndarray]:
-    """The token ids of the texts, BOS before each, in batches of about `BATCH_BYTES` of text."""
-    bos = (tokenizer.token_to_id(BOS),)
-
-    def ids(encodings: list[Encoding]) -> np.ndarray:
-        flat = chain.from_iterable(chain(bos, encoding.ids) for encoding in encodings)
-        return np.fromiter(flat, dtype, sum(map(len, encodings)) + len(encodings))
-
-    # One thread encodes a batch, on all cores, while this one reads the next and converts the last.
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        batches = byte_batches(((text, len(text.encode())) for text in texts), BATCH_BYTES)
-        encodings = (pool.submit(tokenizer.encode_batch_fast, batch) for batch in batches)
-        ahead = next(encodings, None)
-        while ahead:
-            current, ahead = ahead, next(encodings, None)
-            yield ids(current.result())
-
-
-def _append(ids: np.ndarray, folder: Path, split: str, shards: list[dict[str, Any]]) -> None:
-    """Appends to the last of `shards`, and to new ones when it is full."""
-    limit = SHARD_BYTES // ids.itemsize
-    while len(ids):
-        if not shards or shards[-1]["tokens"] == limit:
-            shards.append({"name": f"{split}-{len(shards):05}.bin", "tokens": 0})
-        shard = shards[-1]
-        head, ids = np.split(ids, [limit - shard["tokens"]])
-        with (folder / shard["name"]).open("ab") as file:
-            head.tofile(file)
-        shard["tokens"] += len(head)
+from tasks.text.formats import PART_OF_SPEECH, SPLITS
 
 
 class TokenStream:

@@ -1,0 +1,47 @@
+"""The sequences that models are measured on: text, repeated random tokens, and one passage to look at."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from models.heads.head_behaviour import Stimuli
+from models.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
+from tasks.text.token_reading import Tokens
+from tasks.text.windows import evaluation_text
+
+MAX_PASSAGES = 4096  # windows among which the passage is chosen
+
+
+def build_stimuli(
+    tokens: Tokens,
+    n_ctx: int,
+    *,
+    windows: int,
+    pattern_windows: int,
+    fixed_period_sequences: int,
+    random_period_sequences: int,
+    seed: int,
+) -> Stimuli:
+    """The sequences that every model of one corpus and n_ctx is measured on.
+
+    Losses are measured on all windows of text, patterns on `pattern_windows` of them.
+    """
+    text = evaluation_text(tokens, n_ctx, windows)
+    n_patterns = min(pattern_windows, len(text))
+    for_patterns = torch.zeros(len(text), dtype=torch.bool)
+    for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
+    generator = torch.Generator().manual_seed(seed)
+    repeats = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64)), tokens.bos, n_ctx
+    return Stimuli(
+        bos=tokens.bos,
+        text=text[for_patterns],
+        more_text=text[~for_patterns],
+        fixed_period=fixed_period_repeats(*repeats, fixed_period_sequences, generator),
+        random_period=random_period_repeats(*repeats, random_period_sequences, generator),
+    )
+
+
+def choose_passage(tokens: Tokens, n_tokens: int) -> NDArray[np.int64]:
+    """The window of validation text in which most different bigrams come again: no model has a say in it."""
+    windows = evaluation_text(tokens, n_tokens - 1, MAX_PASSAGES)
+    return windows[repeated_bigrams(windows, tokens.bos).argmax()].numpy()  # the first of equals

@@ -1,0 +1,47 @@
+"""Reports as people find them: copied out of the store, and held against what the run before found."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import WorkError
+from tasks.storage.artifact import Artifact
+from tasks.storage.store import Store
+
+
+def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None:
+    """What the run before the record's found, as its report kept it; None if there was none."""
+    superseded, key = record.manifest.config.get("supersedes"), record.manifest.key
+    reports = sorted(store.artifacts("report"), key=lambda report: report.manifest.created, reverse=True)
+    for report in reports:
+        if superseded and report.manifest.inputs["study"].key == superseded:
+            summary: Mapping[str, Any] | None = report.manifest.facts.get("summary")
+            return summary
+    # That report may be gone: an earlier report of this very record knew what was in it.
+    known = (report.manifest.config.get("previous") for report in reports if report.manifest.inputs["study"].key == key)
+    return next((summary for summary in known if summary), None)
+
+
+def publish_report(artifact: Artifact, folder: Path) -> Path:
+    """Copy a report to where people look for it, file by file, and remove figures that it no longer has.
+
+    Raises:
+        WorkError: the folder can't be written.
+    """
+    figures = [name for name in artifact.manifest.files if name.startswith("figures/")]
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+        for name in (*figures, "report.md"):  # the text last: it never shows a figure that isn't there
+            unfinished = folder / f".{os.getpid()}.unfinished"
+            shutil.copyfile(artifact.file(name), unfinished)
+            os.replace(unfinished, folder / name)
+        for path in (folder / "figures").glob("*.svg"):
+            if f"figures/{path.name}" not in figures:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise WorkError(
+            f"{folder} must be a folder that can be written, got: {error}. Free disk space or correct its permissions."
+        ) from error
+    return folder / "report.md"

@@ -1,0 +1,149 @@
+"""Which files a corpus is read from, and a digest of what they hold."""
+
+import hashlib
+import itertools
+import os
+import platform
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
+from tasks.text.documents import SourceFile, format_suffix, reason
+
+RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
+PROSE = (".txt", ".text", ".md", ".rst", ".tex", ".org", ".html")
+# fmt: off
+CODE = (
+    ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".jsx", ".kt", ".lua", ".ml", ".php",
+    ".pl", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts", ".tsx",
+)
+# fmt: on
+IN_DIRECTORIES = frozenset(RECORDS + PROSE + CODE)
+
+NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
+
+JUST_NOW_SECONDS = 2.0
+_hashed: dict[tuple[int, ...], str] = {}
+
+
+def corpus_files(config: CorpusConfig) -> list[SourceFile]:
+    """The files that the corpus is read from, each once, in a fixed order.
+
+    Links are followed, except by `**`. Names start at the directory given, never at the root.
+    Raises: UserError for an entry of `paths` that gives none.
+    """
+    found = _standard_library() if config.source else itertools.chain.from_iterable(map(_matches, config.paths))
+    files: dict[str, SourceFile] = {}
+    for path, name in found:
+        # A name on disk may be any bytes; in a table it must be text.
+        name = os.fsencode(name).decode(errors="replace")
+        files.setdefault(os.path.realpath(path), SourceFile(path, name, path.stat().st_size))
+    return list(files.values())
+
+
+def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
+    """What identifies the raw input: a digest of each file's name and bytes; Python's version for its library.
+
+    Raises:
+        UserError: an entry of `paths` gives no files, or a file can't be read.
+    """
+    files = corpus_files(config)
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            digest.update(f"{_content_sha256(file.path)} {file.name}\n".encode())
+        except OSError as error:
+            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+    return {
+        "source": corpus_label(config),
+        "python": platform.python_version() if config.source else None,
+        "files": len(files),
+        "bytes": sum(file.bytes for file in files),
+        "sha256": digest.hexdigest(),
+    }
+
+
+def corpus_label(config: CorpusConfig) -> str:
+    """What reports call a corpus: the name of a built-in one, or its paths."""
+    return config.source or ", ".join(config.paths)
+
+
+def _content_sha256(path: Path) -> str:
+    """The hash of a file, remembered for as long as its inode, size and times stay the same.
+
+    One that has changed just now is hashed again each time: it could change once more within a tick of its clock.
+    """
+    with path.open("rb") as raw:
+        status = os.fstat(raw.fileno())
+        identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        if identity not in _hashed:
+            content = hashlib.file_digest(raw, "sha256").hexdigest()
+            if abs(time.time() - max(status.st_mtime, status.st_ctime)) < JUST_NOW_SECONDS:
+                return content
+            _hashed[identity] = content
+    return _hashed[identity]
+
+
+def _standard_library() -> Iterator[tuple[Path, str]]:
+    root = Path(sysconfig.get_path("stdlib"))
+    for path in _walk(root, NOT_IN_STDLIB):
+        name = path.relative_to(root).as_posix()
+        # These two hold the paths of the machine that built Python: without them a version is the same text everywhere.
+        if path.suffix == ".py" and not name.startswith(("_sysconfigdata", "config-")):
+            yield path, name
+
+
+def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
+    """The files that one entry of `paths` stands for, with their names."""
+    path = Path(os.path.abspath(os.path.expanduser(pattern)))
+    top = path
+    while not os.path.lexists(path) and any(magic in str(top) for magic in "*?["):
+        top = top.parent
+    try:
+        named = [path] if top == path else sorted(_visible(top, path.relative_to(top)))
+        files = [file for match in named for file in _files(match)]
+        why = "it is no file, and no file in it has a known suffix"
+        if not files:
+            path.stat()
+    except (OSError, ValueError) as error:
+        files, why = [], reason(error)
+    if not files:
+        raise UserError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
+    for file in files:
+        yield file, file.relative_to(top.parent).as_posix()
+
+
+def _visible(top: Path, pattern: Path) -> Iterator[Path]:
+    for match in top.glob(str(pattern)):
+        if not any(name.startswith(".") for name in match.relative_to(top).parts):
+            yield match
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """`path` itself when it is a file, or what can be read below it when it is a directory."""
+    if os.path.isfile(path):
+        yield path
+    elif os.path.isdir(path):
+        yield from (file for file in _walk(path) if format_suffix(file.name) in IN_DIRECTORIES)
+
+
+def _walk(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """The files below `root` without hidden and ignored names; a directory that links lead back to is entered once."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    entered = set()
+    for folder, folders, names in os.walk(root, onerror=refuse, followlinks=True):
+        real = os.path.realpath(folder)
+        seen = real in entered
+        entered.add(real)
+        folders[:] = [] if seen else sorted(name for name in folders if name not in ignored and name[0] != ".")
+        for name in [] if seen else sorted(names):
+            path = Path(folder, name)
+            if name[0] != "." and path.is_file():
+                yield path

@@ -1,0 +1,105 @@
+"""The corpus stage: documents of the source files, cut, repaired and split by hash, in one Parquet file."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.errors import UserError
+from tasks.study.corpus_config import CorpusConfig
+from tasks.text.byte_batches import byte_batches
+from tasks.text.corpus_files import corpus_files, corpus_label
+from tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
+from tasks.text.documents import Reader
+from tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
+
+GROUP_BYTES = 4 << 20
+
+
+def text_split(digest: bytes, validation_fraction: float) -> str:
+    """The split of the text with this sha256: the same text is never in both."""
+    return "validation" if int.from_bytes(digest[:8]) < validation_fraction * 2**64 else "train"
+
+
+def write_corpus(
+    config: CorpusConfig, folder: Path, on_progress: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Writes documents.parquet into `folder` and returns what it holds; parts of a long document count as documents.
+
+    `empty` counts documents without text, `skipped` and `replaced` bad parts and records; `sha256` is that of the
+    documents' digests in order. `on_progress` is given the fraction done. Of CoNLL-U files part_of_speech.parquet has
+    the words of validation text, too.
+    """
+    files = corpus_files(config)
+    # A standard library with a file in another encoding is still a corpus: that file is left out.
+    policy = "skip" if config.source else config.on_bad_text
+    reader = Reader(config.text_field, policy, config.document_bytes, config.max_expansion, config.max_bytes)
+    counts: Counter[str] = Counter()
+    everything = hashlib.sha256()
+    total, done = sum(file.bytes for file in files), 0
+    words: list[tuple[int, int, int, str]] = []
+    word_tables: list[pa.Table] = []
+
+    def documents() -> Iterator[tuple[Document, int]]:
+        nonlocal done
+        for file in files:
+            for part in reader.read(file):
+                raw = part.text.encode()
+                digest = hashlib.sha256(raw).digest()
+                everything.update(digest)
+                split = text_split(digest, config.validation_fraction)
+                if split == "validation":
+                    words.extend((counts["validation_documents"], *word) for word in part.words)
+                counts[f"{split}_documents"] += 1
+                counts[f"{split}_bytes"] += len(raw)
+                yield Document(part.document, split, file.name, part.part, part.text), len(raw)
+            done += file.bytes
+            reader.position = 0
+
+    with pq.ParquetWriter(folder / DOCUMENTS, SCHEMA, compression="zstd", use_dictionary=["split", "source"]) as writer:
+        for rows in byte_batches(documents(), GROUP_BYTES):
+            writer.write_table(_table(rows, SCHEMA))
+            if words:
+                word_tables.append(_table(words, WORD_SCHEMA))
+                words.clear()
+            if on_progress:
+                on_progress((done + reader.position) / total)
+        _require_both_splits(config, counts, len(files))
+        facts = {
+            "source": corpus_label(config),
+            "files": len(files),
+            "documents": counts["train_documents"] + counts["validation_documents"],
+            "bytes": counts["train_bytes"] + counts["validation_bytes"],
+            **{f"{split}_{unit}": counts[f"{split}_{unit}"] for split in SPLITS for unit in ("documents", "bytes")},
+            "empty": reader.empty,
+            "skipped": reader.skipped,
+            "replaced": reader.replaced,
+            "sha256": everything.hexdigest(),
+        }
+        writer.add_key_value_metadata({"corpus": json.dumps(facts)})
+    if word_tables:
+        pq.write_table(pa.concat_tables(word_tables), folder / PART_OF_SPEECH, compression="zstd")
+    return facts
+
+
+def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
+    return pa.table(dict(zip(schema.names, zip(*rows, strict=True), strict=True)), schema)
+
+
+def _require_both_splits(config: CorpusConfig, counts: Counter[str], files: int) -> None:
+    size = counts["train_bytes"] + counts["validation_bytes"]
+    if not size:
+        raise UserError(f"the corpus must hold text, got only empty or skipped documents in {files:,} files.")
+    for split in SPLITS:
+        if not counts[f"{split}_documents"]:
+            documents = counts["train_documents"] + counts["validation_documents"]
+            raise UserError(
+                f"each split must hold a document, got none for {split} of {documents:,} ({size:,} bytes). Set "
+                f"document_bytes = {max(256, min(size // 100, config.document_bytes // 4))} to cut long documents into "
+                "more parts, or add text that differs."
+            )

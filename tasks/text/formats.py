@@ -1,0 +1,10 @@
+"""What the writers and readers of corpora and tokens agree on: names of splits and files, and tagged words."""
+
+import pyarrow as pa
+
+SPLITS = ("train", "validation")
+PART_OF_SPEECH = "part_of_speech.parquet"
+WORD_SCHEMA = pa.schema(
+    # A document's number among those of validation text, and the bytes of its text from start to end (excluded).
+    {"document": pa.int64(), "start": pa.int32(), "end": pa.int32(), "part_of_speech": pa.string()}
+)
