@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ COLUMNS = 110
 MOST_LINES = 24  # of an output; of a longer one the middle is left out
 HOME = "~/headstream"  # what outputs call the folder that the examples ran in
 STUDIES = {"quick": "smoke", "heads": "wide"}  # in examples: what takes a minute, for what takes longer
-MAKE_WIDE = "sed 's/smoke/wide/; s/d_model = 32/d_model = 48/' {smoke} > wide.toml && headstream run wide.toml"
+MAKE_WIDE = "sed -n 's/smoke/wide/; s/d_model = 32/d_model = 48/; w wide.toml'"
 # Sections whose fields a study may leave out, and the configs that then give them their defaults.
 COMPLETE: dict[type[BaseModel], type[BaseModel]] = {
     ModelSection: Architecture,
@@ -62,7 +63,7 @@ def record_outputs() -> dict[str, str]:
 
         def printed(command: str) -> str:
             done = subprocess.run(
-                command, shell=True, cwd=folder, env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+                shlex.split(command), cwd=folder, env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
             lines = [line.rstrip() for line in done.stdout.decode().replace(folder, HOME).rstrip().splitlines()]
             ends = [*lines[: MOST_LINES // 2], "...", *lines[-MOST_LINES // 2 :]]
@@ -71,7 +72,8 @@ def record_outputs() -> dict[str, str]:
         outputs = {}
         for example in examples():
             if "wide" in example:
-                printed(MAKE_WIDE.format(smoke=places.STUDIES / "smoke.toml"))
+                printed(f"{MAKE_WIDE} {shlex.quote(str(places.STUDIES / 'smoke.toml'))}")
+                printed("headstream run wide.toml")
             outputs[example] = printed(f"timeout --signal=INT 60 {example}" if " up " in example else example)
     return outputs
 

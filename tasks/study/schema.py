@@ -52,7 +52,6 @@ ModelSection = _section("ModelSection", Architecture)
 TrainingSection = _section("TrainingSection", TrainingConfig)
 AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
 
-
 VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
 
 
@@ -118,10 +117,14 @@ class Study(BaseModel):
         if both := sorted(fixed & set(self.grid)):
             raise ValueError(
                 f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
+                " Remove one of them."
             )
         for name, fields in self.variants.items():
             if both := sorted(set(fields) & set(self.grid)):
-                raise ValueError(f"{both[0]} must be either an axis or of a variant, got it in [grid] and in {name!r}.")
+                raise ValueError(
+                    f"{both[0]} must be either an axis or part of a variant, got it in [grid] and in {name!r}."
+                    " Remove one of them."
+                )
         self._check_cells()
         return self
 
@@ -130,7 +133,7 @@ class Study(BaseModel):
         for cell in self.cells:
             model = cell.architecture, cell.training
             if model in known:
-                raise ValueError(f"each model must come once, got cells {known[model]} and {cell.label}. Drop one.")
+                raise ValueError(f"each model must occur once, got cells {known[model]} and {cell.label}. Drop one.")
             known[model] = cell.label
             if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
                 raise ValueError(
@@ -139,7 +142,7 @@ class Study(BaseModel):
                 )
 
     def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
-        """The same study, made elsewhere or with so many models at once; None keeps what it says."""
+        """The same study with another runner or another number of models at once; None keeps its own."""
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
 
@@ -181,16 +184,14 @@ def _label(place: dict[str, Any]) -> str:
     return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
 
-ShippedStudy = Annotated[
-    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="The name of a study that ships.")
-]
+ShippedStudy = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Name of a study that ships.")]
 
 
 def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) -> Study:
-    """A study by its name, by its content, or as it is; one through Prefect's API may only read allowed files.
+    """The study that a name or its content stands for; one from Prefect's API may only read allowed files.
 
     Raises:
-        UserError: no study of that name ships, it isn't valid, or a path lies outside of the allowed folders.
+        UserError: no study of that name ships, it isn't valid, or a path lies outside the allowed folders.
     """
     if isinstance(study, str):
         return parse_study(*read_study_file(study, shipped_only=True))
