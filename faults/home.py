@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 import duckdb
 import psutil
 
-from tasks.housekeeping import check_all, require_sound
+from tasks.housekeeping import check_all, require_all_well
 from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
 
@@ -127,7 +127,7 @@ def require_same(home: Home, reference: Home) -> None:
     assert not differing
     assert home.row_counts() == reference.row_counts()
     assert not home.half_written()
-    require_sound(check_all(home.store, home.warehouse))
+    require_all_well(check_all(home.store, home.warehouse))
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.home import Home
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, record_spec, write_record
+from tasks.artifact_specs import record_spec
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.tables import write_table
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
@@ -53,7 +54,7 @@ def many(reference, tmp_path_factory) -> Home:
     by_stage = {stage: [Template(artifact) for artifact in reference.artifacts(stage)] for stage in stages}
     outcomes = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.storage.store._fsync", lambda path: None)  # how long a disk takes is not asked
+        patch.setattr("os.fsync", lambda path: None)  # how long a disk takes is not asked
         for seed in range(MODELS):
             measured = stages if seed % ALSO_PRUNED == 0 else stages[:2]
             templates = [by_stage[stage][seed % 2] for stage in measured]

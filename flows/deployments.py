@@ -13,7 +13,7 @@ from prefect.deployments import run_deployment
 from flows.hooks import fail_after, notify_of_failure
 from flows.study import run_study
 from tasks import places, steps
-from tasks.housekeeping import check_all, require_sound
+from tasks.housekeeping import check_all, require_all_well
 from tasks.markdown import escaped, printed
 from tasks.report.comparison import Summary, changes, summarise
 from tasks.report.publishing import previous_summary
@@ -100,4 +100,4 @@ def check_everything() -> None:
     """
     findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
     create_table_artifact(_cells(map(vars, findings)), key="check")
-    require_sound(findings)
+    require_all_well(findings)

@@ -18,7 +18,7 @@ from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from tasks.errors import UserError
-from tasks.machines.child_process import end_together
+from tasks.machines.child_process import end_with_this_process
 
 
 @contextmanager
@@ -46,4 +46,4 @@ def _reach_server() -> None:
         from prefect.server.api.server import SubprocessASGIServer  # the client has imported it, which takes seconds
 
         if server := SubprocessASGIServer().server_process:
-            end_together(server.pid)
+            end_with_this_process(server.pid)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks import places
-from tasks.housekeeping import check_all, require_sound, unneeded
+from tasks.housekeeping import check_all, find_unneeded, require_all_well
 from tasks.storage.store import Store
 
 
@@ -21,7 +21,7 @@ def print_check() -> None:
     for finding in findings:
         table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
     Console().print(table)
-    require_sound(findings)
+    require_all_well(findings)
 
 
 def remove_unneeded(days: float, dry_run: bool) -> None:
@@ -32,7 +32,7 @@ def remove_unneeded(days: float, dry_run: bool) -> None:
     """
     store = Store(places.store_folder())
     with nullcontext() if dry_run else store.at_rest():
-        found = unneeded(store, days)
+        found = find_unneeded(store, days)
         for each in found:
             print(f"{each.what}, {each.bytes / 1e6:,.1f} MB")
             if not dry_run:

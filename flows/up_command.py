@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tasks import places
 from tasks.errors import WorkError
-from tasks.machines.services import Service, Services, call, guarded, require_free
+from tasks.machines.services import Service, Services, opened_services, require_free_address, run_program
 
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent
@@ -49,11 +49,11 @@ def serve(host: str, port: int, database_url: str | None) -> None:
         UserError: the address is taken, or clients can't use it.
         WorkError: a service did not start, or keeps ending.
     """
-    require_free(host, port)
+    require_free_address(host, port)
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     environment = environment_for(address, port, database_url)
-    with _stopping_on_signals(), guarded() as services:
+    with _stopping_on_signals(), opened_services() as services:
         try:
             with console.status("starting Prefect's server"):
                 command = [PREFECT, "server", "start", "--host", host, "--port", str(port)]
@@ -91,14 +91,14 @@ def _deploy(environment: Mapping[str, str]) -> None:
     """
     from prefect.client.orchestration import get_client
 
-    call([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
+    run_program([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
     with _talking_to_server(environment), get_client(sync_client=True) as client:
         before = client.read_deployments()
         for deployment in before:
             for schedule in deployment.schedules:
                 if not schedule.slug:
                     client.update_deployment_schedule(deployment.id, schedule.id, slug=f"added-{schedule.id}")
-        call([PREFECT, "--no-prompt", "deploy", "--all"], environment)
+        run_program([PREFECT, "--no-prompt", "deploy", "--all"], environment)
         for deployment in before:
             if deployment.paused:
                 client.pause_deployment(deployment.id)
@@ -129,7 +129,7 @@ def _keep_up(
         for second in count():
             supervisor.restart_what_ended()
             if second % CHECK_SECONDS == 0:
-                services.tidy()
+                services.trim()
                 supervisor.check(POOL, SILENCE)
             time.sleep(1)
 

@@ -2,8 +2,8 @@
 
 
 class UserError(Exception):
-    """The request was wrong (exit code 2): what must hold, what came, what to do, in one line."""
+    """What was asked for is wrong (exit code 2); says in one line what must hold, what came, what to do."""
 
 
 class WorkError(Exception):
-    """The work failed (exit code 1): what failed, what is known of the cause, what to do, in one line."""
+    """Work failed (exit code 1); says in one line what failed, what is known of the cause, what to do."""

@@ -1,9 +1,12 @@
-"""Keeping house: whether everything stored is as it was written, and removing what no study needs."""
+"""Keeping house: whether everything stored is as it was written, and what of it no study needs."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
 
 from tasks.errors import WorkError
 from tasks.results.study_record import latest_records
@@ -11,15 +14,15 @@ from tasks.results.warehouse import is_current, is_whole
 from tasks.storage.artifact import Artifact
 from tasks.storage.provenance import package_version
 from tasks.storage.store import Store
-from tasks.training.device import describe_machine
+from tasks.training.device import cpu_multiplies_bfloat16, has_compiler
 
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that was checked, whether it holds, and what was seen; a finding that fails says what to do."""
+class Check:
+    """One thing that was checked, whether it is well, and what was seen, with what to do if it isn't."""
 
     what: str
     holds: bool
@@ -27,62 +30,63 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Unneeded:
-    """Something in the store that may go."""
+class UnneededFolder:
+    """A folder of the store that can be removed, what it holds in words, and its size."""
 
     what: str
     folder: Path
     bytes: int
 
 
-def check_all(store: Store, warehouse: Path) -> Iterator[Finding]:
+def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     """Verify every artifact, that studies have all they name, the warehouse and the environment.
 
-    A corrupt artifact goes to the quarantine, as it does when a study meets it: the next run makes it again.
+    A corrupt artifact is moved to the quarantine, as when a study meets it: the next run makes it again.
     """
     known = store.quarantined()
     artifacts = [a for a in store.artifacts() if store.verified(a.manifest.stage, a.manifest.key)]
     corrupt = [path.name for path in store.quarantined() if path not in known]
-    size = sum(map(stored_bytes, artifacts)) / 1e6
-    yield Finding("artifacts", not corrupt, f"{len(artifacts)} of {size:,.0f} MB are as they were written")
+    size = sum(map(artifact_bytes, artifacts)) / 1e6
+    yield Check("artifacts", not corrupt, f"{len(artifacts)} of {size:,.0f} MB are as they were written")
     for name in corrupt:
-        yield Finding(name, False, "was corrupt, and is in quarantine now. Run its study again.")
+        yield Check(name, False, "was corrupt, and is in quarantine now. Run its study again.")
     for study, record in latest_records(store).items():
         named = record.manifest.inputs.values()
         missing = sum(not (store.root / i.stage / i.key).is_dir() for i in named)
         seen = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`." if missing else "is complete"
-        yield Finding(f"study {study}", not missing, seen)
+        yield Check(f"study {study}", not missing, seen)
     wrong = None if is_current(store, warehouse) else "is not that of the store"
     wrong = wrong or (None if is_whole(warehouse) else "is damaged")
-    yield Finding("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
-    yield Finding("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
-    yield Finding("machine", True, describe_machine())
+    yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
+    yield Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
+    yield Check("machine", True, _machine())
     free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free
     enough = free > LOW_DISK_BYTES
-    yield Finding("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
+    yield Check("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
 
 
-def require_sound(findings: Iterable[Finding]) -> None:
-    """Raises WorkError, naming them, when some findings don't hold."""
-    if failed := [finding.what for finding in findings if not finding.holds]:
+def require_all_well(checks: Iterable[Check]) -> None:
+    """Raises WorkError, with their names, when some checks found something that is not well."""
+    if failed := [check.what for check in checks if not check.holds]:
         raise WorkError(
             f"all must be well, but these are not: {', '.join(failed)}. `headstream check` says what to do about each."
         )
 
 
-def unneeded(store: Store, keep_days: float) -> list[Unneeded]:
-    """Artifacts that no study's latest record leads to, and interrupted work; both untouched by any run for some days.
+def find_unneeded(store: Store, keep_days: float) -> list[UnneededFolder]:
+    """Artifacts that no study's latest record leads to, and interrupted work; both unused by any run for some days.
 
     The days are for what a study that is running, or will go on, has made or found, and will only name when it ends.
     """
     needed = _needed(store)
     artifacts = [a for a in store.artifacts() if _name(a) not in needed and store.days_unused(a) >= keep_days]
     found = [
-        Unneeded("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, stored_bytes(a)) for a in artifacts
+        UnneededFolder("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, artifact_bytes(a))
+        for a in artifacts
     ]
     for folder in store.interrupted(keep_days):
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
-        found.append(Unneeded(f"interrupted work {folder.name}", folder, size))
+        found.append(UnneededFolder(f"interrupted work {folder.name}", folder, size))
     return found
 
 
@@ -108,6 +112,15 @@ def _inputs(artifact: Artifact) -> set[tuple[str, str]]:
     return {(i.stage, i.key) for i in artifact.manifest.inputs.values()}
 
 
-def stored_bytes(artifact: Artifact) -> int:
-    """Size of an artifact's files."""
+def artifact_bytes(artifact: Artifact) -> int:
+    """Bytes of an artifact's files, its manifest not counted."""
     return sum(file.bytes for file in artifact.manifest.files.values())
+
+
+def _machine() -> str:
+    """Where models would train, in words."""
+    if torch.cuda.is_available():
+        device = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+    else:
+        device = f"{os.cpu_count()} CPU cores" + (", bfloat16" if cpu_multiplies_bfloat16() else "")
+    return f"{device}, {'a' if has_compiler() else 'no'} C++ compiler"

@@ -1,4 +1,4 @@
-"""Where things are: resources that ship with the code, and what runs write below HEADSTREAM_HOME."""
+"""Where files are: those that ship with the code, and those that runs write below HEADSTREAM_HOME."""
 
 import os
 from pathlib import Path
@@ -8,36 +8,36 @@ STUDIES = ROOT / "flows" / "studies"
 
 
 def home() -> Path:
-    """Folder that holds data/ and reports/: HEADSTREAM_HOME if it is set, else the repository."""
+    """The folder that data/ and reports/ are written in: HEADSTREAM_HOME if it is set, else the repository."""
     return Path(os.environ.get("HEADSTREAM_HOME", ROOT)).expanduser().resolve()
 
 
 def store_folder() -> Path:
-    """The artifact store, the record of everything computed."""
+    """The folder of the artifact store, the record of everything computed."""
     return home() / "data" / "store"
 
 
 def warehouse_file() -> Path:
-    """The DuckDB index over the store's tables."""
+    """The file of the warehouse, the DuckDB index over the store's tables."""
     return home() / "data" / "warehouse.duckdb"
 
 
 def report_folder(study: str) -> Path:
-    """Where a study's report is published."""
+    """The folder that a study's report is published in."""
     return home() / "reports" / "generated" / study
 
 
 def log_folder() -> Path:
-    """Where `headstream up` logs."""
+    """The folder of the logs of all that `headstream up` runs."""
     return home() / "data" / "logs"
 
 
 def compiler_cache() -> Path:
-    """What torch.compile keeps: code that later processes load and run."""
+    """The folder in which torch.compile keeps code that later processes load and run."""
     return home() / "data" / "compiled"
 
 
 def corpus_roots() -> list[Path]:
-    """Folders that a study which comes through Prefect's API may read: HEADSTREAM_CORPUS_ROOTS, else corpora/."""
+    """The folders that a study sent through Prefect's API may read: HEADSTREAM_CORPUS_ROOTS, else corpora/."""
     named = os.environ.get("HEADSTREAM_CORPUS_ROOTS")
     return [Path(root).expanduser() for root in named.split(os.pathsep) if root] if named else [home() / "corpora"]

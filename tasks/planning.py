@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tasks import artifact_specs, places
 from tasks.errors import WorkError
-from tasks.housekeeping import stored_bytes
+from tasks.housekeeping import artifact_bytes
 from tasks.results.claims import read_claims, undecidable
 from tasks.results.tables import table_schema
 from tasks.results.warehouse import create_tables_and_views
@@ -146,7 +146,7 @@ class _Shelf:
     def result_bytes(self, stage: str, checkpoint_bytes: int) -> int:
         """Size of what a stage of the analysis says of one model."""
         if done := self.earlier(stage):
-            return sum(map(stored_bytes, done)) // len(done)
+            return sum(map(artifact_bytes, done)) // len(done)
         return BYTES_PER_RESULT + (PRUNED_MODELS * checkpoint_bytes if stage == "pruning" else 0)
 
     def _why_missing(self, spec: Spec) -> str:

@@ -1,4 +1,4 @@
-"""Progress of long work: steps publish it, and whoever shows it (terminal, Prefect, log) listens."""
+"""Progress of long work: steps publish it; what shows it (terminal, Prefect, log) listens."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """How far one step is; `subject` names the model or corpus it works on."""
+    """How far one step has come; `subject` names the model or corpus that it works on."""
 
     step: str
     subject: str
@@ -22,20 +22,20 @@ _lock = threading.Lock()
 
 
 def publish(event: Event) -> None:
-    """Tell every listener; called from the threads of several steps."""
+    """Tell every listener of an event, from any thread."""
     with _lock:
         for listener in _listeners:
             listener(event)
 
 
 def listen(listener: Listener) -> None:
-    """Hear every event from now on."""
+    """Have a listener hear every event from now on."""
     _listeners.append(listener)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Hear every event inside the block."""
+    """Have a listener hear every event inside the block."""
     listen(listener)
     try:
         yield

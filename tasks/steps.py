@@ -1,23 +1,19 @@
 """The steps of a study: Prefect tasks that make the artifacts which the store lacks.
 
-What decides an artifact is in requests.py; what a stage computes, in its own module, which knows neither the store nor
-Prefect.
+What decides an artifact is in artifact_specs.py; what a stage computes, in its own module, which knows neither the
+store nor Prefect.
 """
 
 import logging
-import math
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import httpx
 from prefect import Task, task
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.exceptions import PrefectException
 from prefect.futures import PrefectFuture
 from prefect.tasks import exponential_backoff
 
@@ -34,18 +30,20 @@ from tasks.artifact_specs import (
     vocabulary_of,
 )
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import ProcessDied, run_in_process, start_server
+from tasks.machines.child_process import ProcessDied, start_fork_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
+from tasks.making import find_or_make, open_store
 from tasks.measuring import costs
 from tasks.measuring.stages import ANALYSES, measure, part_of
+from tasks.prefect_progress import shown_in_prefect
 from tasks.progress import Event, publish
 from tasks.report import rendering
 from tasks.report.publishing import previous_summary, publish_report
+from tasks.report.rendering import render_report
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.store import Store
+from tasks.storage.artifact import Artifact
 from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
@@ -58,8 +56,6 @@ from tasks.training import model_training
 from tasks.training.device import Numerics, resolve_numerics, training_flops
 from tasks.training.loop import Progress
 
-PREFECT_PROGRESS_SECONDS = 5.0
-
 
 class TextChanged(WorkError):
     """Files of the corpus changed while they were read."""
@@ -69,11 +65,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
-
-
-def open_store() -> Store:
-    """The store of this installation."""
-    return Store(places.store_folder())
 
 
 def _is_transient(task: Any, run: Any, state: State) -> bool:
@@ -94,36 +85,6 @@ def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     )
 
 
-def _make(
-    spec: Spec,
-    subject: str,
-    work: Callable[..., Mapping[str, Any]],
-    *arguments: Any,
-    incidental: Collection[str] = (),
-    resumable: bool = False,
-    show: Callable[[Any], None] | None = None,
-    run: Callable[..., Mapping[str, Any]] = run_in_process,
-    **options: Any,
-) -> Artifact:
-    """Find an artifact, or have `work` fill its folder, and publish when that begins, how far it is, and its end."""
-    show = show or (lambda fraction: publish(Event(spec.stage, subject, fraction)))
-    end = "already there"
-
-    def write(folder: Path) -> Mapping[str, Any]:
-        nonlocal end
-        end = "done"
-        publish(Event(spec.stage, subject, 0.0))
-        return run(work, *arguments, folder=folder, on_progress=show, **options)
-
-    artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable)
-    publish(Event(spec.stage, subject, 1.0, end))
-    return artifact
-
-
-def _run_here(work: Callable[..., R], *arguments: Any, **options: Any) -> R:
-    return work(*arguments, **options)
-
-
 @contextmanager
 def store_in_use() -> Iterator[None]:
     """`gc` removes nothing while the block, or the function that this decorates, runs."""
@@ -133,7 +94,7 @@ def store_in_use() -> Iterator[None]:
 
 def prepare() -> None:
     """Start what later steps would wait for, and clear what killed runs left."""
-    start_server()
+    start_fork_server()
     open_store().sweep()
 
 
@@ -151,7 +112,7 @@ def read_corpus(config: CorpusConfig) -> Artifact:
             )
         return facts
 
-    return _make(spec, "documents", read, run=_run_here)
+    return find_or_make(spec, "documents", read, apart=False)
 
 
 @step("tokenise")
@@ -159,12 +120,12 @@ def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
     """Tokenizer, and both splits as token shards."""
     spec = tokens_spec(config, corpus)
     incidental = token_writing.INCIDENTAL_FILES
-    return _make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, run=_run_here)
+    return find_or_make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, apart=False)
 
 
 def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
     """Corpus and tokens, outside of any flow."""
-    start_server()
+    start_fork_server()
     tokenise.fn(tokenizer, read_corpus.fn(config))
 
 
@@ -172,7 +133,7 @@ def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
 def measure_costs(config: CostsConfig, study: str) -> Artifact:
     """How long passes take and what they compute, by size; to be asked for while nothing else runs."""
     spec = costs_spec(config, study)
-    return _make(spec, study, costs.measure_costs, config, study, incidental=costs.INCIDENTAL_FILES)
+    return find_or_make(spec, study, costs.measure_costs, config, study, incidental=costs.INCIDENTAL_FILES)
 
 
 def start_training(submit: Submit, cell: Cell, tokens: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
@@ -188,19 +149,15 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
     """Checkpoints of one model, trained in a process of its own, which sees one GPU at most."""
     spec = training_spec(cell, tokens, numerics)
     name = cell_id(cell, spec)
-    show_in_prefect = _in_prefect(name, cell.label)
+    move_bar = shown_in_prefect(name, cell.label)
 
     def show(progress: Progress) -> None:
         text = f"loss {progress.loss_nats:.3f} nats, {progress.tokens_per_second:,.0f} tokens/s"
         fraction = progress.step / progress.n_steps
         publish(Event("training", cell.label, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))
-        show_in_prefect(fraction)
+        move_bar(fraction)
 
-    def run(*arguments: Any, **options: Any) -> Mapping[str, Any]:
-        with gpu_slot(gpu_share) if gpu_share else nullcontext() as environment:
-            return run_in_process(*arguments, environment=environment, **options)
-
-    return _make(
+    return find_or_make(
         spec,
         cell.label,
         model_training.train_model,
@@ -212,15 +169,15 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
         corpus_id=tokens.manifest.facts["corpus_id"],
         incidental=model_training.INCIDENTAL_FILES,
         resumable=True,
-        show=show,
-        run=run,
+        on_progress=show,
+        holding=gpu_slot(gpu_share) if gpu_share else None,
     )
 
 
 @step("measure {stage} of {cell.label}")
 def analyse(stage: Stage, config: AnalysisConfig, cell: Cell, training: Artifact, tokens: Artifact) -> Artifact:
     """What one stage of the analysis measures on one model, in a process of its own."""
-    return _make(
+    return find_or_make(
         analysis_spec(stage, config, training, tokens),
         cell.label,
         measure,
@@ -231,30 +188,6 @@ def analyse(stage: Stage, config: AnalysisConfig, cell: Cell, training: Artifact
         tokens.folder,
         incidental=ANALYSES[stage].incidental,
     )
-
-
-def _in_prefect(name: str, label: str) -> Callable[[float], None]:
-    """A progress bar in Prefect's pages, moved at most every few seconds."""
-    artifact: Any = None
-    shown = -math.inf
-
-    def show(fraction: float) -> None:
-        nonlocal artifact, shown
-        now = time.monotonic()
-        if now - shown < PREFECT_PROGRESS_SECONDS and fraction < 1:
-            return
-        shown = now
-        percent = round(100 * fraction, 1)
-        try:
-            if artifact is None:
-                key, description = f"training-{name.lower()}", f"Training {label}"
-                artifact = create_progress_artifact(percent, key=key, description=description)
-            else:
-                update_progress_artifact(artifact, percent)
-        except (httpx.HTTPError, PrefectException) as error:  # the training goes on without
-            log.warning("the progress of %s can't be shown: %s", label, type(error).__name__)
-
-    return show
 
 
 def training_work(cell: Cell) -> float:
@@ -302,8 +235,8 @@ def record_study(
     `started` is when its run began, by time.monotonic().
     """
     spec = record_spec(config, outcomes, shared, latest_record(open_store(), name))
-    arguments = name, question, config, outcomes, started
-    return _make(spec, name, write_record, *arguments, incidental=RECORD_TABLES, run=_run_here)
+    write = partial(write_record, name=name, question=question, config=config, outcomes=outcomes, started=started)
+    return find_or_make(spec, name, write, incidental=RECORD_TABLES, apart=False)
 
 
 @step("index results")
@@ -346,5 +279,5 @@ def _publish_report(record: Artifact) -> Path:
     name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
     spec, warehouse = report_spec(record, previous), places.warehouse_file()
     incidental = rendering.INCIDENTAL_FILES
-    report = _make(spec, name, rendering.render_report, warehouse, name, previous, incidental=incidental)
+    report = find_or_make(spec, name, render_report, warehouse, name, previous=previous, incidental=incidental)
     return publish_report(report, places.report_folder(name))

@@ -1,27 +1,55 @@
-"""Telling a full disk and too little memory from other errors, whichever library met them."""
+"""Errors of the system behind those of libraries: a full disk, too little memory."""
 
 import errno
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from tasks.errors import UserError, WorkError
+
+_UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CUT_SHORT = re.compile(r"\d+ requested and \d+ written")  # all that NumPy says
 _NO_MEMORY = (os.strerror(errno.ENOMEM), "can't allocate memory", "out of memory", "std::bad_alloc")
 
 
 def disk_is_full(error: BaseException) -> bool:
-    """Whether no more could be written: for want of room, or because of a quota or a limit."""
+    """Whether an error means that the disk is full, or a quota or limit on it is reached."""
     code = error.errno if isinstance(error, OSError) else None
     said = str(error)
     return code in _FULL or any(os.strerror(full) in said for full in _FULL) or bool(_CUT_SHORT.fullmatch(said))
 
 
-def in_words(error: BaseException) -> str:
-    """What an error says, on one line; for NumPy, which gives numbers alone, what they mean."""
+def describe_error(error: BaseException) -> str:
+    """What an error says, on one line; where NumPy gives only numbers, what they mean."""
     said = " ".join(str(error).split())
     return f"{os.strerror(errno.ENOSPC)} ({said})" if _CUT_SHORT.fullmatch(said) else said
 
 
 def memory_is_short(error: BaseException) -> bool:
-    """Whether memory was asked for that the machine, its GPU or a limit does not give."""
+    """Whether an error means that more memory was asked for than the machine, its GPU or a limit gives."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
+
+
+@contextmanager
+def disk_errors_explained(root: Path) -> Iterator[None]:
+    """Turns the error of a full or read-only disk, from Python or a library that writes, into a WorkError."""
+    try:
+        yield
+    except (UserError, WorkError):
+        raise
+    except Exception as error:
+        reason = describe_error(error)
+        if disk_is_full(error):
+            raise WorkError(
+                f"{root} must have room for another artifact, got: {reason}. "
+                "Free disk space (`headstream gc` removes what no study needs) and run again."
+            ) from error
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE and str(root) in str(error.filename):
+            raise WorkError(
+                f"{root} must be a folder that can be read and written, got: {reason}. "
+                "Correct its permissions, or mount it writable, and run again."
+            ) from error
+        raise

@@ -1,6 +1,7 @@
-"""The dependency rule of the layout: flows -> tasks -> models, and what each folder must not touch."""
+"""The layout: flows -> tasks -> models, what each folder must not touch, how modules are named, where tests lie."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,22 +16,24 @@ FORBIDDEN_LIBRARIES = {
 }
 VAGUE = {"utils", "common", "helpers", "base", "manager", "registry"}
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.parent.name != "tests"]
 
 
-def imported(tree: ast.AST) -> set[str]:
+def imported(path: Path) -> set[str]:
+    """Dotted names of the modules that a file imports, and of what it imports from them."""
     names = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.add((node.module or "").split(".")[0])
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_follow_the_dependency_rule(path: Path):
     folder = path.relative_to(ROOT).parts[0]
-    names = imported(ast.parse(path.read_text()))
+    names = {name.split(".")[0] for name in imported(path)}
     assert names & set(FOLDERS) <= MAY_IMPORT[folder]
     assert not names & FORBIDDEN_LIBRARIES[folder]
     assert not {"tests", "data", "reports"} & names
@@ -41,6 +44,21 @@ def test_flows_open_no_files(path: Path):
     calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     names = {call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls}
     assert not names & {"open", "read_text", "write_text", "read_bytes", "write_bytes"}
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_lie_where_the_code_that_they_test_does(path: Path):
+    folder = path.parent.relative_to(ROOT / "tests")
+    beside = {other.stem for other in path.parent.glob("*.py")}  # a test may go by another one's ways
+    assert (ROOT / folder).is_dir()
+    assert any(
+        name.startswith(".".join((*folder.parts, ""))) or name.split(".")[0] in beside for name in imported(path)
+    )
+
+
+def test_no_two_modules_have_the_same_name():
+    names = Counter(path.name for path in SOURCES if path.name != "__init__.py")
+    assert [name for name, n in names.items() if n > 1] == []
 
 
 def test_module_names_say_what_they_hold():

@@ -12,8 +12,8 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from flows.up_command import environment_for
 from tasks import places
+from tasks.machines.child_process import run_in_process
 from tasks.storage import provenance
-from tasks.training.device import prepare_process
 
 FOLDERS = ("flows", "tasks", "models", "benchmarks", "faults")
 SOURCES = [path for folder in FOLDERS for path in sorted((places.ROOT / folder).rglob("*.py"))]
@@ -70,12 +70,14 @@ def test_such_code_would_be_found(code):
     assert list(forbidden(code))
 
 
+def compiled_code(on_progress) -> str:
+    return cache_dir()
+
+
 def test_compiled_code_is_kept_where_others_cant_write(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # so that what is set below goes after the test
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
-    prepare_process(1)
-    assert cache_dir() == str(tmp_path / "data" / "compiled")
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    assert run_in_process(compiled_code) == str(tmp_path / "data" / "compiled")
 
 
 WEB_PAGE = """

@@ -1,6 +1,7 @@
-"""Ending process groups, even when who started them was killed: `python -m tasks.machines.guard` does it from outside.
+"""Ending process groups, even when the process that started them was killed.
 
-The guard hears of groups on its standard input, a rank and a number a line, and ends them when that closes.
+`python -m tasks.machines.guard` reads groups from its standard input, a rank and a number a line, and ends them when
+that closes.
 """
 
 import os
@@ -16,28 +17,28 @@ PRUNE_SECONDS = 60.0
 Group = tuple[int, int]  # rank, and number
 
 
-def end_groups(groups: Iterable[Group], wait: Callable[[], object] = lambda: None) -> None:
-    """End one group after the other, that of the highest rank first.
+def end_groups(groups: Iterable[Group], reap: Callable[[], object] = lambda: None) -> None:
+    """End process groups one after the other, that of the highest rank first.
 
-    `wait` is called now and then, to wait for children that have ended: until then their groups are there.
+    `reap` collects children that have ended, whose groups exist until then.
     """
     for _, group in sorted(groups, reverse=True):
         for number in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + STOP_SECONDS
-            if not _send(group, number):
+            if not _signal(group, number):
                 break
-            while _send(group, 0) and time.monotonic() < deadline:
+            while _signal(group, 0) and time.monotonic() < deadline:
                 time.sleep(0.05)
-                wait()
+                reap()
 
 
-def still_there(groups: Iterable[Group]) -> list[Group]:
-    """Without those that ended, whose numbers may be given to others."""
-    return [(rank, group) for rank, group in groups if _send(group, 0)]
+def running_groups(groups: Iterable[Group]) -> list[Group]:
+    """The process groups that have not ended; the numbers of the others may come to stand for other groups."""
+    return [(rank, group) for rank, group in groups if _signal(group, 0)]
 
 
-def _send(group: int, number: int) -> bool:
-    """Send a signal, of which 0 is none; whether the group is there."""
+def _signal(group: int, number: int) -> bool:
+    """Send a signal, or none if `number` is 0; whether the group exists."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):  # the latter, on macOS, when all are dead and not waited for
@@ -49,7 +50,7 @@ def _guard() -> None:
     groups: list[Group] = []
     while True:
         heard, _, _ = select.select([sys.stdin], [], [], PRUNE_SECONDS)
-        groups = still_there(groups)
+        groups = running_groups(groups)
         if heard:
             lines = os.read(sys.stdin.fileno(), 1000).splitlines()
             if not lines:

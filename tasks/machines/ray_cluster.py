@@ -1,4 +1,4 @@
-"""A Ray cluster as the place where models are made: which one is RAY_ADDRESS's to say, else a new one on this machine.
+"""A Ray cluster on which models are made: the one that RAY_ADDRESS names, else a new one on this machine.
 
 Every node needs this code, the same Python, the store below the same path, and a way to Prefect's server.
 """
@@ -30,7 +30,7 @@ _PROGRESS = "headstream-progress"
 
 @contextmanager
 def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
-    """Connect to the cluster, and give what submits tasks to it, each with so many CPU cores.
+    """Connect to the Ray cluster; yields `submit(task, gpus=0.0, **parameters)`, which gives each task `cpus` cores.
 
     Raises:
         UserError: Prefect's server is not one that nodes can reach, or a node can't take part; says which and why.
@@ -58,7 +58,7 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
 
 
 def _require_resources(cpus: float, gpus: float) -> None:
-    """Ray would wait for ever for a node that isn't there."""
+    """Raises UserError when no node has what a task takes: Ray would wait for one for ever."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
         raise UserError(
@@ -113,7 +113,7 @@ def _send_progress() -> None:
 @contextmanager
 def _shown_progress() -> Iterator[None]:
     """In the study's process: publish what workers tell."""
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)  # other nodes may go
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)  # other nodes may leave
     queue = Queue(actor_options={"name": _PROGRESS, "num_cpus": 0, "scheduling_strategy": here})
 
     def publish_all() -> None:

@@ -18,11 +18,10 @@ Submit = Callable[..., PrefectFuture[Any]]
 
 @contextmanager
 def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit]:
-    """How to submit tasks: `submit(task, gpus=0.0, **parameters)` returns a future, and the block's end waits for all.
+    """Yields `submit(task, gpus=0.0, **parameters)`, which returns a future; the end of the block waits for all.
 
     Raises:
-        UserError: Ray isn't installed, a node of its cluster can't take part, or there is no GPU where one is asked
-            for.
+        UserError: Ray isn't installed, a node of its cluster can't take part, or a GPU is asked for where none is.
     """
     if runner == "threads":
         opened = _opened_threads(resources.jobs or os.cpu_count() or 1)

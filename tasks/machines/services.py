@@ -1,4 +1,4 @@
-"""Programs that run beside this one, each in a process group of its own, its output in a log that doesn't grow on.
+"""Programs that run beside this one, each in a process group of its own, with its output in a log of limited size.
 
 None outlives this process: it ends their groups, and tasks/machines/guard.py does if this process is killed.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tasks import places
 from tasks.errors import UserError, WorkError
-from tasks.machines.guard import Group, end_groups, still_there
+from tasks.machines.guard import Group, end_groups, running_groups
 
 MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
 LOG_BYTES = 10_000_000
@@ -25,7 +25,7 @@ KEPT_LOGS = 5
 
 
 class Service:
-    """A program that is started again when it ends; what it leaves running in its group goes on."""
+    """A program beside this one that can be started again when it has ended; what it left running goes on."""
 
     def __init__(
         self, name: str, command: Sequence[str], environment: Mapping[str, str], announce: Callable[[int], None]
@@ -38,18 +38,18 @@ class Service:
         self.process = self._start()
 
     def has_ended(self) -> bool:
-        """Whether it must be started again."""
+        """Whether the program has ended, and must be started again."""
         return self.process.poll() is not None
 
     def kill(self) -> None:
-        """End it, even if it hangs; what it leaves running in its group goes on."""
+        """End the program, even if it hangs; what it leaves running goes on."""
         self.process.kill()
 
     def restart(self) -> None:
-        """Start it again.
+        """Start the program again.
 
         Raises:
-            WorkError: it ended too often.
+            WorkError: it has ended too often.
         """
         now = time.monotonic()
         if len(self._restarts) == MAX_RESTARTS and now - self._restarts[0] < RESTARTS_SECONDS:
@@ -76,7 +76,7 @@ class Service:
 
 
 class Services:
-    """The programs that run while `guarded` does."""
+    """The programs beside this one, in the order in which they were started."""
 
     def __init__(self, guard: int) -> None:
         self._guard = guard
@@ -84,22 +84,22 @@ class Services:
         self.started: list[Service] = []
 
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Service:
-        """Start a program that is to go on, and to end before those started earlier."""
+        """Start a program that runs until `end`, which ends it before those started earlier."""
         service = Service(name, command, environment, partial(self._announce, len(self.started)))
         self.started.append(service)
         return service
 
-    def tidy(self) -> None:
-        """Begin long logs anew, and forget groups that ended; to be called now and then."""
-        self._groups = still_there(self._groups)
+    def trim(self) -> None:
+        """Start long logs afresh and forget process groups that have ended; to be called every few seconds."""
+        self._groups = running_groups(self._groups)
         for service in self.started:
             with suppress(FileNotFoundError):
                 if service.log.stat().st_size > LOG_BYTES:
                     _rotate(service.log)
 
     def end(self) -> None:
-        """End them all."""
-        end_groups(self._groups, wait=lambda: [service.has_ended() for service in self.started])
+        """End all services and what they left running."""
+        end_groups(self._groups, reap=lambda: [service.has_ended() for service in self.started])
 
     def _announce(self, rank: int, group: int) -> None:
         self._groups.append((rank, group))
@@ -108,8 +108,8 @@ class Services:
 
 
 @contextmanager
-def guarded() -> Iterator[Services]:
-    """Programs for the length of a block."""
+def opened_services() -> Iterator[Services]:
+    """Services that end with the block, or with this process if that is killed."""
     with subprocess.Popen(
         [sys.executable, "-m", "tasks.machines.guard"], cwd=places.ROOT, stdin=subprocess.PIPE, start_new_session=True
     ) as guard:
@@ -121,11 +121,11 @@ def guarded() -> Iterator[Services]:
             services.end()
 
 
-def call(command: Sequence[str], environment: Mapping[str, str]) -> None:
+def run_program(command: Sequence[str], environment: Mapping[str, str]) -> None:
     """Run a program to its end.
 
     Raises:
-        WorkError: it failed; ends with what it said last.
+        WorkError: the program failed; ends with what it said last.
     """
     done = subprocess.run(
         command,
@@ -138,11 +138,11 @@ def call(command: Sequence[str], environment: Mapping[str, str]) -> None:
     )
     if done.returncode:
         said = " ".join((done.stdout + done.stderr).split())[-300:]
-        raise WorkError(f"`{' '.join(command)}` must succeed, it said: {said}")
+        raise WorkError(f"`{' '.join(command)}` must succeed, but failed: {said}")
 
 
-def require_free(host: str, port: int) -> None:
-    """Raises UserError when nothing can listen at an address, or no client could name it."""
+def require_free_address(host: str, port: int) -> None:
+    """Raises UserError when no server can listen at an address, or no client could use it."""
     if host in ("", "::", "0.0.0.0"):
         raise UserError(
             f"--host must be one address of this machine, which clients can use, got {host!r}. Give the one that"
@@ -160,7 +160,7 @@ def require_free(host: str, port: int) -> None:
 
 
 def _rotate(log: Path) -> None:
-    """Copy a log to name.log.1, the older ones one further each, and empty it, even if the disk is full."""
+    """Move older logs one number on, copy a log to name.log.1, and empty it even if the disk is full."""
     if not log.exists():
         return
     for age in range(KEPT_LOGS - 1, 0, -1):

@@ -14,9 +14,9 @@ INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how lon
 def render_report(
     warehouse: Path,
     study: str,
-    previous: Mapping[str, Any] | None,
     folder: Path,
     on_progress: Callable[[float], None] = lambda fraction: None,
+    previous: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write `report.md` and `figures/` into the folder; the same warehouse gives the same bytes.
 

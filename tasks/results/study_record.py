@@ -43,12 +43,12 @@ def latest_record(store: Store, study: str) -> Artifact | None:
 
 
 def write_record(
+    folder: Path,
     name: str,
     question: str,
     config: Mapping[str, Any],
     outcomes: Sequence[ModelOutcome],
     started: float,
-    folder: Path,
     on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write the tables `studies` and `study_models`; the run began at `started`, by time.monotonic()."""

@@ -55,7 +55,7 @@ class Artifact:
 
     @property
     def digest(self) -> str:
-        """A hash of the files, less the incidental: what an artifact is to those made from it, however it came about."""
+        """A hash of its files, less the incidental: what an artifact is to those made from it, whoever made it."""
         return json_sha256({name: file.sha256 for name, file in self.manifest.files.items() if not file.incidental})
 
     def file(self, name: str) -> Path:

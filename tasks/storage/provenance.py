@@ -1,4 +1,4 @@
-"""Which code produced a result."""
+"""Which code produced a result: the checkout's commit, and versions of packages."""
 
 import subprocess
 from functools import lru_cache
@@ -9,7 +9,7 @@ from tasks import places
 
 @lru_cache(maxsize=1)
 def git_commit() -> str | None:
-    """The checkout's commit, with "+changes" when files differ from it; None outside a checkout."""
+    """The commit of this checkout, with "+changes" when tracked files differ from it; None outside a checkout."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(

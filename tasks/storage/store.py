@@ -8,8 +8,6 @@
 
 import errno
 import fcntl
-import hashlib
-import json
 import logging
 import os
 import re
@@ -26,24 +24,12 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 from filelock import FileLock, Timeout
 
 from tasks.errors import UserError, WorkError
-from tasks.storage.artifact import (
-    FILE_NAME,
-    MANIFEST,
-    Artifact,
-    InputReference,
-    Manifest,
-    Spec,
-    StoredFile,
-    json_sha256,
-    read_manifest,
-)
-from tasks.system_errors import disk_is_full, in_words
-
-RESUME = ".resume"
+from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
+from tasks.storage.sealing import RESUME, file_sha256, fsync, seal
+from tasks.system_errors import disk_errors_explained
 
 _NAME = re.compile(r"[a-z0-9_-]+")
 _DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}
-_UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +116,7 @@ class Store:
             return found
         target = self._folder(spec.stage, spec.key)
         staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{spec.stage}/{spec.key}"))
-        with _explained(self.root), self._locked(staging, target):
+        with disk_errors_explained(self.root), self._locked(staging, target):
             if found := self.find(spec):
                 return found
             try:
@@ -141,7 +127,7 @@ class Store:
                     (staging / RESUME if resumable else staging).mkdir(parents=True)
                 started = time.monotonic()
                 facts = write(staging)
-                _seal(staging, spec, facts or {}, incidental, time.monotonic() - started)
+                seal(staging, spec, facts or {}, incidental, time.monotonic() - started)
                 self._publish(staging, target)
             except BaseException as error:
                 removed_by_others = not staging.exists()
@@ -161,14 +147,14 @@ class Store:
 
     def remove(self, folder: Path) -> None:
         """Deletes an artifact or interrupted work; no reader sees half of it, and what a kill leaves is swept."""
-        with _explained(self.root):
+        with disk_errors_explained(self.root):
             self._staging.mkdir(exist_ok=True)
             self._discard(folder)
 
     def sweep(self) -> list[Path]:
         """Removes what killed runs left in staging, and returns it; what another run can go on with stays."""
         removed = []
-        with _explained(self.root):
+        with disk_errors_explained(self.root):
             for name in sorted({path.stem for path in self._staging.glob("*")}):
                 folder, lock = self._staging / name, self._staging / f"{name}.lock"
                 with suppress(Timeout), FileLock(lock, timeout=0):
@@ -198,7 +184,7 @@ class Store:
         identity = _identity(folder)
         if identity is None:
             return None
-        with _explained(self.root):
+        with disk_errors_explained(self.root):
             try:
                 return _verified(folder, identity) if verify else read_manifest(folder)
             except (ValueError, OSError) as error:
@@ -212,7 +198,7 @@ class Store:
 
     def _lock_use(self, how: int) -> IO[str]:
         """Holds the lock on the use of this store until the file is closed."""
-        with _explained(self.root):
+        with disk_errors_explained(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             file = (self.root / ".in-use.lock").open("a")
         try:
@@ -237,7 +223,7 @@ class Store:
     def _publish(self, staging: Path, target: Path) -> None:
         target.parent.mkdir(exist_ok=True)
         checkpoints = self._set_aside(staging / RESUME)
-        _fsync(staging)
+        fsync(staging)
         try:
             os.rename(staging, target)
         except OSError as error:
@@ -248,8 +234,8 @@ class Store:
                 self._discard(staging)
             else:
                 os.rename(staging, target)
-        _fsync(target.parent)
-        _fsync(self.root)
+        fsync(target.parent)
+        fsync(self.root)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
     def _set_aside(self, folder: Path) -> Path:
@@ -263,33 +249,6 @@ class Store:
         shutil.rmtree(self._set_aside(folder), ignore_errors=True)
 
 
-def _seal(staging: Path, spec: Spec, facts: Mapping[str, Any], incidental: Collection[str], seconds: float) -> None:
-    """Makes a written folder durable, its manifest last."""
-    files, folders = _contents(staging)
-    inputs = {
-        role: InputReference(stage=source.manifest.stage, key=source.manifest.key, digest=source.digest)
-        for role, source in spec.inputs.items()
-    }
-    manifest = Manifest(
-        **{**vars(spec), "inputs": inputs},
-        key=spec.key,
-        files={
-            name: StoredFile(bytes=path.stat().st_size, sha256=_file_sha256(path), incidental=name in incidental)
-            for name, path in files.items()
-        },
-        facts=dict(facts),
-        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        seconds=round(seconds, 3),
-    )
-    for path in [*files.values(), *folders]:
-        _fsync(path)
-    fields = manifest.model_dump()
-    # Without a checksum of its own, nothing would notice a flipped byte in the manifest's facts.
-    text = json.dumps({**fields, "checksum": json_sha256(fields)}, indent=2)
-    (staging / MANIFEST).write_text(f"{text}\n")
-    _fsync(staging / MANIFEST)
-
-
 @cache
 def _verified(folder: Path, identity: tuple[int, int]) -> Artifact:
     """Reads an artifact and checks every file, once a process; one built again has another identity.
@@ -298,30 +257,9 @@ def _verified(folder: Path, identity: tuple[int, int]) -> Artifact:
     """
     artifact = read_manifest(folder)
     for name, stored in artifact.manifest.files.items():
-        if _file_sha256(folder / name) != stored.sha256:
+        if file_sha256(folder / name) != stored.sha256:
             raise ValueError(f"{name} does not match its sha256")
     return artifact
-
-
-def _contents(staging: Path) -> tuple[dict[str, Path], list[Path]]:
-    """The files to commit by their names, and their subfolders."""
-    files, folders = {}, []
-    for path in sorted(staging.rglob("*")):
-        name = path.relative_to(staging).as_posix()
-        if name.split("/")[0] == RESUME:
-            continue
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise WorkError(f"an artifact must hold plain files and folders, got {path}. Write a copy instead.")
-        if not re.fullmatch(FILE_NAME, name) or name == MANIFEST:
-            raise WorkError(
-                "a name in an artifact must be of ASCII letters, digits and _ . = + -, start with one of the "
-                f"first three, and not be {MANIFEST}, got {name!r}. Rename it."
-            )
-        if path.is_dir():
-            folders.append(path)
-        else:
-            files[name] = path
-    return files, folders
 
 
 def _named_folders(folder: Path) -> list[Path]:
@@ -349,38 +287,3 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_ino, status.st_mtime_ns
-
-
-def _file_sha256(path: Path) -> str:
-    with path.open("rb", buffering=0) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _explained(root: Path) -> Iterator[None]:
-    """Turns the error of a full or read-only disk, from Python or a library that writes, into a WorkError."""
-    try:
-        yield
-    except (UserError, WorkError):
-        raise
-    except Exception as error:
-        reason = in_words(error)
-        if disk_is_full(error):
-            raise WorkError(
-                f"{root} must have room for another artifact, got: {reason}. "
-                "Free disk space (`headstream gc` removes what no study needs) and run again."
-            ) from error
-        if isinstance(error, OSError) and error.errno in _UNWRITABLE and str(root) in str(error.filename):
-            raise WorkError(
-                f"{root} must be a folder that can be read and written, got: {reason}. "
-                "Correct its permissions, or mount it writable, and run again."
-            ) from error
-        raise

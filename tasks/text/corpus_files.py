@@ -12,7 +12,7 @@ from typing import Any
 
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
-from tasks.text.documents import SourceFile, format_suffix, reason
+from tasks.text.source_files import SourceFile, format_suffix, reason
 
 RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
 PROSE = (".txt", ".text", ".md", ".rst", ".tex", ".org", ".html")

@@ -17,6 +17,7 @@ from tasks.text.corpus_files import corpus_files, corpus_label
 from tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
 from tasks.text.documents import Reader
 from tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
+from tasks.text.source_files import Budget
 
 GROUP_BYTES = 4 << 20
 
@@ -38,7 +39,8 @@ def write_corpus(
     files = corpus_files(config)
     # A standard library with a file in another encoding is still a corpus: that file is left out.
     policy = "skip" if config.source else config.on_bad_text
-    reader = Reader(config.text_field, policy, config.document_bytes, config.max_expansion, config.max_bytes)
+    budget = Budget(config.max_expansion, config.max_bytes)
+    reader = Reader(config.text_field, policy, config.document_bytes, budget)
     counts: Counter[str] = Counter()
     everything = hashlib.sha256()
     total, done = sum(file.bytes for file in files), 0
@@ -59,7 +61,7 @@ def write_corpus(
                 counts[f"{split}_bytes"] += len(raw)
                 yield Document(part.document, split, file.name, part.part, part.text), len(raw)
             done += file.bytes
-            reader.position = 0
+            budget.position = 0
 
     with pq.ParquetWriter(folder / DOCUMENTS, SCHEMA, compression="zstd", use_dictionary=["split", "source"]) as writer:
         for rows in byte_batches(documents(), GROUP_BYTES):
@@ -68,7 +70,7 @@ def write_corpus(
                 word_tables.append(_table(words, WORD_SCHEMA))
                 words.clear()
             if on_progress:
-                on_progress((done + reader.position) / total)
+                on_progress((done + budget.position) / total)
         _require_both_splits(config, counts, len(files))
         facts = {
             "source": corpus_label(config),

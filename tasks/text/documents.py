@@ -1,57 +1,32 @@
-"""Documents from files: opening and decompressing, taking text out of each format, cutting and repairing it.
+"""Documents from files: text taken out of each format, cut into parts and repaired.
 
 All of it streams: memory is bounded by the size of a part, and by a line of JSON or a page of Parquet.
 """
 
-import bz2
-import gzip
-import io
 import itertools
 import json
-import lzma
-import re
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from operator import itemgetter
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from operator import attrgetter
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import UserError
+from tasks.text.conllu import Sentence, Word, sentences
+from tasks.text.source_files import (
+    BLOCK_BYTES,
+    BROKEN,
+    Budget,
+    SourceFile,
+    format_suffix,
+    open_decompressed,
+    reason,
+)
 
-BLOCK_BYTES = 1 << 20
 LINE_BYTES = 256 << 20  # an array of records on a single line is refused before it fills memory
-
-COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-    ".zst": lambda raw: pa.CompressedInputStream(raw, "zstd"),
-}
-BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
-
-CONLLU_TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
-CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t\n]+)(?:\t[^\t\n]*\t([^\t\n]*))?(.*)")
-
-
-class SourceFile(NamedTuple):
-    """A file to read: where it is, its name in messages and tables, and its size on disk."""
-
-    path: Path
-    name: str
-    bytes: int
-
-
-class Word(NamedTuple):
-    """A word with a part of speech: where it is in a text, in bytes, `end` excluded."""
-
-    start: int
-    end: int
-    part_of_speech: str
 
 
 class Part(NamedTuple):
@@ -61,12 +36,6 @@ class Part(NamedTuple):
     part: int
     text: str
     words: tuple[Word, ...]
-
-
-def format_suffix(name: str) -> str:
-    """The suffix that decides the format, compression aside: `a.jsonl.gz` -> `.jsonl`."""
-    path = Path(name.lower())
-    return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix
 
 
 def cut(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
@@ -102,15 +71,11 @@ class Reader:
     text_field: str
     on_bad_text: Literal["refuse", "replace", "skip"]
     document_bytes: int
-    max_expansion: float
-    max_bytes: int
+    budget: Budget
     documents: int = 0
     empty: int = 0
     skipped: int = 0
     replaced: int = 0
-    bytes_read: int = 0
-    position: int = 0
-    """Bytes consumed of the current file, for progress."""
     words: deque[Word] = field(default_factory=deque)
     """Words of the current document that are read and not yet in a part."""
 
@@ -138,18 +103,12 @@ class Reader:
             case ".parquet":
                 yield from self._parquet(file)
             case ".conllu":
-                for _, sentences in itertools.groupby(self._conllu(file), key=itemgetter(0)):
-                    yield file.name, self._sentence_blocks(sentences)
+                found = sentences(self._lines(file), self._reject_word)
+                for _, inside in itertools.groupby(found, key=attrgetter("document")):
+                    yield file.name, self._sentence_blocks(inside)
             case _:
-                with self._open(file) as stream:
+                with open_decompressed(file, self.budget) as stream:
                     yield file.name, iter(lambda: stream.read(BLOCK_BYTES), b"")
-
-    def _open(self, file: SourceFile) -> io.BufferedReader:
-        try:
-            raw = file.path.open("rb")
-        except OSError as error:
-            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
-        return io.BufferedReader(_Decompressed(raw, file, self), BLOCK_BYTES)
 
     def _text(self, raw: bytes, place: str, offset: int) -> str | None:
         """The bytes as text with Unix line ends and no BOM, or None where bad text is skipped."""
@@ -182,7 +141,7 @@ class Reader:
     def _lines(self, file: SourceFile) -> Iterator[tuple[str, str]]:
         """Each line that holds text, with its place."""
         offset = 0
-        with self._open(file) as stream:
+        with open_decompressed(file, self.budget) as stream:
             for number in itertools.count(1):
                 raw = stream.readline(LINE_BYTES + 1)
                 if not raw:
@@ -227,7 +186,7 @@ class Reader:
                 raise UserError(
                     f"{file.name} must have a string column {self.text_field!r}, got {kinds}. Set text_field."
                 )
-            spend = _Allowance(file, self).spend
+            spend = self.budget.spender(file)
             for row, text in enumerate(self._parquet_texts(file), start=1):
                 place = f"row {row:,} of {file.name}"
                 if text is None:
@@ -248,41 +207,18 @@ class Reader:
                     texts = batch.column(0)
                     texts = texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts
                     yield from texts.cast(pa.large_binary()).to_pylist()
-                self.position = file.bytes * (group + 1) // table.num_row_groups
+                self.budget.position = file.bytes * (group + 1) // table.num_row_groups
 
-    def _conllu(self, file: SourceFile) -> Iterator[tuple[int, str, list[Word]]]:
-        """Each sentence as a line, with the number of its document in the file and its words."""
-        document, said, covered = 0, "", 0
-        written: list[str] = []
-        forms: list[tuple[str, str]] = []
-        # The last sentence may lack the blank line that ends a sentence.
-        for place, line in itertools.chain(self._lines(file), [(file.name, "\n")]):
-            if line.isspace():
-                if sentence := (said or "".join(written)).strip().lstrip("\ufeff"):
-                    yield document, sentence + "\n", list(_words(sentence, forms))
-                said, written, forms, covered = "", [], [], 0
-            elif comment := CONLLU_TEXT.match(line):
-                said = comment[1].strip()
-            elif line.startswith("#"):
-                document += line.startswith("# newdoc")
-            elif token := CONLLU_TOKEN.match(line):
-                first, rest, form, part_of_speech, columns = token.groups(default="")
-                # 8.1 is an empty node; 3-4 spells out what words 3 and 4 write together.
-                if rest.startswith(".") or int(first) <= covered:
-                    continue
-                covered = int(rest[1:] or 0)
-                written.append(form if "SpaceAfter=No" in columns else form + " ")
-                forms.append((form, part_of_speech))
-            else:
-                self._bad_record("a word must be a number, a tab and its form", repr(line[:40]), place)
+    def _reject_word(self, got: str, place: str) -> None:
+        self._bad_record("a word must be a number, a tab and its form", got, place)
 
-    def _sentence_blocks(self, sentences: Iterable[tuple[int, str, list[Word]]]) -> Iterator[bytes]:
+    def _sentence_blocks(self, found: Iterable[Sentence]) -> Iterator[bytes]:
         """The bytes of a document's sentences; their words, by their place in the document, go to `words`."""
         self.words.clear()
         offset = 0
-        for _, sentence, inside in sentences:
-            raw = sentence.encode()
-            self.words.extend(Word(offset + start, offset + end, tag) for start, end, tag in inside)
+        for sentence in found:
+            raw = sentence.text.encode()
+            self.words.extend(Word(offset + start, offset + end, tag) for start, end, tag in sentence.words)
             offset += len(raw)
             yield raw
 
@@ -294,73 +230,7 @@ class Reader:
                 yield Word(word.start - start, word.end - start, word.part_of_speech)
 
 
-def _words(sentence: str, forms: Iterable[tuple[str, str]]) -> Iterator[Word]:
-    """The forms that have a part of speech, as far as the sentence spells all forms in turn; `_` stands for none."""
-    place = n_bytes = 0
-    for form, part_of_speech in forms:
-        while sentence[place : place + 1].isspace():
-            n_bytes += len(sentence[place].encode())
-            place += 1
-        if not sentence.startswith(form, place):
-            return
-        start, place, n_bytes = n_bytes, place + len(form), n_bytes + len(form.encode())
-        if part_of_speech not in ("", "_"):
-            yield Word(start, n_bytes, part_of_speech)
-
-
 def _is_string(kind: pa.DataType | None) -> bool:
     if kind is not None and pa.types.is_dictionary(kind):
         kind = kind.value_type
     return kind in (pa.string(), pa.large_string(), pa.string_view())
-
-
-def reason(error: BaseException) -> str:
-    """The first line of what went wrong, for a one-line message."""
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-
-
-class _Allowance:
-    """What a file may still yield: guards memory and disk against compression bombs."""
-
-    def __init__(self, file: SourceFile, reader: Reader):
-        self.file, self.reader, self.got = file, reader, 0
-
-    def spend(self, count: int) -> None:
-        file, reader = self.file, self.reader
-        self.got += count
-        reader.bytes_read += count
-        if self.got > max(BLOCK_BYTES, reader.max_expansion * file.bytes):
-            raise UserError(
-                f"{file.name} must expand to at most {reader.max_expansion:g} times its {file.bytes:,} bytes, got "
-                "more. Raise max_expansion if the file is what you expect."
-            )
-        if reader.bytes_read > reader.max_bytes:
-            raise UserError(
-                f"a corpus must hold at most {reader.max_bytes:,} bytes, got more by {file.name}. Raise max_bytes."
-            )
-
-
-class _Decompressed(io.RawIOBase):
-    """A file's decompressed bytes, within its allowance."""
-
-    def __init__(self, raw: BinaryIO, file: SourceFile, reader: Reader):
-        self._raw, self._file, self._reader = raw, file, reader
-        self._inner = COMPRESSIONS.get(file.path.suffix.lower(), lambda stream: stream)(raw)
-        self._spend = _Allowance(file, reader).spend
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            count: int = self._inner.readinto(buffer)
-        except BROKEN as error:
-            raise UserError(f"{self._file.name} must be readable and whole, got: {reason(error)}.") from error
-        self._reader.position = self._raw.tell()
-        self._spend(count)
-        return count
-
-    def close(self) -> None:
-        self._inner.close()
-        self._raw.close()
-        super().close()

@@ -1,0 +1,1 @@
+"""Training one model: its process, its loop, the checkpoints that it leaves, and the device that it runs on."""

@@ -55,26 +55,19 @@ def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab
     return Numerics("cuda" if cuda else "cpu", _precision(config, cuda), config.threads, compiled), why
 
 
-def describe_machine() -> str:
-    """Where models would train, in words."""
-    if torch.cuda.is_available():
-        device = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
-    else:
-        device = f"{os.cpu_count()} CPU cores" + (", bfloat16" if _cpu_multiplies_bfloat16() else "")
-    return f"{device}, {'a' if _has_compiler() else 'no'} C++ compiler"
-
-
-def _has_compiler() -> bool:
+def has_compiler() -> bool:
+    """Whether there is a C++ compiler, which torch.compile needs on a CPU."""
     return shutil.which(os.environ.get("CXX", "g++")) is not None
 
 
 def _precision(config: TrainingConfig, cuda: bool) -> str:
     if config.precision != "auto":
         return config.precision
-    return "bfloat16" if cuda or _cpu_multiplies_bfloat16() else "float32"
+    return "bfloat16" if cuda or cpu_multiplies_bfloat16() else "float32"
 
 
-def _cpu_multiplies_bfloat16() -> bool:
+def cpu_multiplies_bfloat16() -> bool:
+    """Whether this processor multiplies bfloat16 matrices in hardware."""
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
@@ -83,6 +76,6 @@ def _decide_compile(config: TrainingConfig, flops: float) -> tuple[bool, str]:
         return False, "not compiled: compile = 'never'"
     if config.compile == "auto" and flops < COMPILE_PAYS_FROM_FLOPS:
         return False, f"not compiled: {flops:.1e} FLOPs of training are too few to pay for compiling"
-    if not _has_compiler():
+    if not has_compiler():
         return False, "not compiled: no C++ compiler was found (set CXX, or install g++)"
     return True, f"compiled: {flops:.1e} FLOPs of training"

@@ -7,8 +7,9 @@ from tiny import tiny_text
 
 from flows.study import run_study
 from tasks import places, steps
-from tasks.artifact_specs import ANALYSES
 from tasks.errors import WorkError
+from tasks.making import open_store
+from tasks.measuring.stages import ANALYSES
 from tasks.results.study_record import latest_record
 from tasks.storage import store
 from tasks.study.schema import parse_study
@@ -46,7 +47,7 @@ def study(**changes):
 
 def made() -> dict[str, str]:
     """When each artifact of the store was made."""
-    return {f"{a.manifest.stage}/{a.manifest.key}": a.manifest.created for a in steps.open_store().artifacts()}
+    return {f"{a.manifest.stage}/{a.manifest.key}": a.manifest.created for a in open_store().artifacts()}
 
 
 def rows(query: str) -> list[tuple]:
@@ -99,10 +100,10 @@ def test_the_index_built_again_has_the_same_rows():
 
 
 def test_a_corrupt_checkpoint_is_trained_again():
-    record = latest_record(steps.open_store(), "tiny")
+    record = latest_record(open_store(), "tiny")
     assert record is not None
     model = next(source for source in record.manifest.inputs.values() if source.stage == "training")
-    artifact = steps.open_store().open(model.stage, model.key)
+    artifact = open_store().open(model.stage, model.key)
     assert artifact is not None
     weights = artifact.file("checkpoints/0000000.safetensors")
     good = weights.read_bytes()

@@ -1,4 +1,4 @@
-"""What is found to be wrong with a store, and what of it may go."""
+"""What is found to be wrong with a store, and what of it can be removed."""
 
 import os
 import time
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import tasks.storage.store
-from tasks.housekeeping import Unneeded, check_all, unneeded
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
+from tasks.artifact_specs import record_spec
+from tasks.housekeeping import UnneededFolder, check_all, find_unneeded
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
 from tasks.storage.store import Store
@@ -30,16 +31,16 @@ def store(tmp_path) -> Store:
     return Store(tmp_path / "store")
 
 
-def names(found: list[Unneeded]) -> set[tuple[str, str]]:
+def names(found: list[UnneededFolder]) -> set[tuple[str, str]]:
     artifacts = [read_manifest(each.folder) for each in found]
     return {(a.manifest.stage, a.manifest.config.get("of", "")) for a in artifacts}
 
 
 def found(store: Store, warehouse: Path) -> dict[str, str]:
-    return {finding.what: finding.seen for finding in check_all(store, warehouse) if not finding.holds}
+    return {check.what: check.seen for check in check_all(store, warehouse) if not check.holds}
 
 
-def test_what_no_latest_record_leads_to_may_go(store):
+def test_what_no_latest_record_leads_to_can_be_removed(store):
     text = make(store, "corpus", "text")
     old, new = (make(store, "training", of, corpus=text) for of in ("old", "new"))
     first = record(store, "s", old)
@@ -49,7 +50,7 @@ def test_what_no_latest_record_leads_to_may_go(store):
     other = make(store, "training", "of another study", corpus=make(store, "corpus", "other text"))
     record(store, "other", other)
     make(store, "training", "of a study that never ended")
-    assert names(unneeded(store, keep_days=0)) == {
+    assert names(find_unneeded(store, keep_days=0)) == {
         ("training", "old"),
         ("training", "of a study that never ended"),
         ("report", "of first"),
@@ -59,14 +60,14 @@ def test_what_no_latest_record_leads_to_may_go(store):
 
 def test_what_a_run_used_lately_stays(store):
     artifact = make(store, "training", "found again")
-    assert unneeded(store, keep_days=7) == []
+    assert find_unneeded(store, keep_days=7) == []
     long_ago = time.time() - 30 * 86400
     os.utime(artifact.folder / MANIFEST, (long_ago, long_ago))
-    assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
-    list(check_all(store, store.root / "no warehouse"))  # a check is no use
-    assert names(unneeded(store, keep_days=7)) == {("training", "found again")}
+    assert names(find_unneeded(store, keep_days=7)) == {("training", "found again")}
+    list(check_all(store, store.root / "no warehouse"))  # checking is not using
+    assert names(find_unneeded(store, keep_days=7)) == {("training", "found again")}
     assert store.find(Spec("training", "v1", {"of": "found again"}, {}, {}))
-    assert unneeded(store, keep_days=7) == []
+    assert find_unneeded(store, keep_days=7) == []
 
 
 def test_a_sound_store_has_nothing_wrong(store, tmp_path):

@@ -5,20 +5,20 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 from tasks import places
 from tasks.errors import UserError, WorkError
 from tasks.machines import services
-from tasks.machines.services import MAX_RESTARTS, call, guarded, require_free
+from tasks.machines.services import MAX_RESTARTS, opened_services, require_free_address, run_program
 
-SLEEP = "import time; time.sleep(99)"
-PARENT = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', '{SLEEP}']); "
-PARENT += "print('started', flush=True); time.sleep(99)"
+ENDLESS = "import signal; signal.pause()"
+PARENT = f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', '{ENDLESS}']); "
+PARENT += "print('started', flush=True); signal.pause()"
 WITH_CHILD = [sys.executable, "-c", PARENT]
 
 
@@ -26,13 +26,6 @@ WITH_CHILD = [sys.executable, "-c", PARENT]
 def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
     return tmp_path
-
-
-def wait_for(what) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -45,9 +38,9 @@ def require_gone(processes: list[psutil.Process]) -> None:
 
 
 def test_a_service_ends_with_all_its_children():
-    with guarded() as running:
+    with opened_services() as running:
         service = running.start("server", WITH_CHILD, os.environ)
-        wait_for(lambda: service.log.read_text() == "started\n")
+        until(lambda: service.log.read_text() == "started\n")
         processes = family(service.process.pid)
         assert len(processes) == 2
         assert not service.has_ended()
@@ -55,32 +48,27 @@ def test_a_service_ends_with_all_its_children():
 
 
 def test_what_a_service_left_running_goes_on_until_the_end():
-    with guarded() as running:
+    with opened_services() as running:
         service = running.start("worker", WITH_CHILD, os.environ)
-        wait_for(lambda: service.log.read_text() == "started\n")
+        until(lambda: service.log.read_text() == "started\n")
         (child,) = psutil.Process(service.process.pid).children()
         service.process.kill()
-        wait_for(service.has_ended)
+        until(service.has_ended)
         service.restart()
-        running.tidy()
+        running.trim()
         assert not service.has_ended()
         assert child.is_running()
     require_gone([child])
 
 
-STUBBORN = (
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('started', flush=True); time.sleep(99)"
-)
-TOLD = """
-import os, sys, time
-from pathlib import Path
-from tasks.machines.services import guarded
-with guarded() as running:
-    services = [running.start(name, [sys.executable, "-c", code], os.environ) for name, code in {programs}]
-    while not all(service.log.exists() and service.log.read_text() for service in services):
-        time.sleep(0.02)
-    print("ready", flush=True)
-    time.sleep(99)
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('started', flush=True); signal.pause()"
+HOLDER = """
+import os, signal, sys
+from tasks.machines.services import opened_services
+with opened_services() as running:
+    for name, code in {programs}:
+        print(running.start(name, [sys.executable, "-c", code], os.environ).log, flush=True)
+    signal.pause()
 """
 
 
@@ -88,10 +76,11 @@ with guarded() as running:
 def test_nothing_outlives_a_process_that_is_killed(number, worker):
     programs = [("server", PARENT), ("worker", worker)]
     with subprocess.Popen(
-        [sys.executable, "-c", TOLD.format(programs=programs)], stdout=subprocess.PIPE, cwd=places.ROOT
+        [sys.executable, "-c", HOLDER.format(programs=programs)], stdout=subprocess.PIPE, text=True, cwd=places.ROOT
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+        logs = [Path(process.stdout.readline().strip()) for _ in programs]
+        until(lambda: all(log.read_text() == "started\n" for log in logs))
         processes = family(process.pid)
         assert len(processes) == (5 if worker == STUBBORN else 6)  # itself, the guard, services and their children
         process.send_signal(number)
@@ -99,22 +88,22 @@ def test_nothing_outlives_a_process_that_is_killed(number, worker):
 
 
 def test_nothing_outlives_its_guard_and_the_block():
-    with guarded() as running:
+    with opened_services() as running:
         (guard,) = [p for p in psutil.Process().children() if "tasks.machines.guard" in p.cmdline()]
         guard.kill()
         guard.wait()
-        service = running.start("server", [sys.executable, "-c", SLEEP], os.environ)
+        service = running.start("server", [sys.executable, "-c", ENDLESS], os.environ)
         processes = family(service.process.pid)
     require_gone(processes)
 
 
 def test_a_service_that_ends_again_and_again_is_given_up():
-    with guarded() as running:
+    with opened_services() as running:
         service = running.start("worker", [sys.executable, "-c", "print('bye')"], os.environ)
         for _ in range(MAX_RESTARTS):
-            wait_for(service.has_ended)
+            until(service.has_ended)
             service.restart()
-        wait_for(service.has_ended)
+        until(service.has_ended)
         with pytest.raises(WorkError, match=r"it ended 6 times within 10 minutes: see .*worker\.log"):
             service.restart()
     assert service.log.read_text() == "bye\n" * (MAX_RESTARTS + 1)
@@ -122,16 +111,16 @@ def test_a_service_that_ends_again_and_again_is_given_up():
 
 def test_a_service_that_ends_seldom_is_not(monkeypatch):
     monkeypatch.setattr(services, "RESTARTS_SECONDS", 0.0)
-    with guarded() as running:
+    with opened_services() as running:
         service = running.start("worker", [sys.executable, "-c", ""], os.environ)
         for _ in range(MAX_RESTARTS + 2):
-            wait_for(service.has_ended)
+            until(service.has_ended)
             service.restart()
 
 
 def test_logs_of_earlier_runs_are_kept_a_while():
     for i in range(8):
-        with guarded() as running:
+        with opened_services() as running:
             running.start("server", [sys.executable, "-c", f"print({i})"], os.environ).process.wait(60)
     logs = sorted(places.log_folder().glob("server.log*"))
     assert [log.read_text().strip() for log in logs] == ["7", "6", "5", "4", "3", "2"]
@@ -148,26 +137,26 @@ while True:
 
 def test_a_log_does_not_grow_on(monkeypatch):
     monkeypatch.setattr(services, "LOG_BYTES", 1000)
-    with guarded() as running:
+    with opened_services() as running:
         service = running.start("server", [sys.executable, "-c", PRINTS_ON_SIGNAL], os.environ)
-        wait_for(lambda: service.log.read_text() == "ready\n")
-        running.tidy()
+        until(lambda: service.log.read_text() == "ready\n")
+        running.trim()
         assert service.log.read_text() == "ready\n"
         for before in ("ready\n", ""):
             service.process.send_signal(signal.SIGUSR1)
             text = before + "x" * 1999 + "\n"
-            wait_for(lambda text=text: service.log.read_text() == text)
-            running.tidy()
+            until(lambda text=text: service.log.read_text() == text)
+            running.trim()
             assert service.log.read_text() == ""
             assert service.log.with_name("server.log.1").read_text() == text
         service.log.unlink()
-        running.tidy()
+        running.trim()
 
 
 def test_a_call_that_fails_says_what_it_said():
-    call([sys.executable, "-c", "pass"], os.environ)
-    with pytest.raises(WorkError, match="it said: no such pool"):
-        call([sys.executable, "-c", "import sys; sys.exit('no such pool')"], os.environ)
+    run_program([sys.executable, "-c", "pass"], os.environ)
+    with pytest.raises(WorkError, match="but failed: no such pool"):
+        run_program([sys.executable, "-c", "import sys; sys.exit('no such pool')"], os.environ)
 
 
 def test_an_address_must_be_free():
@@ -176,11 +165,11 @@ def test_an_address_must_be_free():
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(UserError, match=f"got 127.0.0.1:{port}"):
-            require_free("127.0.0.1", port)
-    require_free("127.0.0.1", port)
+            require_free_address("127.0.0.1", port)
+    require_free_address("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_an_address_must_be_one_that_clients_can_use(host):
     with pytest.raises(UserError, match="must be one address of this machine"):
-        require_free(host, 4200)
+        require_free_address(host, 4200)

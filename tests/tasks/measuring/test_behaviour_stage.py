@@ -1,7 +1,5 @@
 """The stage that measures a model's checkpoints: its tables, its text, its passage."""
 
-import math
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -13,16 +11,15 @@ from models.architecture import Architecture
 from models.circuits.head_circuits import HeadCircuits
 from models.transformer import Transformer
 from tasks.errors import UserError
-from tasks.measuring import behaviour
-from tasks.measuring.behaviour import build_stimuli, choose_passage, measure_behaviour, token_class
+from tasks.measuring.behaviour import choose_passage, measure_behaviour, token_class
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import BehaviourConfig
-from tasks.text.token_reading import Tokens, TokenStream
+from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
 CONFIG = BehaviourConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)
-TABLES = ["evaluations", "position_losses", "repeat_losses", "heads", "attention_samples"]
+TABLES = ["evaluations", "position_losses", "repeat_losses", "heads", "attention_samples", "attention_aggregates"]
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +45,12 @@ def measured(tmp_path_factory, tokens):
     folder = tmp_path_factory.mktemp("behaviour")
     save_model(folder, tokens)
     heard = []
-    facts = measure_behaviour(CONFIG, TrainedModel("m", folder, tiny_tokens()), folder, heard.append)
-    return folder, facts, heard
+    measure_behaviour(CONFIG, TrainedModel("m", folder, tiny_tokens(), folder, heard.append))
+    return folder, heard
 
 
 def test_every_table_has_every_column_and_no_value_is_missing(measured):
-    folder, _, _ = measured
+    folder, _ = measured
     for name in TABLES:
         table = pq.read_table(folder / f"{name}.parquet")
         others = HeadCircuits.__dataclass_fields__ if name == "heads" else ()  # another stage's columns
@@ -64,7 +61,7 @@ def test_every_table_has_every_column_and_no_value_is_missing(measured):
 
 
 def test_rows_are_per_checkpoint(measured):
-    folder, facts, heard = measured
+    folder, heard = measured
     evaluations = rows_of(folder, "evaluations")
     assert [(row["step"], row["tokens"]) for row in evaluations] == [(0, 0), (7, 700)]
     assert {row["early_index"] for row in evaluations} == {3}
@@ -78,13 +75,11 @@ def test_rows_are_per_checkpoint(measured):
     by_position = [row["loss_nats"] for row in rows_of(folder, "position_losses") if row["step"] == 7]
     assert evaluations[1]["validation_loss_nats"] == pytest.approx(np.mean(by_position))
     assert evaluations[0]["validation_loss_nats"] != evaluations[1]["validation_loss_nats"]
-    assert facts["validation_loss_nats"] == evaluations[1]["validation_loss_nats"]
-    assert facts["best_previous_token"] == max(row["previous_token"] for row in heads if row["step"] == 7)
     assert heard == [0.5, 1.0]
 
 
 def test_attention_samples_are_rows_of_patterns(measured, tokens):
-    folder, _, _ = measured
+    folder, _ = measured
     samples = rows_of(folder, "attention_samples")
     n = CONFIG.passage_tokens
     assert len(samples) == 2 * 2 * n * (n + 1) // 2
@@ -104,16 +99,15 @@ def test_attention_samples_are_rows_of_patterns(measured, tokens):
 
 
 def test_the_same_model_measures_the_same(measured, tmp_path):
-    folder, facts, _ = measured
-    assert measure_behaviour(CONFIG, TrainedModel("m", folder, tiny_tokens()), tmp_path) == facts
+    folder, _ = measured
+    measure_behaviour(CONFIG, TrainedModel("m", folder, tiny_tokens(), tmp_path))
     for name in TABLES:
         assert (tmp_path / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
 
 
 def test_a_model_without_layers_has_no_heads(tmp_path, tokens):
     save_model(tmp_path, tokens, n_layers=0)
-    facts = measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
-    assert facts["best_previous_token"] is None
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
     assert rows_of(tmp_path, "heads") == []
     assert len(rows_of(tmp_path, "evaluations")) == 2
     assert not (tmp_path / "attention_samples.parquet").exists()
@@ -122,7 +116,7 @@ def test_a_model_without_layers_has_no_heads(tmp_path, tokens):
 def test_what_can_not_be_computed_is_null(tmp_path, tokens):
     """Nothing repeats four times within 8 positions."""
     save_model(tmp_path, tokens, n_ctx=8)
-    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
     for row in rows_of(tmp_path, "heads"):
         assert row["prefix_matching"] is None
         assert row["previous_token"] > 0
@@ -132,51 +126,51 @@ def test_planted_induction_is_found_through_the_stage(tmp_path, tokens):
     model = induction_model(tokens.vocabulary, n_ctx=64)
     save_checkpoint(tmp_path, model, 0)
     write_model_card(tmp_path, model, tokens_per_step=1)
-    facts = measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
-    assert facts["best_induction_random_period"] > 0.99
-    assert facts["best_previous_token"] > 0.99
-    assert facts["repeat_gain_nats"] > 4
-
-
-def test_text_is_evenly_spread_over_the_first_half(tokens):
-    stimuli = build_stimuli(CONFIG, tokens, n_ctx=16)
-    assert (stimuli.text.shape, stimuli.more_text.shape) == ((3, 17), (3, 17))
-    windows = torch.cat([stimuli.text, stimuli.more_text])
-    assert (windows[:, 0] == tokens.bos).all()
-    half = tokens.validation.read(0, len(tokens.validation) // 2)
-    starts = [i * len(half) // 6 for i in range(6)]
-    expected = {tuple(half[start : start + 16].tolist()) for start in starts}
-    assert {tuple(window[1:].tolist()) for window in windows} == expected
-
-
-def test_more_windows_than_there_are_come_once_each(tokens):
-    stimuli = build_stimuli(BehaviourConfig(loss_windows=10**5, pattern_windows=10**5), tokens, n_ctx=16)
-    assert len(stimuli.text) == len(tokens.validation) // 2 // 16
-    assert len(stimuli.more_text) == 0
-
-
-def test_the_passage_is_where_bigrams_come_again():
-    class Stub:
-        bos = 0
-        validation = TokenStream([np.array([*range(1, 11), 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, *[7] * 10, *[8] * 30])])
-
-    assert choose_passage(Stub, 11).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2]
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
+    heads = rows_of(tmp_path, "heads")
+    assert max(row["induction_random_period"] for row in heads) > 0.99
+    assert max(row["previous_token"] for row in heads) > 0.99
+    assert rows_of(tmp_path, "evaluations")[0]["repeat_gain_nats"] > 4
 
 
 def test_too_short_a_validation_text_is_refused(tmp_path, tokens):
     save_model(tmp_path, tokens, n_ctx=len(tokens.validation) + 1)
     with pytest.raises(UserError, match="validation"):
-        measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
+        measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
 
 
-def test_facts_hold_no_nan():
-    tables = {"evaluations": [{"step": 0, "validation_loss_nats": 1.0, "repeat_gain_nats": math.nan}], "heads": []}
-    assert behaviour._facts(tables)["repeat_gain_nats"] is None
+def test_aggregates_are_of_the_passage_that_the_samples_are_of(measured):
+    folder, _ = measured
+    samples, heads = {}, set()
+    for row in rows_of(folder, "attention_samples"):
+        place = (row["layer"], row["query"], row["key"])
+        samples.setdefault(place, []).append((row["query_token"], row["key_token"], row["weight"]))
+        heads.add(row["head"])
+    aggregates = rows_of(folder, "attention_aggregates")
+    assert len(aggregates) == 3 * len(samples)
+    totals = {}
+    for row in aggregates:
+        by_head = samples[row["layer"], row["query"], row["key"]]
+        assert (row["query_token"], row["key_token"]) == by_head[0][:2]
+        if row["method"] == "mean":
+            assert row["weight"] == pytest.approx(sum(weight for _, _, weight in by_head) / len(heads), abs=1e-6)
+        query = (row["method"], row["layer"], row["query"])
+        totals[query] = totals.get(query, 0) + row["weight"]
+    assert len(totals) == 3 * 2 * CONFIG.passage_tokens
+    assert all(total == pytest.approx(1, abs=1e-6) for total in totals.values())
+
+
+def test_layers_without_heads_have_aggregates_but_no_mean(tmp_path, tokens):
+    save_model(tmp_path, tokens, n_layers=3, n_heads=(2, 0, 1), d_head=5)
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
+    layers = {(row["method"], row["layer"]) for row in rows_of(tmp_path, "attention_aggregates")}
+    assert {layer for method, layer in layers if method == "mean"} == {0, 2}
+    assert {layer for method, layer in layers if method == "flow"} == {0, 1, 2}
 
 
 def test_gates_are_measured_by_class_of_token(tokens, tmp_path):
     save_model(tmp_path, tokens, gates="dynamic")
-    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens()), tmp_path)
+    measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
     activity = rows_of(tmp_path, "gate_activity")
     assert (
         {"bos", "word", "space"} <= {row["token_class"] for row in activity} <= {"bos", "word", "space", "punctuation"}

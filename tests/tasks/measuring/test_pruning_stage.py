@@ -17,7 +17,7 @@ from models.heads.removal import count_parameters, remove_heads
 from models.losses import sequence_losses
 from models.transformer import Transformer
 from tasks.errors import UserError
-from tasks.measuring import pruned_models, pruning
+from tasks.measuring import pruned_models, trained_model
 from tasks.measuring.pruned_models import choose
 from tasks.measuring.pruning import Gates, half_open, measure_pruning
 from tasks.measuring.pruning_curves import Point, Subject, measure_curves, relative_increases
@@ -64,7 +64,7 @@ def save(folder, model):
 
 def measure(folder, model, config=CONFIG, on_progress=lambda fraction: None):
     save(folder, model)
-    return measure_pruning(config, TrainedModel("m", folder, tiny_tokens()), folder, on_progress)
+    return measure_pruning(config, TrainedModel("m", folder, tiny_tokens(), folder, on_progress))
 
 
 def rows_of(folder, name):
@@ -83,12 +83,12 @@ def curves_of(folder):
 def measured(tmp_path_factory, tokens):
     folder, heard = tmp_path_factory.mktemp("pruning"), []
     model = random_model(tokens)
-    facts = measure(folder, model, on_progress=heard.append)
-    return folder, model, facts, heard
+    measure(folder, model, on_progress=heard.append)
+    return folder, model, heard
 
 
 def test_every_table_has_every_column(measured):
-    folder, _, facts, heard = measured
+    folder, _, heard = measured
     missing = {"pruning": {"layer", "head"}, "pruned_models": {"logit_difference"}}
     for name in TABLES:
         table = pq.read_table(folder / f"{name}.parquet")
@@ -96,12 +96,13 @@ def test_every_table_has_every_column(measured):
         assert set(table["model_id"].to_pylist()) == {"m"}
         assert {column for column in table.schema.names if table[column].null_count} <= missing.get(name, set())
     assert heard == sorted(heard)
-    assert heard[-1] == 1
-    assert facts["pruned_models"] == len({row["checkpoint"] for row in rows_of(folder, "pruned_models")})
+    assert heard[-1] == 0.9
+    kept = {path.parent.parent.relative_to(folder).as_posix() for path in folder.glob("pruned/*/checkpoints/*")}
+    assert {row["checkpoint"] for row in rows_of(folder, "pruned_models")} == kept
 
 
 def test_curves_go_from_no_head_to_the_last(measured):
-    folder, model, _, _ = measured
+    folder, model, _ = measured
     curves = curves_of(folder)
     for (procedure, _, _), rows in curves.items():
         assert rows[0]["n_pruned"] == rows[0]["loss_effect_nats"] == rows[0]["ci_low_nats"] == 0
@@ -123,7 +124,7 @@ def test_curves_go_from_no_head_to_the_last(measured):
 
 
 def test_points_are_what_a_masked_model_loses_and_a_smaller_one_weighs(measured, tokens):
-    folder, model, _, _ = measured
+    folder, model, _ = measured
     text, fill = evaluation_text(tokens, 16, 5), mean_z(model, reference_text(tokens, 16, 4))
     intact = sequence_losses(model, text)
     for (procedure, _, _), rows in curves_of(folder).items():
@@ -141,7 +142,7 @@ def test_points_are_what_a_masked_model_loses_and_a_smaller_one_weighs(measured,
 
 
 def test_smaller_models_are_on_disk_as_their_rows_say(measured, tokens):
-    folder, model, _, _ = measured
+    folder, model, _ = measured
     text, by_curve = evaluation_text(tokens, 16, 5), curves_of(folder)
     rows = rows_of(folder, "pruned_models")
     assert {"half"} <= {row["chosen_as"] for row in rows}
@@ -164,7 +165,7 @@ def test_smaller_models_are_on_disk_as_their_rows_say(measured, tokens):
 
 
 def test_retrained_models_have_other_weights(measured):
-    folder, model, _, _ = measured
+    folder, model, _ = measured
     checkpoints = {row["procedure"]: row["checkpoint"] for row in rows_of(folder, "pruned_models")}
     trained = load_model(folder / checkpoints["iterative_retrain"], 0)
     assert not torch.equal(trained.W_E, model.W_E)
@@ -172,7 +173,7 @@ def test_retrained_models_have_other_weights(measured):
 
 
 def test_gates_are_rated_folded_and_binarised(measured, tokens):
-    folder, model, _, _ = measured
+    folder, model, _ = measured
     text, gates = evaluation_text(tokens, 16, 5), defaultdict(lambda: torch.empty(2, 2))
     for row in rows_of(folder, "gates"):
         gates[row["penalty_nats"]][row["layer"], row["head"]] = row["gate"]
@@ -190,11 +191,11 @@ def test_gates_are_rated_folded_and_binarised(measured, tokens):
 
 
 def test_the_same_seed_measures_the_same_and_another_draws_other_orders(measured, tmp_path, tokens):
-    folder, model, facts, _ = measured
+    folder, model, _ = measured
     again, other = tmp_path / "again", tmp_path / "other"
     again.mkdir()
     other.mkdir()
-    assert measure(again, model) == facts
+    measure(again, model)
     for name in TABLES[:-1]:
         assert (again / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
     measure(other, model, CONFIG.model_copy(update={"seed": 1}))
@@ -218,13 +219,14 @@ def bigram_head_model(tokens):
 
 
 def test_an_idle_head_goes_first_at_no_cost(tmp_path, tokens):
-    facts = measure(tmp_path, bigram_head_model(tokens))
+    measure(tmp_path, bigram_head_model(tokens))
     for procedure in ("one_shot", "iterative"):
         _, idle, signal = curves_of(tmp_path)[procedure, "ablation_mean", 0]
         assert (idle["layer"], idle["head"]) == (0, 0)
         assert idle["loss_effect_nats"] == pytest.approx(0, abs=1e-5)
         assert signal["loss_effect_nats"] > 0.5
-    assert facts["prunable_within_5_percent"] == 1
+    chosen = {row["chosen_as"]: row["n_pruned"] for row in rows_of(tmp_path, "pruned_models")}
+    assert chosen["within 5 %"] == 1
 
 
 @pytest.mark.parametrize(
@@ -252,8 +254,7 @@ def test_every_architecture_is_pruned(tmp_path, tokens, options):
 
 
 def test_a_model_without_heads_has_no_tables(tmp_path, tokens):
-    facts = measure(tmp_path, random_model(tokens, n_layers=0))
-    assert facts == {"prunable_within_1_percent": None, "prunable_within_5_percent": None, "pruned_models": 0}
+    measure(tmp_path, random_model(tokens, n_layers=0))
     assert not list(tmp_path.glob("*.parquet"))
 
 
@@ -270,7 +271,7 @@ def test_heads_that_training_pruned_are_removed(tmp_path, tokens):
 
 def test_one_sequence_has_losses_but_no_intervals(monkeypatch, tmp_path, tokens):
     for name, text in (("evaluation_text", evaluation_text), ("reference_text", reference_text)):
-        monkeypatch.setattr(pruning, name, lambda tokens, n_ctx, n, text=text: text(tokens, n_ctx, 1))
+        monkeypatch.setattr(trained_model, name, lambda tokens, n_ctx, n, text=text: text(tokens, n_ctx, 1))
     measure(tmp_path, random_model(tokens))
     rows = rows_of(tmp_path, "pruning")
     assert all(row["ci_low_nats"] is None and row["ci_high_nats"] is None for row in rows)

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 from invented_study import Model, write_warehouse
 
+from tasks.artifact_specs import record_spec
 from tasks.report.comparison import Metric, Summary, claim_changes, config_changes, metric_changes, summarise
-from tasks.report.rendering import previous_summary, render_report
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
+from tasks.report.publishing import previous_summary
+from tasks.report.rendering import render_report
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.study_results import open_results
 from tasks.storage.artifact import Spec
 from tasks.storage.store import Store

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from invented_study import Model, write_warehouse
 from markdown_it import MarkdownIt
 
+from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
 from tasks.markdown import Markdown, code_block, compact, escaped, printed, readable, table, visible
 from tasks.report import rendering
 from tasks.report.answer import MAX_LINES, answer_lines
-from tasks.report.rendering import publish_report, render_report, report_spec
+from tasks.report.publishing import publish_report
+from tasks.report.rendering import render_report
 from tasks.results.sql import run_sql
 from tasks.results.study_results import QUERIES, open_results
 from tasks.storage.artifact import Artifact, Spec
@@ -358,7 +360,7 @@ def test_tables_have_notes_and_error_bars():
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.storage.store._fsync", lambda path: None)
+    monkeypatch.setattr("os.fsync", lambda path: None)
     return Store(tmp_path / "store")
 
 

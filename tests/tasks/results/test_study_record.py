@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, record_spec, write_record
+from tasks.artifact_specs import record_spec
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
@@ -45,7 +46,7 @@ def test_a_clock_set_back_does_not_make_an_earlier_record_the_latest(store, monk
     outcomes = [ModelOutcome("seed=0", "a", [artifact(store, "a")])]
     record(store, {"x": 1}, outcomes)
     monkeypatch.setattr(
-        "tasks.storage.store.datetime", type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)})
+        "tasks.storage.sealing.datetime", type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)})
     )
     second = record(store, {"x": 2}, outcomes)
     assert second.manifest.created.startswith("2001")

@@ -84,8 +84,8 @@ class Archive:
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
     archive = Archive(tmp_path)
-    monkeypatch.setattr("tasks.storage.store.datetime", SimpleNamespace(now=lambda zone: archive.now))
-    monkeypatch.setattr("tasks.storage.store._fsync", lambda path: None)
+    monkeypatch.setattr("tasks.storage.sealing.datetime", SimpleNamespace(now=lambda zone: archive.now))
+    monkeypatch.setattr("os.fsync", lambda path: None)
     return archive
 
 

@@ -1,7 +1,7 @@
 import errno
+import fcntl
 import json
 import os
-import random
 import resource
 import shutil
 import signal
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +22,8 @@ from hypothesis import strategies as st
 import tasks.storage.store
 from tasks.errors import UserError, WorkError
 from tasks.storage.artifact import MANIFEST, Artifact, Spec, json_sha256
-from tasks.storage.store import RESUME, Store
+from tasks.storage.sealing import RESUME
+from tasks.storage.store import Store
 
 MEGABYTE = 1 << 20
 REPOSITORY = Path(tasks.storage.store.__file__).parents[2]
@@ -96,7 +98,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-class TestRequest:
+class TestSpec:
     @examples
     @given(json_objects, json_objects, st.randoms())
     def test_key_ignores_the_order_of_dictionaries(self, config, numerics, chance):
@@ -114,8 +116,8 @@ class TestRequest:
             assert spec(config=one, numerics=other).key != spec(config=other, numerics=one).key
 
     def test_key_depends_on_every_part(self, store):
-        one, other = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
-        requests = [
+        one, other = (store.build(spec(config={"n": n}), writes(x=str(n).encode())) for n in (1, 2))
+        specs = [
             spec(),
             spec(stage="training"),
             spec(code_version="v2"),
@@ -128,8 +130,8 @@ class TestRequest:
             spec(inputs={"corpus": other}),
             spec(inputs={"tokenizer": one}),
         ]
-        assert len({each.key for each in requests}) == len(requests)
-        assert {len(each.key) for each in requests} == {32}
+        assert len({each.key for each in specs}) == len(specs)
+        assert {len(each.key) for each in specs} == {32}
 
     @pytest.mark.parametrize("value", [float("nan"), Path("here"), {1, 2}])
     def test_what_is_not_json_is_refused(self, value):
@@ -207,7 +209,7 @@ class TestBuildAndFind:
 
 
 class TestDigest:
-    def test_ignores_timed_files_only(self, tmp_path):
+    def test_ignores_incidental_files_only(self, tmp_path):
         def digest(root: str, **files: bytes) -> str:
             return Store(tmp_path / root).build(spec(), writes(**files), incidental={"clock.bin"}).digest
 
@@ -215,11 +217,17 @@ class TestDigest:
         assert digest("b", loss=b"1", clock=b"12:01") == first
         assert digest("c", loss=b"2", clock=b"12:00") != first
 
-    def test_depends_on_the_key(self, store):
-        one, other = (store.build(spec(config={"n": n}), writes(x=b"x")) for n in (1, 2))
+    def test_is_the_same_however_the_files_came_about(self, store):
+        made = [store.build(spec(config={"n": n}, code_version=f"v{n}"), writes(x=b"x")) for n in (1, 2)]
+        assert made[0].folder != made[1].folder
+        assert made[0].digest == made[1].digest
+        assert spec("tokens", inputs={"corpus": made[0]}).key == spec("tokens", inputs={"corpus": made[1]}).key
+
+    def test_depends_on_the_names_of_files(self, store):
+        one, other = store.build(spec("a"), writes(x=b"x")), store.build(spec("b"), writes(y=b"x"))
         assert one.digest != other.digest
 
-    def test_timed_file_that_need_not_be_written(self, store):
+    def test_incidental_file_that_need_not_be_written(self, store):
         assert set(store.build(spec(), writes(x=b"x"), incidental={"clock.bin"}).manifest.files) == {"x.bin"}
 
 
@@ -297,7 +305,7 @@ class TestCorruption:
         store.build(spec(), writes(x=b"x"))
         forget_what_was_verified()
         with monkeypatch.context() as patch:
-            patch.setattr(tasks.storage.store, "_file_sha256", fail)
+            patch.setattr(tasks.storage.store, "file_sha256", fail)
             with pytest.raises(OSError, match="Too many open files"):
                 store.find(spec())
         assert store.find(spec()) is not None
@@ -389,7 +397,7 @@ class TestInterruptedWriters:
         assert names_in(store.root / ".staging") == []
 
     def test_killed_at_any_moment(self, store, start):
-        """Kills 32 writers; after each, what is visible is whole, and the next run can build what isn't there."""
+        """Kills 32 writers, each at another call; what is visible is whole, and what isn't there can be built."""
         process = start(kill_writers, str(store.root), 32)
         output, _ = process.communicate()
         assert process.returncode == 0
@@ -480,13 +488,13 @@ class TestUse:
         with store.at_rest():
             pass
 
-    def test_a_run_waits_for_a_removal(self, store, start):
-        with store.at_rest():
-            run = start(use, str(store.root))
-            assert run.stdout.readline() == "starts\n"
-            with pytest.raises(subprocess.TimeoutExpired):
-                run.wait(0.5)
-        assert run.wait(30) == 0
+    def test_a_run_waits_for_a_removal(self, store, monkeypatch):
+        lock = fcntl.flock
+        monkeypatch.setattr(fcntl, "flock", lambda file, how: lock(file, how | fcntl.LOCK_NB))  # fails if it would wait
+        with store.at_rest(), pytest.raises(BlockingIOError), store.in_use():
+            pytest.fail("a removal goes on")
+        with store.in_use():
+            pass
 
 
 class TestDisk:
@@ -536,12 +544,6 @@ def checkpoint_and_hang(root: str) -> None:
     Store(Path(root)).build(spec(), write, resumable=True)
 
 
-def use(root: str) -> None:
-    print("starts", flush=True)
-    with Store(Path(root)).in_use():
-        pass
-
-
 def race(root: str, log: str) -> None:
     def write(folder: Path) -> None:
         with open(log, "a") as file:
@@ -569,19 +571,13 @@ def fill_the_disk(root: str) -> None:
 def kill_writers(root: str, rounds: int) -> None:
     """Prints how many artifacts the killed writers committed, and how many they left half-written."""
     store = Store(Path(root))
-    chance = random.Random(7)
+    calls = calls_of_a_build(store)
     committed = interrupted = 0
     for n in range(rounds):
-        writing, started = os.pipe()
         writer = os.fork()
         if writer == 0:
-            build_without_end(store, n, started)
-        os.read(writing, 1)
-        time.sleep(chance.uniform(0, 0.06))
-        os.kill(writer, signal.SIGKILL)
+            build_without_end(store, n, calls=2 * calls * n // rounds)
         os.waitpid(writer, 0)
-        os.close(writing)
-        os.close(started)
 
         visible = list(store.artifacts())
         for artifact in visible:
@@ -594,12 +590,21 @@ def kill_writers(root: str, rounds: int) -> None:
     print(committed, interrupted)
 
 
-def build_without_end(store: Store, n: int, started: int) -> None:
-    os.write(started, b".")
-    part = 0
-    while True:
+def calls_of_a_build(store: Store) -> int:
+    """How many calls and returns of functions a build takes."""
+    calls = count()
+    sys.setprofile(lambda frame, event, argument: next(calls))
+    store.remove(build_part(store, 0, 0).folder)
+    sys.setprofile(None)
+    return next(calls)
+
+
+def build_without_end(store: Store, n: int, calls: int) -> None:
+    """Build one artifact after the other, until so many calls and returns of functions kill the process."""
+    left = iter(range(calls))
+    sys.setprofile(lambda frame, event, argument: next(left, None) is None and os.kill(os.getpid(), signal.SIGKILL))
+    for part in count():
         build_part(store, n, part)
-        part += 1
 
 
 def build_part(store: Store, n: int, part: int) -> Artifact:

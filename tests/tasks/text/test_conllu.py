@@ -13,7 +13,8 @@ from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text.corpus_files import corpus_files
 from tasks.text.corpus_reading import read_documents
 from tasks.text.corpus_writing import write_corpus
-from tasks.text.documents import Part, Reader, SourceFile
+from tasks.text.documents import Part, Reader
+from tasks.text.source_files import Budget, SourceFile
 from tasks.text.token_reading import Tokens
 from tasks.text.token_writing import write_tokens
 
@@ -43,7 +44,7 @@ TWO_DOCUMENTS = """\
 
 
 def parts(path: Path, document_bytes: int = 1 << 20) -> list[Part]:
-    reader = Reader("text", "refuse", document_bytes, max_expansion=200, max_bytes=1 << 30)
+    reader = Reader("text", "refuse", document_bytes, Budget(max_expansion=200, max_bytes=1 << 30))
     return list(reader.read(SourceFile(path, path.name, path.stat().st_size)))
 
 

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import hashlib
 import json
 import lzma
 import os
@@ -18,17 +19,19 @@ from pydantic import ValidationError
 
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
+from tasks.text import corpus_files as corpus_files_module
 from tasks.text.corpus_files import corpus_files, corpus_fingerprint
 from tasks.text.corpus_reading import corpus_facts, read_documents
 from tasks.text.corpus_writing import text_split, write_corpus
 from tasks.text.documents import Reader, cut
+from tasks.text.source_files import Budget
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 
 
 def reader(config: CorpusConfig) -> Reader:
-    rules = {"text_field", "on_bad_text", "document_bytes", "max_expansion", "max_bytes"}
-    return Reader(**config.model_dump(include=rules))
+    budget = Budget(config.max_expansion, config.max_bytes)
+    return Reader(config.text_field, config.on_bad_text, config.document_bytes, budget)
 
 
 def texts(*paths: Path, **rules: object) -> list[str]:
@@ -473,3 +476,46 @@ def test_file_names_that_are_not_text(tmp_path):
         odd.write("odd\n")
     write_corpus(CorpusConfig(paths=(str(tmp_path / "text"),)), tmp_path)
     assert "text/caf\ufffd.txt" in {row.source for row in read_documents(tmp_path)}
+
+
+@pytest.fixture
+def hashed(monkeypatch) -> list[str]:
+    """The names of files as they are hashed."""
+    names: list[str] = []
+    digest = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda raw, how: names.append(Path(raw.name).name) or digest(raw, how))
+    return names
+
+
+def long_ago(path: Path) -> Path:
+    os.utime(path, (1e9, 1e9))
+    return path
+
+
+def fingerprint(path: Path) -> str:
+    return corpus_fingerprint(CorpusConfig(paths=(str(path),)))["sha256"]
+
+
+def test_a_file_is_hashed_once(tmp_path, monkeypatch, hashed):
+    path = long_ago(file(tmp_path, "a.txt", "one"))
+    monkeypatch.setattr(corpus_files_module, "JUST_NOW_SECONDS", -1.0)  # its inode was changed just now, by utime
+    assert len({fingerprint(path) for _ in range(3)}) == 1
+    assert hashed == ["a.txt"]
+
+
+def test_a_file_that_changed_is_hashed_again(tmp_path, monkeypatch, hashed):
+    monkeypatch.setattr(corpus_files_module, "JUST_NOW_SECONDS", -1.0)
+    path = long_ago(file(tmp_path, "a.txt", "one"))
+    first = fingerprint(path)
+    long_ago(file(tmp_path, "a.txt", "two"))  # of the same size and time: its inode tells
+    assert fingerprint(path) != first
+    file(tmp_path, "a.txt", "three")
+    assert fingerprint(path) != first
+    assert hashed == ["a.txt"] * 3
+
+
+def test_a_file_that_changed_just_now_could_change_again_unseen(tmp_path, hashed):
+    path = file(tmp_path, "a.txt", "one")
+    fingerprint(path)
+    fingerprint(path)
+    assert hashed == ["a.txt"] * 2

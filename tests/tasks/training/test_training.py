@@ -29,7 +29,9 @@ PLAIN = Numerics("cpu", "float32", 1, compiled=False)
 
 def train(folder: Path, architecture=SMALL, config=SHORT, numerics=PLAIN, **options):
     folder.mkdir(exist_ok=True)
-    return train_model(architecture, config, numerics, tiny_tokens(), folder, model_id="m", corpus_id="c", **options)
+    return train_model(
+        architecture, config, numerics, tiny_tokens(), folder, cell_id="2L1H-s0-c", corpus_id="c", **options
+    )
 
 
 def weights(folder: Path) -> dict[str, str]:

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -49,14 +48,24 @@ def killed(on_progress):
 
 def endless(on_progress):
     on_progress(os.getpid())
-    while True:
-        time.sleep(0.05)
+    signal.pause()
 
 
-def test_result_and_reports_come_back():
+def environment(on_progress):
+    return dict(os.environ)
+
+
+def test_result_and_progress_come_back():
     seen = []
     assert run_in_process(double, 21, on_progress=seen.append) == 42
     assert seen == [0, 1, 2]
+
+
+def test_a_child_has_the_environment_of_its_parent_and_what_is_added(monkeypatch):
+    monkeypatch.setenv("OWN", "1")
+    seen = run_in_process(environment, environment={"ADDED": "2"})
+    assert (seen["OWN"], seen["ADDED"]) == ("1", "2")
+    assert "ADDED" not in os.environ
 
 
 def test_errors_keep_their_kind():
@@ -92,16 +101,24 @@ def test_a_killed_child_is_named_with_its_signal():
         run_in_process(killed)
 
 
-def test_a_time_out_kills_the_child():
-    pids = []
-    with pytest.raises(ProcessDied, match="must end within 1 s"):
-        run_in_process(endless, on_progress=pids.append, timeout_seconds=1.0)
-    assert not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE
+class Enough(Exception):
+    """An error of the parent's own."""
+
+
+def test_an_error_of_the_parent_kills_the_child():
+    def stop(pid):
+        children.append(psutil.Process(pid))
+        raise Enough
+
+    children: list[psutil.Process] = []
+    with pytest.raises(Enough):
+        run_in_process(endless, on_progress=stop)
+    assert not psutil.wait_procs(children, timeout=20)[1]
 
 
 # Prints the process that is to end with it.
 PARENT = """
-from test_process import endless
+from test_child_process import endless
 from tasks.machines.child_process import run_in_process
 if __name__ == "__main__":
     run_in_process(endless, on_progress=lambda pid: print(pid, flush=True))
@@ -110,10 +127,10 @@ if __name__ == "__main__":
 
 PARENT_OF_ANY = """
 import subprocess
-from tasks.machines.child_process import end_together
+from tasks.machines.child_process import end_with_this_process
 if __name__ == "__main__":
     with subprocess.Popen(["sleep", "600"]) as other:
-        end_together(other.pid)
+        end_with_this_process(other.pid)
         print(other.pid, flush=True)
 """
 

@@ -1,0 +1,51 @@
+"""Finding an artifact in the store or making it, and telling everybody how far that is."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from tasks import places
+from tasks.machines.child_process import run_in_process
+from tasks.progress import Event, publish
+from tasks.storage.artifact import Artifact, Spec
+from tasks.storage.store import Store
+
+
+def open_store() -> Store:
+    """The store of this installation."""
+    return Store(places.store_folder())
+
+
+def find_or_make(
+    spec: Spec,
+    subject: str,
+    work: Callable[..., Mapping[str, Any]],
+    *arguments: Any,
+    incidental: Collection[str] = (),
+    resumable: bool = False,
+    on_progress: Callable[[Any], None] | None = None,
+    apart: bool = True,
+    holding: AbstractContextManager[Mapping[str, str]] | None = None,
+    **options: Any,
+) -> Artifact:
+    """Find an artifact, or have `work` fill its folder, and publish when that begins, how far it is, and its end.
+
+    The work is done in a process apart, while what it needs is held and gives that its environment; or in this one, if
+    it is short or uses all cores by itself.
+    """
+    show = on_progress or (lambda fraction: publish(Event(spec.stage, subject, fraction)))
+    end = "already there"
+
+    def write(folder: Path) -> Mapping[str, Any]:
+        nonlocal end
+        end = "done"
+        publish(Event(spec.stage, subject, 0.0))
+        if not apart:
+            return work(*arguments, folder=folder, on_progress=show, **options)
+        with holding or nullcontext() as environment:
+            return run_in_process(work, *arguments, folder=folder, on_progress=show, environment=environment, **options)
+
+    artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable)
+    publish(Event(spec.stage, subject, 1.0, end))
+    return artifact

@@ -1,0 +1,69 @@
+"""Treebanks in CoNLL-U: sentences as they were written, and words with a part of speech.
+
+Source: https://universaldependencies.org/format.html
+"""
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+CONLLU_TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
+CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t\n]+)(?:\t[^\t\n]*\t([^\t\n]*))?(.*)")
+
+
+class Word(NamedTuple):
+    """A word with a part of speech: where it is in a text, in bytes, `end` excluded."""
+
+    start: int
+    end: int
+    part_of_speech: str
+
+
+class Sentence(NamedTuple):
+    """A sentence as a line of text, the number of its document in the file, and its words."""
+
+    document: int
+    text: str
+    words: list[Word]
+
+
+def sentences(lines: Iterable[tuple[str, str]], reject: Callable[[str, str], None]) -> Iterator[Sentence]:
+    """The sentences of lines, each given with its place; `reject` is told what is no word of a line, and where."""
+    document, said, covered = 0, "", 0
+    written: list[str] = []
+    forms: list[tuple[str, str]] = []
+    # The last sentence may lack the blank line that ends a sentence.
+    for place, line in itertools.chain(lines, [("the end", "\n")]):
+        if line.isspace():
+            if sentence := (said or "".join(written)).strip().lstrip("\ufeff"):
+                yield Sentence(document, sentence + "\n", list(_words(sentence, forms)))
+            said, written, forms, covered = "", [], [], 0
+        elif comment := CONLLU_TEXT.match(line):
+            said = comment[1].strip()
+        elif line.startswith("#"):
+            document += line.startswith("# newdoc")
+        elif token := CONLLU_TOKEN.match(line):
+            first, rest, form, part_of_speech, columns = token.groups(default="")
+            # 8.1 is an empty node; 3-4 spells out what words 3 and 4 write together.
+            if rest.startswith(".") or int(first) <= covered:
+                continue
+            covered = int(rest[1:] or 0)
+            written.append(form if "SpaceAfter=No" in columns else form + " ")
+            forms.append((form, part_of_speech))
+        else:
+            reject(repr(line[:40]), place)
+
+
+def _words(sentence: str, forms: Iterable[tuple[str, str]]) -> Iterator[Word]:
+    """The forms that have a part of speech, as far as the sentence spells all forms in turn; `_` stands for none."""
+    place = n_bytes = 0
+    for form, part_of_speech in forms:
+        while sentence[place : place + 1].isspace():
+            n_bytes += len(sentence[place].encode())
+            place += 1
+        if not sentence.startswith(form, place):
+            return
+        start, place, n_bytes = n_bytes, place + len(form), n_bytes + len(form.encode())
+        if part_of_speech not in ("", "_"):
+            yield Word(start, n_bytes, part_of_speech)
