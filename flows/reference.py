@@ -25,13 +25,10 @@ MARK = "<!-- What follows is written by `python -m flows.reference`. -->\n"
 COLUMNS = 110
 MOST_LINES = 24  # of an output; of a longer one the middle is left out
 HOME = "~/headstream"  # what outputs call the folder that the examples ran in
-STUDIES = {"quick": "smoke", "heads": "wide"}  # in examples: what takes a minute, for what takes longer
+STUDIES = {"quick": "smoke", "heads": "wide"}  # what examples run here, in place of studies that take longer
 MAKE_WIDE = "sed -n 's/smoke/wide/; s/d_model = 32/d_model = 48/; w wide.toml'"
 # Sections whose fields a study may leave out, and the configs that then give them their defaults.
-COMPLETE: dict[type[BaseModel], type[BaseModel]] = {
-    ModelSection: Architecture,
-    TrainingSection: TrainingConfig,
-}  # sections whose fields have defaults elsewhere
+COMPLETE: dict[type[BaseModel], type[BaseModel]] = {ModelSection: Architecture, TrainingSection: TrainingConfig}
 BOUNDS = {
     "minimum": "at least {}",
     "exclusiveMinimum": "above {}",
