@@ -1,11 +1,14 @@
 """The command `headstream`. Heavy imports are inside commands, so that --help answers at once."""
 
 import sys
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tasks.errors import UserError, WorkError
+
+if TYPE_CHECKING:
+    from tasks.study.schema import Study
 
 app = typer.Typer(
     name="headstream",
@@ -15,31 +18,32 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A study that ships, or the path of a study file.")]
+StudyArgument = Annotated[str, typer.Argument(help="Name of a study that ships, or path of a study file.")]
+Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")]
 
 
 @app.command(epilog="Example: headstream run quick")
 def run(
-    study: StudyName,
-    jobs: Annotated[Optional[int], typer.Option(min=1, help="Models at once; default: one a core.")] = None,  # noqa: UP045
+    study: StudyArgument,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Models made at once; default: one per core.")] = None,
     runner: Annotated[
-        Optional[Literal["threads", "ray"]],  # noqa: UP045
-        typer.Option(help="Where models are made: threads here, or a Ray cluster; default: the study says."),
+        Literal["threads", "ray"] | None,
+        typer.Option(help="Where models are made: threads here, or a Ray cluster; default: what the study says."),
     ] = None,
 ) -> None:
-    """Run what a study still lacks, then say where its report is."""
+    """Make whatever a study still lacks, then print its answer and the path of its report."""
     loaded = _load(study).placed(runner, jobs)
     from flows.prefect_server import starting_server
 
     with starting_server() as server:
-        from flows.run_command import run_and_show  # imports torch, while the server starts
+        from flows.run_command import run_with_progress  # imports torch, while the server starts
 
-        run_and_show(loaded, server)
+        run_with_progress(loaded, server)
 
 
 @app.command(epilog="Example: headstream plan quick")
-def plan(study: StudyName) -> None:
-    """Show what `run` would do, what is already there and why, time and disk, and what the study could decide."""
+def plan(study: StudyArgument) -> None:
+    """Show what `run` would do and why, how long it would take, and which claims the study can decide."""
     from flows.plan_command import print_plan
 
     print_plan(_load(study))
@@ -47,13 +51,11 @@ def plan(study: StudyName) -> None:
 
 @app.command(epilog='Example: headstream sql "select * from induction_by_depth"')
 def sql(
-    query: Annotated[Optional[str], typer.Argument(help="One SELECT; without it, the tables are listed.")] = None,  # noqa: UP045
-    format: Annotated[
-        Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")
-    ] = "table",
+    query: Annotated[str | None, typer.Argument(help="One SELECT; without it, tables and views are listed.")] = None,
+    format: Format = "table",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the query is stopped.")] = 30.0,
 ) -> None:
-    """Ask the results in SQL: read-only, and without reach outside the warehouse."""
+    """Query the results in SQL; queries only read, and reach nothing outside the warehouse."""
     from tasks import places
     from tasks.results.sql import format_table, list_tables, run_sql
 
@@ -63,12 +65,7 @@ def sql(
 
 
 @app.command(epilog="Example: headstream claims quick")
-def claims(
-    study: StudyName,
-    format: Annotated[
-        Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")
-    ] = "table",
-) -> None:
+def claims(study: StudyArgument, format: Format = "table") -> None:
     """Show which claims a study confirms and which it refutes, or why it can't tell."""
     from tasks import places
     from tasks.results.claims import claims_of
@@ -83,17 +80,17 @@ def claims(
 
 
 @app.command(epilog="Example: headstream report quick")
-def report(study: StudyName) -> None:
-    """Write a study's report again from the warehouse."""
-    from flows.run_command import report_again
+def report(study: StudyArgument) -> None:
+    """Write a study's report again from the warehouse, and print its path."""
+    from tasks import steps
 
-    print(report_again(_load(study)))
+    print(steps.report_again(_load(study).name))
 
 
 @app.command(epilog="Example: headstream diff quick heads")
 def diff(
-    first: Annotated[str, typer.Argument(metavar="STUDY", help="A study that has run.")],
-    second: Annotated[str, typer.Argument(metavar="STUDY", help="Another one.")],
+    first: Annotated[str, typer.Argument(help="Name of a study that has run.")],
+    second: Annotated[str, typer.Argument(help="Name of another study that has run.")],
 ) -> None:
     """Show what differs between two studies: settings, metrics beyond their error bars, verdicts on claims."""
     from flows.diff_command import print_changes
@@ -103,7 +100,7 @@ def diff(
 
 @app.command(epilog="Example: headstream studies")
 def studies() -> None:
-    """List the studies there are, and the state of each."""
+    """List the studies that ship, and how much of each has run."""
     from flows.plan_command import print_studies
 
     print_studies()
@@ -111,7 +108,7 @@ def studies() -> None:
 
 @app.command(epilog="Example: headstream index")
 def index() -> None:
-    """Build the warehouse again from the store."""
+    """Rebuild the warehouse from the store, and print its path."""
     from tasks import places
     from tasks.results.warehouse import build_warehouse
     from tasks.storage.store import Store
@@ -122,7 +119,7 @@ def index() -> None:
 
 @app.command(epilog="Example: headstream check")
 def check() -> None:
-    """Verify every result, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
+    """Verify every artifact, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
     from flows.store_commands import print_check
 
     print_check()
@@ -130,12 +127,13 @@ def check() -> None:
 
 @app.command(epilog="Example: headstream gc --dry-run")
 def gc(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     days: Annotated[
-        float, typer.Option(min=0, help="Keep what a run used in the last days: one that was interrupted needs it.")
+        float,
+        typer.Option(min=0, help="Keep what a run used within so many days; an interrupted run still needs it."),
     ] = 7.0,
 ) -> None:
-    """Remove results that no study's last run needs."""
+    """Remove artifacts that no study's last run needs."""
     from flows.store_commands import remove_unneeded
 
     remove_unneeded(days, dry_run)
@@ -143,22 +141,22 @@ def gc(
 
 @app.command(epilog="Example: headstream up --port 4200")
 def up(
-    host: Annotated[str, typer.Option(help="Where the server listens; anybody who reaches it can run code here.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[
+        str, typer.Option(help="Address that the server listens on; whoever reaches it can run code here.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server and its pages.")] = 4200,
     database_url: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(envvar="HEADSTREAM_DATABASE_URL", help="Postgres for Prefect's server; default: SQLite."),
     ] = None,
 ) -> None:
     """Run Prefect's server, a worker and the scheduled deployments until Ctrl-C."""
-    from flows.up import up as run_all
+    from flows.up_command import serve
 
-    run_all(host, port, database_url)
+    serve(host, port, database_url)
 
 
-def _load(name_or_path: str):  # type: ignore[no-untyped-def]
+def _load(name_or_path: str) -> "Study":
     from tasks.study.schema import parse_study
     from tasks.study.sources import read_study_file
 
@@ -166,7 +164,7 @@ def _load(name_or_path: str):  # type: ignore[no-untyped-def]
 
 
 def main() -> None:
-    """Run the command line; errors become one line and an exit code."""
+    """Run the command line, and turn each expected error into one line and an exit code."""
     try:
         app()
     except (UserError, WorkError) as error:
@@ -178,12 +176,11 @@ def main() -> None:
         sys.exit(0)
     except OSError as error:
         print(
-            f"headstream: files must be there to read and write, got: {error}. Correct that, and repeat.",
-            file=sys.stderr,
+            f"headstream: files must be readable and writable, got: {error}. Correct that and repeat.", file=sys.stderr
         )
         sys.exit(1)
     except KeyboardInterrupt:
-        print("headstream: stopped; `headstream run` goes on from here.", file=sys.stderr)
+        print("headstream: stopped; `headstream run` continues from here.", file=sys.stderr)
         sys.exit(130)
 
 

@@ -1,4 +1,4 @@
-"""What `headstream up` runs on a schedule: a study, its report as Prefect artifacts, and the weekly check."""
+"""What `headstream up` deploys: a study, its report as Prefect artifacts, and the weekly check."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,9 +10,8 @@ from prefect import flow
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.deployments import run_deployment
 
-from flows.notices import tell_of_failure
+from flows.hooks import fail_after, notify_of_failure
 from flows.study import run_study
-from flows.time_limits import fail_after
 from tasks import places, steps
 from tasks.housekeeping import check_all, require_all_well
 from tasks.markdown import escaped, printed
@@ -26,17 +25,17 @@ from tasks.storage.store import Store
 HOUR = 3600.0
 
 
-def ask_for_report(flow: Any, flow_run: Any, state: Any) -> None:
-    """Have the report of a study published that a run completed."""
+def request_report(flow: Any, flow_run: Any, state: Any) -> None:
+    """Request the publication of a completed study's report."""
     parameters = {"study": _study_of(flow_run)}
     run_deployment("report/on-study", parameters=parameters, timeout=0, as_subflow=False)
 
 
-def ask_for_report_of_the_rest(flow: Any, flow_run: Any, state: Any) -> None:
-    """The same of a run in which some models failed; one that failed before its end has recorded nothing."""
+def request_partial_report(flow: Any, flow_run: Any, state: Any) -> None:
+    """Request the publication of a study's report where only some models failed, so that the run recorded a study."""
     record = latest_record(Store(places.store_folder()), _study_of(flow_run))
     if record and datetime.fromisoformat(record.manifest.created) >= flow_run.start_time:
-        ask_for_report(flow, flow_run, state)
+        request_report(flow, flow_run, state)
 
 
 def _study_of(flow_run: Any) -> str:
@@ -46,14 +45,14 @@ def _study_of(flow_run: Any) -> str:
 
 nightly_study = run_study.with_options(
     on_running=[fail_after(24 * HOUR)],
-    on_completion=[ask_for_report],
-    on_failure=[tell_of_failure, ask_for_report_of_the_rest],
+    on_completion=[request_report],
+    on_failure=[notify_of_failure, request_partial_report],
 )
 
 
-@flow(name="report", flow_run_name="report of {study}", on_running=[fail_after(HOUR)], on_failure=[tell_of_failure])
+@flow(name="report", flow_run_name="report of {study}", on_running=[fail_after(HOUR)], on_failure=[notify_of_failure])
 def publish_report(study: str) -> None:
-    """Publish what a study found, and what changed since its last run, as Prefect artifacts.
+    """Publish what a study found, and what has changed since its previous run, as Prefect artifacts.
 
     Raises:
         UserError: the study has not run.
@@ -64,7 +63,7 @@ def publish_report(study: str) -> None:
     create_markdown_artifact(f"# {escaped(study)}\n\n{answer}", key=f"report-{key}")
     create_link_artifact(link, link_text=f"report of {escaped(study)}", key=f"link-{key}")
     claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
-    create_table_artifact(_cells(claims), key=f"claims-{key}", description="What the study says of each claim.")
+    create_table_artifact(_cells(claims), key=f"claims-{key}", description="What the study says about each claim.")
     _publish_changes(study, f"changes-{key}")
 
 
@@ -77,22 +76,22 @@ def _publish_changes(study: str, key: str) -> None:
     before = Summary.from_json(stored)
     with open_results(places.warehouse_file(), study) as results:
         rows = _cells(map(vars, changes(before, summarise(results))))
-    since = f"What is not as in the run of {escaped(before.finished_at)} UTC: settings and text, claims, metrics."
+    since = f"What has changed since the run of {escaped(before.finished_at)} UTC: settings and text, claims, metrics."
     create_table_artifact(rows, key=key, description=since)
 
 
 def _link(report: Path, study: str) -> str:
-    """Where people read a report: below HEADSTREAM_REPORTS_URL, if somebody serves the folder, or on this machine."""
+    """The address of a report: below HEADSTREAM_REPORTS_URL if it is set, else the file on this machine."""
     served = os.environ.get("HEADSTREAM_REPORTS_URL")
     return f"{served.rstrip('/')}/{study}/{report.name}" if served else report.as_uri()
 
 
 def _cells(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows for a table, whose cells Prefect renders as markdown."""
+    """Rows of a Prefect table artifact, with cells escaped because Prefect renders them as markdown."""
     return [{name: printed(value) for name, value in row.items()} for row in rows]
 
 
-@flow(name="check", on_running=[fail_after(6 * HOUR)], on_failure=[tell_of_failure])
+@flow(name="check", on_running=[fail_after(6 * HOUR)], on_failure=[notify_of_failure])
 def check_everything() -> None:
     """Verify every artifact, the studies, the warehouse and the environment.
 

@@ -1,4 +1,4 @@
-"""Showing what differs between two studies."""
+"""The command `headstream diff`: what differs between two studies."""
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +11,7 @@ from tasks.results.study_results import open_results
 
 
 def print_changes(first: str, second: str) -> None:
-    """Print what differs between two studies of the warehouse.
+    """Print what differs between two studies in the warehouse.
 
     Raises:
         UserError: one of them has not run.
@@ -36,4 +36,4 @@ def print_changes(first: str, second: str) -> None:
 
 
 def _cell(value: object) -> Text:
-    return Text("-" if value is None else visible(str(value)))  # a path may hold what rich takes for markup
+    return Text("-" if value is None else visible(str(value)))  # a path may hold what rich would take for markup

@@ -1,4 +1,4 @@
-"""Showing what a study would do, what it could decide, and which studies there are."""
+"""The commands `headstream plan` and `headstream studies`: what a study would run and could decide."""
 
 import os
 from collections import defaultdict
@@ -12,11 +12,11 @@ from tasks.planning import PlannedStep, plan_claims, plan_steps
 from tasks.study.schema import Study, parse_study
 from tasks.study.sources import read_study_file, shipped_studies
 
-SHARED = ("corpus", "tokens", "costs")  # steps that no other runs beside
+SHARED = ("corpus", "tokens", "costs")  # steps that run alone, on one core
 
 
 def print_plan(study: Study) -> None:
-    """Print each step's state and why, what is left in time and disk, and which claims the study can decide."""
+    """Print the state of each step and why, the time and disk still needed, and the claims that can be decided."""
     steps, lacking = plan_steps(study), plan_claims(study)
     table = Table("step", "of", "state", "why", box=None, header_style="bold")
     for step in steps:
@@ -46,7 +46,7 @@ def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
 def _what_is_left(steps: list[PlannedStep]) -> str:
     left = [step for step in steps if not step.done]
     if not left:
-        return "Nothing to run: the report needs no more than seconds."
+        return "Nothing to run: only the report is written, which takes seconds."
     cores = os.cpu_count() or 1
     shared = sum(s.seconds for s in left if s.step in SHARED)
     models = [s.seconds for s in left if s.step not in SHARED]
@@ -57,7 +57,7 @@ def _what_is_left(steps: list[PlannedStep]) -> str:
 
 
 def print_studies() -> None:
-    """Print the studies that ship, with size and state."""
+    """Print the studies that ship, each with its size, state and question."""
     table = Table("study", "models", "state", "asks", box=None, header_style="bold")
     for name in shipped_studies():
         study = parse_study(*read_study_file(name))

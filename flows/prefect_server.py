@@ -1,12 +1,12 @@
-"""Prefect as the command line uses it: a server that starts while other work goes on, and no noise."""
+"""Prefect as the command line uses it: quiet, and with a server that starts while other work goes on."""
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-# Before Prefect is imported: no telemetry (it fails loudly offline); time for its server to start on a busy machine;
-# and no log lines between the progress bars, which say the same (Prefect's server keeps them).
+# Before Prefect is imported: no telemetry, which fails loudly offline; enough time for its server to start on a busy
+# machine; and no log lines between the progress bars, which say the same (Prefect's server keeps the lines).
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -23,9 +23,10 @@ from tasks.machines.child_process import end_with_this_process
 
 @contextmanager
 def starting_server() -> Iterator[Future[None]]:
-    """Start Prefect's server if none is running, without waiting; the flow must wait for the result.
+    """Start Prefect's server in the background if none is running; the flow must wait for the result.
 
-    A run in the terminal needs no heartbeat, which only tells a scheduler of runs that died, and costs a second to end.
+    Heartbeats are off: they tell a scheduler which runs have died, which a run in a terminal doesn't need, and take a
+    second to stop.
     """
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(1) as thread:
         yield thread.submit(_reach_server)
@@ -39,7 +40,7 @@ def _reach_server() -> None:
         raise UserError(
             f"Prefect's server must answer at {PREFECT_API_URL.value() or 'an address of its own'}, got"
             f" {type(error).__name__}: {error}. Start it with `headstream up`; if it asks for a password, set"
-            " PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without."
+            " PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without it."
         ) from error
     if not PREFECT_API_URL.value():
         from prefect.server.api.server import SubprocessASGIServer  # the client has imported it, which takes seconds

@@ -1,4 +1,4 @@
-"""Live progress in the terminal; plain lines where the output is a file."""
+"""Progress of a run: live bars in a terminal, plain lines in a file."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ PLAIN_SECONDS = 20.0
 
 @contextmanager
 def shown_progress(console: Console) -> Iterator[None]:
-    """Show every step's progress while the block runs."""
+    """Show the progress of every step while the block runs."""
     if not console.is_terminal:
         with listening(_PlainLines(console)):
             yield
@@ -31,7 +31,7 @@ def shown_progress(console: Console) -> Iterator[None]:
 
 
 class _Bars:
-    """One bar a step and model."""
+    """Live bars, one for each step of each model."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -47,7 +47,7 @@ class _Bars:
 
 
 class _PlainLines:
-    """A line when a step begins and ends, and now and then between."""
+    """Plain lines: one when a step begins, one when it ends, and one every PLAIN_SECONDS between."""
 
     def __init__(self, console: Console) -> None:
         self.console = console

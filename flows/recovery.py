@@ -1,8 +1,7 @@
-"""Runs that died: they start again where they were, and people are told of one that dies again and again, or was due
-while another went on.
+"""Recovery of runs that died: they start again, and people are told of those that can't.
 
-Prefect's automations are not enough for that: after a restart of its server they hear of the runs that were under way
-15 minutes late, and of a state that was set while the server died not at all.
+Prefect's automations don't suffice: after a restart of its server they learn 15 minutes late of runs that were under
+way, and never of a state that was set while the server died.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -21,24 +20,24 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.events.filters import EventFilter, EventOccurredFilter, EventResourceFilter
 from prefect.states import Crashed, Failed, Scheduled
 
-from flows.notices import tell_of_failure
+from flows.hooks import notify_of_failure
 
-SETTLED = timedelta(seconds=20)  # a worker reports a crash twice: started again in between, a run would run twice
-MAX_CRASHES = 3  # of one run; the last is a failure
-TURNED_AWAY = "Deployment concurrency limit reached."  # what Prefect says of a run that was due while another went on
+SETTLED = timedelta(seconds=20)  # a worker reports a crash twice; restarted in between, a run would run twice
+MAX_CRASHES = 3  # of one run; after the last it has failed
+CANCELLED_BY_LIMIT = "Deployment concurrency limit reached."  # Prefect's message where another run was under way
 
 UNDER_WAY = [StateType.PENDING, StateType.RUNNING]
 
 
-def look_after_runs(client: SyncPrefectClient, pool: str, listening_since: datetime, silence: timedelta) -> None:
-    """Crash runs of a work pool that went silent, start crashed ones again, and fail those that crashed too often.
+def recover_runs(client: SyncPrefectClient, pool: str, listening_since: datetime, silence: timedelta) -> None:
+    """Mark silent runs of a work pool as crashed, restart crashed runs, and fail those that crashed too often.
 
-    What is done depends on the server's records alone, so it may be done at any time, and again.
+    It depends on the server's records alone, so it can be called at any time, and again.
     """
     states = FlowRunFilterStateType(any_=[*UNDER_WAY, StateType.CRASHED])
     runs = client.read_flow_runs(
         flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=states)),
-        work_pool_filter=_of(pool),
+        work_pool_filter=_in_pool(pool),
     )
     now = datetime.now(UTC)
     for run in runs:
@@ -46,25 +45,25 @@ def look_after_runs(client: SyncPrefectClient, pool: str, listening_since: datet
         changed = run.state.timestamp
         if run.state.is_crashed():
             if now - changed > SETTLED:
-                _start_again(client, run)
+                _restart(client, run)
         elif now - max(changed, listening_since) > silence and not _is_heard(client, run, now - silence):
             client.set_flow_run_state(run.id, Crashed(message=f"no sign of life for {silence.seconds} s"), force=True)
-            _start_again(client, run)
+            _restart(client, run)
 
 
-def tell_of_runs_turned_away(client: SyncPrefectClient, pool: str, since: datetime, until: datetime) -> None:
-    """Tell people of runs that Prefect cancelled in that time because another of their deployment was going on."""
+def notify_of_cancelled_runs(client: SyncPrefectClient, pool: str, since: datetime, until: datetime) -> None:
+    """Notify people of runs that Prefect cancelled between two times because their deployment was already running."""
     cancelled = FlowRunFilter(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.CANCELLED])),
         expected_start_time=FlowRunFilterExpectedStartTime(after_=since - timedelta(days=1)),
     )
-    for run in client.read_flow_runs(flow_run_filter=cancelled, work_pool_filter=_of(pool)):
+    for run in client.read_flow_runs(flow_run_filter=cancelled, work_pool_filter=_in_pool(pool)):
         assert run.state is not None
-        if run.state.message == TURNED_AWAY and since <= run.state.timestamp < until:
-            tell_of_failure(client.read_flow(run.flow_id), run, run.state)
+        if run.state.message == CANCELLED_BY_LIMIT and since <= run.state.timestamp < until:
+            notify_of_failure(client.read_flow(run.flow_id), run, run.state)
 
 
-def _of(pool: str) -> WorkPoolFilter:
+def _in_pool(pool: str) -> WorkPoolFilter:
     return WorkPoolFilter(name=WorkPoolFilterName(any_=[pool]))
 
 
@@ -75,11 +74,11 @@ def _is_heard(client: SyncPrefectClient, run: FlowRun, since: datetime) -> bool:
     return bool(client.read_events(events, limit=1).events)
 
 
-def _start_again(client: SyncPrefectClient, run: FlowRun) -> None:
+def _restart(client: SyncPrefectClient, run: FlowRun) -> None:
     crashes = [state for state in client.read_flow_run_states(run.id) if state.is_crashed()]
     if len(crashes) < MAX_CRASHES:
         client.set_flow_run_state(run.id, Scheduled(message="starts again where it was"), force=True)
         return
     state: State[Any] = Failed(message=f"crashed {len(crashes)} times; the last time: {crashes[-1].message}")
     client.set_flow_run_state(run.id, state, force=True)
-    tell_of_failure(client.read_flow(run.flow_id), run, state)
+    notify_of_failure(client.read_flow(run.flow_id), run, state)

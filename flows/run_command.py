@@ -1,7 +1,6 @@
-"""Running a study from the command line."""
+"""The command `headstream run`: a study with live progress."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 from rich.console import Console
 
@@ -13,23 +12,18 @@ from tasks.study.schema import Study
 
 
 @steps.store_in_use()
-def run_and_show(study: Study, server: Future[None]) -> None:
-    """Run a study with live progress, then print its answer and where its report is.
+def run_with_progress(study: Study, server: Future[None]) -> None:
+    """Run a study with live progress, then print its answer and the path of its report.
 
     Raises:
-        UserError, WorkError: as the study's flow raises them.
+        UserError, WorkError: those of the study's flow.
     """
     require_space(plan_steps(study))
     with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:
-        # The server takes seconds to start; the flow then finds the text there, or waits until it is.
+        # The server takes seconds to start; meanwhile the text is made that the flow will ask for.
         meanwhile.submit(steps.make_text, study.corpus, study.tokenizer)
         server.result()
         report = run_study(study)
     for line in steps.answer_of(study.name):
         print(f"- {line}")
     print(f"Report: {report}")
-
-
-def report_again(study: Study) -> Path:
-    """Index the store and write the study's report from it."""
-    return steps.report_again(study.name)

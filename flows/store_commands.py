@@ -1,4 +1,4 @@
-"""Showing what is wrong and what is unneeded in the store."""
+"""The commands `headstream check` and `headstream gc`: what is wrong in the store, and what no study needs."""
 
 from contextlib import nullcontext
 
@@ -11,12 +11,12 @@ from tasks.storage.store import Store
 
 
 def print_check() -> None:
-    """Print every finding.
+    """Check everything stored, and print each finding.
 
     Raises:
-        WorkError: something does not hold.
+        WorkError: something is wrong.
     """
-    table = Table("checked", "", "seen", box=None, header_style="bold")
+    table = Table("checked", "", "found", box=None, header_style="bold")
     findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
     for finding in findings:
         table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
@@ -25,10 +25,10 @@ def print_check() -> None:
 
 
 def remove_unneeded(days: float, dry_run: bool) -> None:
-    """Remove what no study needs, and say what went.
+    """Remove artifacts that no study needs, and print each.
 
     Raises:
-        WorkError: a run is going on, and might need any of it.
+        WorkError: a run is under way and might need any of them.
     """
     store = Store(places.store_folder())
     with nullcontext() if dry_run else store.at_rest():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from prefect import flow, runtime
 
-from flows.notices import tell_of_failure
+from flows.hooks import notify_of_failure
 from tasks import steps
 from tasks.machines.runners import opened_runner
 from tasks.planning import plan_steps, require_space
@@ -21,7 +21,7 @@ def _run_name() -> str:
 @flow(
     name="study",
     flow_run_name=_run_name,
-    on_failure=[tell_of_failure],
+    on_failure=[notify_of_failure],
     validate_parameters=False,  # `complete_study` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | Study) -> Path:
@@ -42,7 +42,7 @@ def run_study(study: ShippedStudy | Study) -> Path:
         steps.prepare()
         corpus = steps.read_corpus(study.corpus)
         tokens = steps.tokenise(study.tokenizer, corpus)
-        costs = [steps.measure_costs(study.costs, study.name)] if study.costs.sizes else []
+        costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
 
         cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
         with opened_runner(study.runner, study.resources) as submit:

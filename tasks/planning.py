@@ -64,7 +64,7 @@ def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedStep]:
         spec = artifact_specs.tokens_spec(study.tokenizer, corpus)
         tokens, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
         yield planned
-    if study.costs.sizes:
+    if study.measures_costs:
         spec = artifact_specs.costs_spec(study.costs, study.name)
         yield shelf.look(spec, study.name, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
     for cell in study.cells:

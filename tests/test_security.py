@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from flows.up import environment_for
+from flows.up_command import environment_for
 from tasks import places
 from tasks.machines.child_process import run_in_process
 from tasks.storage import provenance

@@ -16,24 +16,32 @@ Stage = Literal[
 ]
 MOST = 100_000  # of anything: more would fill the memory, and tell no more
 
+Count = Annotated[int, Field(ge=1, le=MOST)]
+AtLeastTwo = Annotated[int, Field(ge=2, le=MOST)]
+Bootstraps = Annotated[int, Field(ge=100, le=MOST)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
+
 
 class BehaviourConfig(BaseModel):
     """The [analysis.behaviour] section of a study: on how much text and on how many repeats models are measured."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    loss_windows: int = Field(256, ge=1, le=MOST, description="Validation sequences that losses are averaged over.")
-    pattern_windows: int = Field(
-        64, ge=1, le=MOST, description="How many of these sequences attention patterns are measured on."
+    loss_windows: Count = Field(256, description="Validation sequences over which losses are averaged.")
+    pattern_windows: Count = Field(
+        64, description="Sequences, out of those for losses, on which attention patterns are measured."
     )
-    fixed_period_sequences: int = Field(10, ge=1, le=MOST, description="Sequences for prefix matching.")
-    random_period_sequences: int = Field(
-        64, ge=1, le=MOST, description="Sequences of random period, for induction and the gain from repeats."
+    fixed_period_sequences: Count = Field(
+        10, description="Sequences of random tokens repeated with a fixed period, for prefix matching."
+    )
+    random_period_sequences: Count = Field(
+        64,
+        description="Sequences of random tokens repeated with a random period, for induction scores and repeat_gain.",
     )
     passage_tokens: int = Field(
-        48, ge=2, le=512, description="Tokens, BOS included, of the passage whose attention is kept whole."
+        48, ge=2, le=512, description="Length in tokens, BOS included, of the passage whose attention is kept in full."
     )
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the random tokens that are repeated.")
+    seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated.")
 
 
 class WeightCircuitsConfig(BaseModel):
@@ -41,26 +49,31 @@ class WeightCircuitsConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    level: float = Field(0.01, gt=0, lt=1, description="Chance that an uncomposed model has a significant pair.")
-    rotations: int = Field(
-        50, ge=2, le=MOST, description="Random rotations of each writer's output for the empirical null."
+    level: float = Field(
+        0.01, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
     )
-    top_skip_trigrams: int = Field(20, ge=1, le=MOST, description="Skip-trigrams kept of each head.")
-    min_count: int = Field(
-        50,
-        ge=1,
-        le=MOST,
-        description="How often a skip-trigram's tokens, and its source before its destination, must come.",
+    rotations: AtLeastTwo = Field(
+        50, description="Random rotations of each head's output, the null distribution of composition scores."
+    )
+    top_skip_trigrams: Count = Field(
+        20, description="Skip-trigrams kept for each head, those with the largest effect first."
+    )
+    min_count: Count = Field(
+        50, description="Least occurrences of a skip-trigram's tokens, and of its source before its destination."
     )
     statistics_tokens: int = Field(
         1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus' own skip-trigrams are counted."
     )
-    copying_tokens: int = Field(4096, ge=1, le=MOST, description="Most frequent tokens of which copying is asked.")
-    evaluator_sequences: int = Field(10, ge=1, le=MOST, description="Random sequences for the copying evaluator.")
-    persistence_windows: int = Field(
-        16, ge=1, le=MOST, description="Validation sequences that persistence is measured on."
+    copying_tokens: Count = Field(4096, description="Most frequent tokens on which copying is tested.")
+    evaluator_sequences: Count = Field(
+        10, description="Sequences of random tokens on which heads are scored for copying."
     )
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the rotations and the random tokens.")
+    persistence_windows: Count = Field(
+        16, description="Validation sequences on which the persistence of what heads write is measured."
+    )
+    seed: Seed = Field(
+        0, description="Seed of the random rotations and of the random tokens on which copying is scored."
+    )
 
 
 class ActivationCircuitsConfig(BaseModel):
@@ -68,35 +81,32 @@ class ActivationCircuitsConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    path_windows: int = Field(
-        32, ge=1, le=MOST, description="Validation sequences for path terms, score terms and causal checks."
+    path_windows: Count = Field(
+        32, description="Validation sequences for path terms, attention-score terms and causal checks."
     )
-    bigram_windows: int = Field(
-        256,
-        ge=1,
-        le=MOST,
-        description="Validation sequences for what the heads add on average after a token, the above included.",
+    bigram_windows: Count = Field(
+        256, description="Validation sequences, those for path terms included, for heads' mean output after each token."
     )
     bigram_tokens: int = Field(
-        50_000_000, ge=2, le=10**12, description="Training tokens whose bigrams are counted, from the start."
+        50_000_000, ge=2, le=10**12, description="Training tokens, from the first on, whose bigrams are counted."
     )
-    bigram_sources: int = Field(
-        4096, ge=1, le=MOST, description="Most frequent tokens whose bigrams the direct path is held against."
+    bigram_sources: Count = Field(
+        4096, description="Most frequent tokens whose bigrams the direct path is compared with."
     )
-    bigram_samples: int = Field(300, ge=0, le=MOST, description="Most frequent bigrams kept for plots.")
+    bigram_samples: int = Field(300, ge=0, le=MOST, description="Most frequent bigrams that are kept for plots.")
     max_pairs: int = Field(
         128,
         ge=0,
         le=MOST,
-        description="Head pairs with a causal check, and virtual heads with a loss effect of their own.",
+        description="Most pairs of heads that are checked causally, and most virtual heads that are ablated.",
     )
-    fixed_period_sequences: int = Field(
-        10, ge=1, le=MOST, description="Sequences of repeated random tokens for prefix matching in causal checks."
+    fixed_period_sequences: Count = Field(
+        10, description="Sequences of random tokens repeated with a fixed period, for causal checks."
     )
-    random_period_sequences: int = Field(
-        64, ge=1, le=MOST, description="Sequences of random period for induction in causal checks."
+    random_period_sequences: Count = Field(
+        64, description="Sequences of random tokens repeated with a random period, for causal checks."
     )
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the random tokens that are repeated.")
+    seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated in causal checks.")
 
 
 class ImportanceConfig(BaseModel):
@@ -104,15 +114,19 @@ class ImportanceConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(64, ge=2, le=MOST, description="Validation sequences that effects are measured on.")
-    reference_windows: int = Field(
-        64, ge=2, le=MOST, description="Other validation sequences, of which means are taken."
+    windows: AtLeastTwo = Field(
+        64, description="Validation sequences on which the effects of ablating heads are measured."
+    )
+    reference_windows: AtLeastTwo = Field(
+        64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
     resamples: int = Field(
-        5, ge=5, le=MOST, description="How many other sequences' outputs replace a head's, one at a time."
+        5, ge=5, le=MOST, description="Other sequences whose outputs replace an ablated head's, one sequence at a time."
     )
-    bootstraps: int = Field(2000, ge=100, le=MOST, description="Resampled sets of sequences for confidence intervals.")
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the resampling.")
+    bootstraps: Bootstraps = Field(
+        2000, description="Bootstrap samples of sequences for the confidence intervals of ablation effects."
+    )
+    seed: Seed = Field(0, description="Seed of the choice of replacement sequences and of the bootstrap.")
 
 
 class PruningConfig(BaseModel):
@@ -120,24 +134,37 @@ class PruningConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(32, ge=2, le=MOST, description="Validation sequences that losses are measured on.")
-    reference_windows: int = Field(
-        32, ge=2, le=MOST, description="Other validation sequences, of which orders and means come."
+    windows: AtLeastTwo = Field(
+        32, description="Validation sequences on which the losses of pruned models are measured."
     )
-    bootstraps: int = Field(2000, ge=100, le=MOST, description="Resampled sets of sequences for confidence intervals.")
-    random_orders: int = Field(10, ge=5, le=MOST, description="Random orders, the control.")
-    batch_size: int = Field(4, ge=1, le=MOST, description="Training sequences a step, of gates and of retraining.")
-    retrain_steps: int = Field(20, ge=1, le=MOST, description="Training steps after each head that is removed.")
-    retrain_rate: float = Field(1e-3, gt=0, description="Their AdamW rate.")
+    reference_windows: AtLeastTwo = Field(
+        32, description="Other validation sequences, from which pruning orders and mean outputs are taken."
+    )
+    bootstraps: Bootstraps = Field(
+        2000, description="Bootstrap samples of sequences for the confidence intervals of pruning losses."
+    )
+    random_orders: int = Field(10, ge=5, le=MOST, description="Random orders in which heads are pruned as a control.")
+    batch_size: Count = Field(
+        4, description="Training sequences in a batch while gates are learned or pruned models retrained."
+    )
+    retrain_steps: Count = Field(
+        20, description="Training steps after each removed head, where pruned models are retrained."
+    )
+    retrain_rate: float = Field(1e-3, gt=0, description="Learning rate of AdamW while pruned models are retrained.")
     gate_lambdas: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        (0.01, 0.03, 0.1, 0.2, 0.4), min_length=1, max_length=100, description="Penalties on open gates, nats a head."
+        (0.01, 0.03, 0.1, 0.2, 0.4),
+        min_length=1,
+        max_length=100,
+        description="Penalties on open gates, in nats a head.",
     )
-    gate_steps: int = Field(100, ge=1, le=MOST, description="Training steps of the gates for each penalty.")
-    gate_rate: float = Field(0.2, gt=0, description="Their Adam rate.")
-    repeats: int = Field(
-        5, ge=1, le=MOST, description="How often passes of 32 sequences are timed; of one, ten times that."
+    gate_steps: Count = Field(
+        100, description="Training steps in which gates are learned, for each penalty on open gates."
     )
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of random orders and of the gates' noise.")
+    gate_rate: float = Field(0.2, gt=0, description="Learning rate of Adam while gates are learned.")
+    repeats: Count = Field(
+        5, description="Timed passes of 32 sequences through each pruned model; ten times as many of one."
+    )
+    seed: Seed = Field(0, description="Seed of the random pruning orders and of the noise on gates.")
 
 
 class RedundancyConfig(BaseModel):
@@ -145,16 +172,18 @@ class RedundancyConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(64, ge=2, le=MOST, description="Validation sequences that heads are compared on.")
-    reference_windows: int = Field(
-        64, ge=2, le=MOST, description="Other validation sequences, of which means are taken."
+    windows: AtLeastTwo = Field(64, description="Validation sequences on which heads are compared.")
+    reference_windows: AtLeastTwo = Field(
+        64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
-    max_pairs: int = Field(512, ge=0, le=MOST, description="Most similar pairs that are ablated together.")
+    max_pairs: int = Field(
+        512, ge=0, le=MOST, description="Most pairs of heads that are ablated together, the most similar first."
+    )
     cluster_distance: float = Field(
         0.5,
         gt=0,
-        description="Mean Jensen-Shannon distance up to which clusters of heads are one: heads that share 3/4 of their"
-        " attention are 0.5 apart at most.",
+        description="Mean Jensen-Shannon distance up to which heads form a cluster; heads that share 3/4 of their"
+        " attention are at most 0.5 apart.",
     )
 
 
@@ -163,11 +192,11 @@ class ProbesConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    train_tokens: int = Field(16384, ge=1, le=MOST, description="Tokens that probes are trained on.")
-    test_tokens: int = Field(8192, ge=1, le=MOST, description="Tokens of other documents that probes are tested on.")
-    penalty: float = Field(1e-3, gt=0, description="Of the sum of a probe's squared weights, nats.")
-    max_steps: int = Field(200, ge=1, le=MOST, description="Steps of the solver at most.")
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the control labels.")
+    train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")
+    test_tokens: Count = Field(8192, description="Tokens of other documents on which probes are tested.")
+    penalty: float = Field(1e-3, gt=0, description="Penalty on the sum of a probe's squared weights, in nats.")
+    max_steps: Count = Field(200, description="Most steps of the solver that fits a probe.")
+    seed: Seed = Field(0, description="Seed of the draw of the control labels.")
 
 
 class FeedForwardConfig(BaseModel):
@@ -175,13 +204,17 @@ class FeedForwardConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    windows: int = Field(64, ge=1, le=MOST, description="Validation sequences that effects are measured on.")
-    reference_windows: int = Field(
-        64, ge=1, le=MOST, description="Other validation sequences, of which means are taken."
+    windows: Count = Field(
+        64, description="Validation sequences on which the effects of ablating feed-forward layers are measured."
     )
-    n_groups: int = Field(8, ge=1, le=MOST, description="Groups that each layer's neurons are cut into.")
-    bootstraps: int = Field(2000, ge=100, le=MOST, description="Resampled sets of sequences for confidence intervals.")
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the resampling.")
+    reference_windows: Count = Field(
+        64, description="Other validation sequences, whose mean activations replace those of ablated neurons."
+    )
+    n_groups: Count = Field(8, description="Groups into which each layer's neurons are cut, to be ablated one by one.")
+    bootstraps: Bootstraps = Field(
+        2000, description="Bootstrap samples of sequences for the confidence intervals of feed-forward effects."
+    )
+    seed: Seed = Field(0, description="Seed of the bootstrap of feed-forward effects.")
 
 
 class AnalysisConfig(BaseModel):
@@ -193,19 +226,23 @@ class AnalysisConfig(BaseModel):
         get_args(Stage),
         min_length=1,
         max_length=len(get_args(Stage)),
-        description="Which stages run; what others measure is missing from the report.",
+        description="Stages of the analysis that run; what the others measure is missing from the report.",
     )
-    behaviour: BehaviourConfig = Field(BehaviourConfig(), description="Losses and attention patterns.")
+    behaviour: BehaviourConfig = Field(
+        BehaviourConfig(), description="Losses, attention patterns and induction scores."
+    )
     weight_circuits: WeightCircuitsConfig = Field(
-        WeightCircuitsConfig(), description="QK and OV circuits and composition, of weights alone."
+        WeightCircuitsConfig(), description="QK and OV circuits and composition, from weights alone."
     )
     activation_circuits: ActivationCircuitsConfig = Field(
         ActivationCircuitsConfig(), description="Paths, bigrams and causal checks, on text."
     )
-    importance: ImportanceConfig = Field(ImportanceConfig(), description="Ablations, and scores that predict them.")
-    pruning: PruningConfig = Field(PruningConfig(), description="How many heads can go.")
-    redundancy: RedundancyConfig = Field(RedundancyConfig(), description="Heads that do the same.")
-    feed_forward: FeedForwardConfig = Field(
-        FeedForwardConfig(), description="What the loss owes to feed-forward layers."
+    importance: ImportanceConfig = Field(
+        ImportanceConfig(), description="Ablations of heads, and scores that predict their effects."
     )
-    probes: ProbesConfig = Field(ProbesConfig(), description="What heads' outputs tell.")
+    pruning: PruningConfig = Field(PruningConfig(), description="How many heads can be removed.")
+    redundancy: RedundancyConfig = Field(RedundancyConfig(), description="Heads that do the same as others.")
+    feed_forward: FeedForwardConfig = Field(
+        FeedForwardConfig(), description="How much the loss depends on feed-forward layers."
+    )
+    probes: ProbesConfig = Field(ProbesConfig(), description="What linear probes read from the outputs of heads.")

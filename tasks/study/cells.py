@@ -15,7 +15,7 @@ class Cell:
     training: TrainingConfig
 
     def parameters(self, vocabulary: int) -> int:
-        """About the entries of the model's matrices, embeddings included; vectors are few beside them."""
+        """Approximate parameters of the model: the entries of its matrices, embeddings included, but not of vectors."""
         a = self.architecture
         heads = sum(a.heads_per_layer) * 2 * a.d_model * (a.head_width + a.value_width)
         return heads + a.n_layers * 2 * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary

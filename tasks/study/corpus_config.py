@@ -12,34 +12,34 @@ class CorpusConfig(BaseModel):
 
     source: Literal["python-stdlib"] | None = Field(
         "python-stdlib",
-        description="built-in corpus: the running interpreter's standard library; none when paths is given",
+        description="Built-in corpus: the source code of this Python's standard library; none where paths are given.",
     )
     paths: tuple[Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")], ...] = Field(
         (),
-        description="files, directories and globs, read by suffix: .jsonl, .ndjson, .parquet, .conllu, else as text; "
-        "all but Parquet also .gz, .zst, .bz2, .xz. Of a directory only known suffixes are read, and nothing hidden",
+        description="Files, folders and globs to read, by suffix: .jsonl, .ndjson, .parquet and .conllu, anything"
+        " else as text; all but Parquet may be compressed (.gz, .zst, .bz2, .xz). Of a folder only"
+        " known suffixes are read, and no hidden files.",
     )
     text_field: str = Field(
-        "text", max_length=200, description="JSON-lines field or Parquet column that holds the text"
+        "text", max_length=200, description="JSON Lines field or Parquet column that holds the text."
     )
     on_bad_text: Literal["refuse", "replace", "skip"] = Field(
         "refuse",
-        description="invalid UTF-8 and NUL bytes: refuse the corpus, replace them by U+FFFD, or skip their part or "
-        "record; skip leaves out broken records, too",
+        description="What to do about invalid UTF-8 and NUL bytes: refuse the corpus, replace them with U+FFFD,"
+        " or skip the part or record that holds them; skip also leaves out broken records.",
     )
     validation_fraction: float = Field(
-        0.1, gt=0, lt=1, description="share of documents held out, chosen by hash of their text (0 to 1)"
+        0.1, gt=0, lt=1, description="Share of documents held out for validation, chosen by a hash of their text."
     )
     document_bytes: int = Field(
-        1_048_576,
-        ge=256,
-        le=1 << 30,
-        description="longest document; a longer one is cut at a line end into parts (bytes)",
+        1_048_576, ge=256, le=1 << 30, description="Longest document, in bytes; longer ones are cut at ends of lines."
     )
     max_expansion: float = Field(
-        200, ge=1, le=1e6, description="most a file may grow by decompression (times its size)"
+        200, ge=1, le=1e6, description="How many times its compressed size a file may grow to when it is decompressed."
     )
-    max_bytes: int = Field(64 << 30, ge=1, le=1 << 50, description="most a corpus may hold once decompressed (bytes)")
+    max_bytes: int = Field(
+        64 << 30, ge=1, le=1 << 50, description="Most bytes that a corpus may hold once it is decompressed."
+    )
 
     @model_validator(mode="before")
     @classmethod

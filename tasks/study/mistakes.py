@@ -1,4 +1,4 @@
-"""What to say of a study that isn't valid: one line, whatever it holds."""
+"""Mistakes in a study, described in one line, whatever the study holds."""
 
 import difflib
 import re
@@ -12,11 +12,13 @@ from tasks.markdown import visible
 
 LENGTH = 600
 
-_OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[")  # what pydantic calls types where several may come
+_OF_A_TYPE = re.compile(
+    r"function-|constrained-|tuple\["
+)  # pydantic's names of types, in the path to a value that may have several
 
 
 def described(invalid: ValidationError, config: type[BaseModel]) -> str:
-    """The first mistake, and how many others there are."""
+    """One line about the first mistake in a study, and how many others there are."""
     first, *others = invalid.errors()
     text = visible(_described(first, config))
     more = f" (and {len(others)} more)" if others else ""
@@ -24,7 +26,7 @@ def described(invalid: ValidationError, config: type[BaseModel]) -> str:
 
 
 def message(error: Any) -> str:
-    """What must hold and what came, of one of pydantic's errors."""
+    """One of pydantic's errors in words: what must hold and what came."""
     if error["type"] == "value_error":
         return re.sub(r"^Value error, ", "", error["msg"])
     wanted = re.sub(r"^Input should", "must", error["msg"])
@@ -33,12 +35,12 @@ def message(error: Any) -> str:
 
 
 def word(value: Any) -> str:
-    """A value as it is where that is a plain word, else in quotes and short."""
+    """A value as it is if it is a plain word, else quoted and shortened."""
     return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else _SHORT.repr(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Which known name was meant, or all of them."""
+    """A hint at the known name that was probably meant, or else at all known names."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
 
@@ -57,7 +59,7 @@ def _described(error: Any, config: Any) -> str:
 
 
 class _Short(reprlib.Repr):
-    """Any value in a few words."""
+    """Any value, shortened to a few words."""
 
     def repr_int(self, number: int, level: int) -> str:
         # Python refuses to spell a number of thousands of digits, which TOML can hold in hexadecimal.

@@ -12,6 +12,8 @@ class ResourcesConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    jobs: int | None = Field(None, ge=1, le=1024, description="Models at once in threads; default: one a core.")
-    cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for a model.")
-    gpus: float = Field(1.0, gt=0, le=1, description="Share of a GPU for a model that trains on one.")
+    jobs: int | None = Field(
+        None, ge=1, le=1024, description="Models at once where the runner is threads; default: one per core."
+    )
+    cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for each model.")
+    gpus: float = Field(1.0, gt=0, le=1, description="Share of a GPU that a model takes while it trains on one.")

@@ -52,7 +52,6 @@ ModelSection = _section("ModelSection", Architecture)
 TrainingSection = _section("TrainingSection", TrainingConfig)
 AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
 
-
 VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
 
 
@@ -61,21 +60,33 @@ class Study(BaseModel):
 
     model_config = _CLOSED
 
-    name: str = Field(description="Names the study's report and its rows.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
-    question: str = Field("", max_length=500, description="What the study asks; opens its report.")
-    corpus: CorpusConfig = Field(CorpusConfig(), description="The text.")
-    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
-    grid: dict[str, list[Any]] = Field({}, description="Axes: any field of [model] or [training], with its values.")
-    variants: dict[VariantName, dict[str, Any]] = Field(
-        {}, description="Named sets of fields of [model] or [training]; the whole grid is run with each."
+    name: str = Field(
+        description="Name by which the study's report and its rows are found.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$"
     )
-    model: ModelSection = Field(ModelSection(), description="Architecture that every cell shares.")
-    training: TrainingSection = Field(TrainingSection(), description="Training that every cell shares.")
-    analysis: AnalysisConfig = Field(AnalysisConfig(), description="How much to measure.")
-    costs: CostsConfig = Field(CostsConfig(), description="At which sizes time and work are measured, if at all.")
-    runner: Runner = Field("threads", description="Where models are made: threads of one machine, or a Ray cluster.")
-    resources: ResourcesConfig = Field(ResourcesConfig(), description="What a model takes of a machine.")
-    max_models: int = Field(200, ge=1, le=MOST_MODELS, description="A larger grid is refused.")
+    question: str = Field("", max_length=500, description="What the study asks, in a sentence that opens its report.")
+    corpus: CorpusConfig = Field(CorpusConfig(), description="The text that models are trained and measured on.")
+    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
+    grid: dict[str, list[Any]] = Field(
+        {}, description="Axes, any field of [model] or [training] with its values; each combination is trained."
+    )
+    variants: dict[VariantName, dict[str, Any]] = Field(
+        {}, description="Named sets of fields of [model] or [training]; the whole grid is trained with each."
+    )
+    model: ModelSection = Field(ModelSection(), description="Architecture that all models of the grid share.")
+    training: TrainingSection = Field(TrainingSection(), description="How all models of the grid are trained.")
+    analysis: AnalysisConfig = Field(
+        AnalysisConfig(), description="What is measured on every model, and on how much text."
+    )
+    costs: CostsConfig = Field(
+        CostsConfig(), description="Sizes at which the time and work of passes are measured, if at all."
+    )
+    runner: Runner = Field(
+        "threads", description="Where models are made: in threads of this machine, or on a Ray cluster."
+    )
+    resources: ResourcesConfig = Field(ResourcesConfig(), description="How much of a machine each model takes.")
+    max_models: int = Field(
+        200, ge=1, le=MOST_MODELS, description="Most models that the grid may have; a larger grid is refused."
+    )
 
     @field_validator("grid")
     @classmethod
@@ -106,10 +117,14 @@ class Study(BaseModel):
         if both := sorted(fixed & set(self.grid)):
             raise ValueError(
                 f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
+                " Remove one of them."
             )
         for name, fields in self.variants.items():
             if both := sorted(set(fields) & set(self.grid)):
-                raise ValueError(f"{both[0]} must be either an axis or of a variant, got it in [grid] and in {name!r}.")
+                raise ValueError(
+                    f"{both[0]} must be either an axis or part of a variant, got it in [grid] and in {name!r}."
+                    " Remove one of them."
+                )
         self._check_cells()
         return self
 
@@ -118,7 +133,7 @@ class Study(BaseModel):
         for cell in self.cells:
             model = cell.architecture, cell.training
             if model in known:
-                raise ValueError(f"each model must come once, got cells {known[model]} and {cell.label}. Drop one.")
+                raise ValueError(f"each model must occur once, got cells {known[model]} and {cell.label}. Drop one.")
             known[model] = cell.label
             if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
                 raise ValueError(
@@ -127,9 +142,14 @@ class Study(BaseModel):
                 )
 
     def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
-        """The same study, made elsewhere or with so many models at once; None keeps what it says."""
+        """The same study with another runner or another number of models at once; None keeps its own."""
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
+
+    @property
+    def measures_costs(self) -> bool:
+        """Whether [costs] names sizes at which passes are timed."""
+        return bool(self.costs.n_ctx or self.costs.d_model or self.costs.n_heads)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -164,16 +184,14 @@ def _label(place: dict[str, Any]) -> str:
     return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
 
-ShippedStudy = Annotated[
-    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="The name of a study that ships.")
-]
+ShippedStudy = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Name of a study that ships.")]
 
 
 def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) -> Study:
-    """A study by its name, by its content, or as it is; one through Prefect's API may only read allowed files.
+    """The study that a name or its content stands for; one from Prefect's API may only read allowed files.
 
     Raises:
-        UserError: no study of that name ships, it isn't valid, or a path lies outside of the allowed folders.
+        UserError: no study of that name ships, it isn't valid, or a path lies outside the allowed folders.
     """
     if isinstance(study, str):
         return parse_study(*read_study_file(study, shipped_only=True))

@@ -1,4 +1,4 @@
-"""Finding and reading study files."""
+"""Where studies come from: files that ship, files of users, and what a deployed study may read."""
 
 import difflib
 import os
@@ -16,12 +16,12 @@ MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 
 
 def shipped_studies() -> list[str]:
-    """Names of the studies that come with the code."""
+    """Names of the studies that ship."""
     return sorted(path.stem for path in places.STUDIES.glob("*.toml"))
 
 
 def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[str, dict[str, Any]]:
-    """What a study file holds, and the name to call it by in errors.
+    """The name that errors call a study file by, and its content.
 
     Raises:
         UserError: no such study, or a file that isn't TOML.
@@ -31,16 +31,18 @@ def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[s
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise UserError(f"a study file must be at most {MAX_BYTES:,} bytes, got {path}. Is it a study?")
+            raise UserError(
+                f"a study file must be at most {MAX_BYTES:,} bytes, got more in {path}. Give the path of a study."
+            )
         return path.name, tomllib.loads(content.decode())
     except OSError as error:
         raise UserError(f"a study file must be readable, got {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no text, an endless number, too deep
+    except (ValueError, RecursionError) as error:  # not TOML, not text, too long a number, too deep
         raise UserError(f"a study file must be TOML, got {path.name}: {error}.") from None
 
 
 def require_allowed(corpus: CorpusConfig) -> None:
-    """Refuse paths, globs and links that lead outside of the folders that a deployed study may read.
+    """Refuse paths, globs and links that lead outside the folders that a deployed study may read.
 
     Raises:
         UserError: names the path and the folders, or the entry of `paths` that gives no files.
@@ -63,7 +65,7 @@ def _is_allowed(path: Path) -> bool:
 def _not_allowed(path: str) -> UserError:
     allowed = ", ".join(map(str, places.corpus_roots()))
     return UserError(
-        f"a study that is deployed must read files below {allowed}, got {path!r}. Move the files there, or set"
+        f"a deployed study must read files below {allowed}, got {path!r}. Move the files there, or set"
         " HEADSTREAM_CORPUS_ROOTS where the worker runs."
     )
 

@@ -8,7 +8,9 @@ class TokenizerConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    vocabulary: int = Field(512, ge=257, le=1 << 20, description="tokens in all: BOS, 256 bytes and merges")
+    vocabulary: int = Field(
+        512, ge=257, le=1 << 20, description="Tokens in the vocabulary: BOS, the 256 bytes and the merges."
+    )
     sample_bytes: int = Field(
-        16 << 20, ge=1, le=1 << 40, description="training text that the tokenizer is trained on (bytes)"
+        16 << 20, ge=1, le=1 << 40, description="Bytes of training text from which the tokenizer learns its merges."
     )

@@ -10,50 +10,66 @@ class TrainingConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    seed: int = Field(0, ge=0, lt=1 << 31, description="Of the weights' initialisation and of the order of batches.")
-    tokens: int = Field(5_000_000, ge=1, le=10**12, description="Tokens to train on.")
-    batch_size: int = Field(16, ge=1, le=1 << 16, description="Sequences in a batch.")
+    seed: int = Field(0, ge=0, lt=1 << 31, description="Seed of the initial weights and of the order of batches.")
+    tokens: int = Field(5_000_000, ge=1, le=10**12, description="Tokens that a model is trained on.")
+    batch_size: int = Field(16, ge=1, le=1 << 16, description="Sequences in a training batch.")
     optimizer: Literal["muon", "adamw"] = Field(
         "muon",
-        description="muon: Muon on the matrices of layers, AdamW on the rest; adamw: AdamW on everything.",
+        description="What updates the weights. muon: Muon for the matrices of layers, AdamW for everything else;"
+        " adamw: AdamW for everything.",
     )
-    learning_rate: float = Field(6e-3, gt=0, description="Highest rate of AdamW.")
-    muon_learning_rate: float = Field(0.07, gt=0, description="Highest rate of Muon.")
-    position_rate: float = Field(10.0, gt=0, description="How many times faster the relative position bias learns.")
-    weight_decay: float = Field(0.01, ge=0, description="Decoupled decay of AdamW's matrices, times its rate.")
-    muon_weight_decay: float = Field(0.2, ge=0, description="Decoupled decay of Muon's matrices, times its rate.")
-    warmup_steps: int = Field(100, ge=0, lt=1 << 31, description="Steps over which the rates rise to their highest.")
-    final_rate_fraction: float = Field(0.1, ge=0, le=1, description="Where the cosine ends.")
-    gradient_clip: float = Field(1.0, gt=0, description="Largest norm of the whole gradient.")
+    learning_rate: float = Field(6e-3, gt=0, description="Peak learning rate of AdamW.")
+    muon_learning_rate: float = Field(0.07, gt=0, description="Peak learning rate of Muon.")
+    position_rate: float = Field(
+        10.0, gt=0, description="How many times AdamW's learning rate the relative position bias is trained with."
+    )
+    weight_decay: float = Field(
+        0.01, ge=0, description="Decoupled weight decay of the matrices that AdamW trains, times its learning rate."
+    )
+    muon_weight_decay: float = Field(
+        0.2, ge=0, description="Decoupled weight decay of the matrices that Muon trains, times its learning rate."
+    )
+    warmup_steps: int = Field(
+        100, ge=0, lt=1 << 31, description="Training steps over which learning rates rise to their peak."
+    )
+    final_rate_fraction: float = Field(
+        0.1, ge=0, le=1, description="Learning rates at the end of the cosine schedule, as a share of their peak."
+    )
+    gradient_clip: float = Field(
+        1.0, gt=0, description="Norm to which the gradient of all parameters together is clipped."
+    )
     repeats_fraction: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Share of sequences that are random tokens repeated with a random period.",
+        0.0, ge=0, le=1, description="Share of training sequences that are random tokens repeated with a random period."
     )
     prune_to: float = Field(
-        1.0, gt=0, le=1, description="Share of heads left in the end: the least important go while the model trains."
+        1.0, gt=0, le=1, description="Share of heads left at the end; the least important are removed during training."
     )
     gate_penalty: float = Field(
         0.03,
         ge=0,
-        description="On gates of the architecture, in nats: hard_concrete for each head expected open; dynamic for"
-        " the square of how many more or fewer heads than active_fraction are open on average.",
+        description="Penalty on open gates, in nats. hard_concrete gates: for each head that is expected to be"
+        " open; dynamic gates: for the square of how many heads more or fewer than active_fraction"
+        " are open on average.",
     )
     active_fraction: float = Field(
-        0.5, gt=0, le=1, description="Share of heads that dynamic gates shall open for a token, on average."
+        0.5, gt=0, le=1, description="Share of heads that dynamic gates should open for a token, on average."
     )
-    gate_rate: float = Field(10.0, gt=0, description="How many times faster gates learn.")
+    gate_rate: float = Field(10.0, gt=0, description="How many times AdamW's learning rate gates are trained with.")
     checkpoints: int = Field(
-        16, ge=2, le=1000, description="Checkpoints kept: the first, the last, log-spaced between."
+        16,
+        ge=2,
+        le=1000,
+        description="Checkpoints kept of each model: the first, the last, and log-spaced ones between.",
     )
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPU when there is one.")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Where models are trained; auto: on the GPU if there is one, else on the CPU."
+    )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description="Of matrix products; auto: bfloat16 where the device multiplies it faster."
+        "auto", description="Precision of matrix products; auto: bfloat16 where the device multiplies it faster."
     )
     compile: Literal["auto", "always", "never"] = Field(
-        "auto", description="torch.compile; auto: when training is long enough to pay for compiling."
+        "auto", description="Use of torch.compile; auto: where training is long enough to repay the compiling."
     )
     threads: int = Field(
-        1, ge=1, le=1024, description="CPU threads of each model's process (models train side by side)."
+        1, ge=1, le=1024, description="CPU threads of each model's process; models train side by side."
     )

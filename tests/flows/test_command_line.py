@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows import command_line
+from flows.reference import examples
 from tasks import places
 from tasks.results.tables import write_table
 from tasks.results.warehouse import build_warehouse
@@ -207,6 +208,15 @@ def test_the_readmes_commands_work(smoke, monkeypatch, capsys):
             code, out, err = call(monkeypatch, capsys, *(word.replace("quick", "smoke") for word in arguments))
             assert code == 0, err
             assert out
+
+
+@pytest.mark.parametrize("example", examples())
+def test_the_example_in_the_help_of_a_command_works(smoke, monkeypatch, capsys, example):
+    _, *arguments = shlex.split(example.replace("wide", "smoke"))
+    if arguments[0] not in ("run", "up"):  # the former is what `smoke` did, and the latter would not end
+        code, out, err = call(monkeypatch, capsys, *arguments)
+        assert code == 0, err
+        assert out
 
 
 def test_the_readmes_make_targets_exist():

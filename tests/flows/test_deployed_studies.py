@@ -1,13 +1,8 @@
-"""What a study that comes through Prefect's API may ask for, and who is told when it fails."""
+"""What a study that comes through Prefect's API may ask for, and how its deployment runs."""
 
 import asyncio
-import json
-import sys
 from datetime import UTC, date, datetime, time, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import import_module
-from threading import Thread
-from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,9 +10,8 @@ import yaml
 from prefect import Flow
 from prefect.server.schemas.schedules import CronSchedule
 
-from flows.notices import tell_of_failure
 from flows.study import run_study
-from flows.up import environment_for
+from flows.up_command import environment_for
 from tasks import places
 from tasks.errors import UserError
 from tasks.study.schema import complete_study, parse_study
@@ -112,52 +106,6 @@ def test_prefects_state_says_in_one_line_what_is_wrong(study):
     assert state.is_failed()
     assert "UserError: " in state.message
     assert state.message.isprintable()
-
-
-FAILED = (
-    SimpleNamespace(name="study"),
-    SimpleNamespace(name="quick", id="1234"),
-    SimpleNamespace(name="Failed", message="1 of 3 models failed"),
-)
-NOTICE = {"flow": "study", "run": "quick", "flow_run_id": "1234", "state": "Failed", "message": "1 of 3 models failed"}
-
-
-def test_a_command_is_told_of_a_failure(monkeypatch, tmp_path):
-    code = f"import sys; open({str(tmp_path / 'notice')!r}, 'w').write(sys.stdin.read())"
-    monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f'{sys.executable} -c "{code}"')
-    tell_of_failure(*FAILED)
-    assert json.loads((tmp_path / "notice").read_text()) == NOTICE
-
-
-def test_an_address_is_told_of_a_failure(monkeypatch):
-    received = []
-
-    class Hook(BaseHTTPRequestHandler):
-        def do_POST(self):
-            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *arguments):
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Hook) as server:
-        thread = Thread(target=server.handle_request)
-        thread.start()
-        monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f"http://127.0.0.1:{server.server_port}/")
-        tell_of_failure(*FAILED)
-        thread.join()
-    assert received == [NOTICE]
-
-
-@pytest.mark.parametrize(
-    "target", ["", " ", "no-such-command --really", "http://127.0.0.1:9/", "http://h/x\n", "http://h:x/", "'unbalanced"]
-)
-def test_a_notice_that_cannot_be_delivered_is_logged_without_its_address(target, monkeypatch, caplog):
-    monkeypatch.setenv("HEADSTREAM_ON_FAILURE", target)
-    tell_of_failure(*FAILED)
-    assert ("was not delivered" in caplog.text) == bool(target)
-    assert not target.strip() or target not in caplog.text
 
 
 def test_the_servers_password_is_given_to_its_clients(monkeypatch):

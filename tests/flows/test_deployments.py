@@ -1,8 +1,6 @@
-"""What runs on a schedule: reports as Prefect artifacts, and an end to runs that take too long."""
+"""Reports as Prefect artifacts, and which runs of a study request one."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -10,13 +8,11 @@ import pytest
 from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
-from prefect.settings import PREFECT_API_URL
 from test_study import study
 
 from flows import deployments
-from flows.deployments import ask_for_report, nightly_study, publish_report
+from flows.deployments import nightly_study, publish_report, request_report
 from flows.study import run_study
-from flows.time_limits import fail_after
 from tasks import places
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -68,9 +64,9 @@ def test_a_cell_is_text_whatever_it_holds():
 def test_a_completed_study_asks_for_its_report(parameter, monkeypatch):
     asked = []
     monkeypatch.setattr(deployments, "run_deployment", lambda name, parameters, **_: asked.append((name, parameters)))
-    ask_for_report(None, SimpleNamespace(parameters={"study": parameter}), None)
+    request_report(None, SimpleNamespace(parameters={"study": parameter}), None)
     assert asked == [("report/on-study", {"study": "quick"})]
-    assert nightly_study.on_completion_hooks == [ask_for_report]
+    assert nightly_study.on_completion_hooks == [request_report]
     assert not run_study.on_completion_hooks
 
 
@@ -84,40 +80,3 @@ def test_a_study_that_failed_in_part_asks_for_its_report_too(minutes_ago, publis
         began = datetime.now(UTC) - timedelta(minutes=minutes_ago)
         hook(None, SimpleNamespace(parameters={"study": named}, start_time=began), None)
     assert asked == [{"study": "a_study"}] * (2 * published)
-
-
-OVERDUE = """
-import threading
-from types import SimpleNamespace
-from prefect import flow
-from prefect.runtime import flow_run
-from flows.time_limits import fail_after
-
-@flow
-def endless():
-    run = SimpleNamespace(id=flow_run.id, deployment_id="any", name="endless")
-    print(run.id, flush=True)
-    fail_after(1.8)(endless, run, None)
-    threading.Thread(target=threading.Event().wait).start()  # no daemon: it would keep the process
-    threading.Event().wait()
-
-endless()
-"""
-
-
-def test_an_overdue_run_fails_with_its_process(tmp_path, monkeypatch):
-    monkeypatch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())
-    code = f"import sys; open({str(tmp_path / 'notice')!r}, 'w').write(sys.stdin.read())"
-    monkeypatch.setenv("HEADSTREAM_ON_FAILURE", f'{sys.executable} -c "{code}"')
-    done = subprocess.run([sys.executable, "-c", OVERDUE], cwd=places.ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    with get_client(sync_client=True) as client:
-        state = client.read_flow_run(done.stdout.strip()).state
-    assert state.name == "TimedOut"
-    assert state.is_failed()
-    assert state.message.startswith("must end within 0.0005 hours, but did not")
-    assert json.loads((tmp_path / "notice").read_text())["message"] == state.message
-
-
-def test_a_run_in_another_process_than_its_own_is_not_watched(monkeypatch):
-    fail_after(0.0)(None, SimpleNamespace(deployment_id=None), None)

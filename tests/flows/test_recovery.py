@@ -8,14 +8,14 @@ from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed, Pending, Running
 
 from flows import recovery
-from flows.recovery import MAX_CRASHES, SETTLED, TURNED_AWAY, look_after_runs, tell_of_runs_turned_away
-from flows.up import SILENCE
+from flows.recovery import CANCELLED_BY_LIMIT, MAX_CRASHES, SETTLED, notify_of_cancelled_runs, recover_runs
+from flows.up_command import SILENCE
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
 
 class Server:
-    """What `look_after_runs` asks of Prefect's client: one run, the states it was in, and whether it is heard."""
+    """What `recover_runs` asks of Prefect's client: one run, the states it was in, and whether it is heard."""
 
     def __init__(self, *states: State, heard: bool = False) -> None:
         self.states, self.heard = list(states), heard
@@ -41,7 +41,7 @@ class Server:
 def told(monkeypatch) -> list[tuple]:
     """Whom people were told of."""
     notices: list[tuple] = []
-    monkeypatch.setattr(recovery, "tell_of_failure", lambda flow, run, state: notices.append((flow.name, state.name)))
+    monkeypatch.setattr(recovery, "notify_of_failure", lambda flow, run, state: notices.append((flow.name, state.name)))
     return notices
 
 
@@ -51,7 +51,7 @@ def ago(state: State, seconds: float) -> State:
 
 def names(server: Server, listening_since: datetime = LONG_AGO) -> list[str | None]:
     """The states of the run after a look at it."""
-    look_after_runs(server, "headstream", listening_since, SILENCE)  # type: ignore[arg-type]
+    recover_runs(server, "headstream", listening_since, SILENCE)  # type: ignore[arg-type]
     return [state.name for state in server.states]
 
 
@@ -93,9 +93,14 @@ def test_a_run_whose_last_crash_is_silence_fails(told):
 
 @pytest.mark.parametrize(
     ("message", "seconds", "n_told"),
-    [(TURNED_AWAY, 30, 1), (TURNED_AWAY, 90, 0), (TURNED_AWAY, 5, 0), ("somebody cancelled it", 30, 0)],
+    [
+        (CANCELLED_BY_LIMIT, 30, 1),
+        (CANCELLED_BY_LIMIT, 90, 0),
+        (CANCELLED_BY_LIMIT, 5, 0),
+        ("somebody cancelled it", 30, 0),
+    ],
 )
 def test_people_are_told_of_a_run_that_was_turned_away(message, seconds, n_told, told):
     server, now = Server(ago(Cancelled(message=message), seconds)), datetime.now(UTC)
-    tell_of_runs_turned_away(server, "headstream", now - timedelta(minutes=1), now - timedelta(seconds=10))  # type: ignore[arg-type]
+    notify_of_cancelled_runs(server, "headstream", now - timedelta(minutes=1), now - timedelta(seconds=10))  # type: ignore[arg-type]
     assert told == [("study", "Cancelled")] * n_told

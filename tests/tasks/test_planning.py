@@ -1,13 +1,15 @@
-"""Whether the disk has room for a study, before it runs."""
+"""What a run of a study would do, and whether the disk has room for it, before anything is there."""
 
 import shutil
 from collections import namedtuple
 
 import pytest
+from tiny import tiny_text
 
 from tasks import planning
 from tasks.errors import WorkError
-from tasks.planning import PlannedStep, require_space
+from tasks.planning import PlannedStep, plan_steps, require_space
+from tasks.study.schema import parse_study
 
 Usage = namedtuple("Usage", "total used free")
 STEPS = [
@@ -41,3 +43,12 @@ def test_one_that_does_not_is_refused_with_both_figures(monkeypatch):
 def test_one_that_is_finished_needs_no_room(monkeypatch):
     with_free(monkeypatch, 0)
     require_space(STEPS[:1])
+
+
+def test_every_step_is_planned_in_the_order_of_the_run():
+    content = {"name": "s", "corpus": {"paths": [str(tiny_text())]}, "analysis": {"stages": ["behaviour"]}}
+    steps = plan_steps(parse_study("s", content | {"costs": {"n_heads": [1, 2]}}))
+    assert [step.step for step in steps] == ["corpus", "tokens", "costs", "training", "behaviour"]
+    assert not any(step.done for step in steps)
+    assert all(step.seconds > 0 and step.bytes > 0 for step in steps)
+    assert "costs" not in [step.step for step in plan_steps(parse_study("s", content))]

@@ -77,7 +77,9 @@ def test_bad_variants_are_refused():
     assert "variant 'a' must name fields of [model] or [training], got 'heads'." in refused(
         variants={"a": {"heads": 1}}
     )
-    assert "seed must be either an axis or of a variant" in refused(grid={"seed": [0]}, variants={"a": {"seed": 1}})
+    assert "seed must be either an axis or part of a variant" in refused(
+        grid={"seed": [0]}, variants={"a": {"seed": 1}}
+    )
     assert "cell variant=a n_heads=3: n_heads must divide d_model" in refused(variants={"a": {"n_heads": 3}})
     assert "got 'A b'" in refused(variants={"A b": {}})
     both = {"grid": {"seed": list(range(120))}, "variants": {"a": {}, "b": {}}}
@@ -105,7 +107,7 @@ def test_bad_grids_are_refused():
     assert "cell n_heads=3: n_heads must divide d_model" in refused(grid={"n_heads": [1, 3]})
     assert "at most max_models=200 cells, got 201" in refused(grid={"seed": list(range(201))})
     assert "at least one value" in refused(grid={"seed": []})
-    assert "each model must come once, got cells seed=1 and seed=1" in refused(grid={"seed": [1, 1]})
+    assert "each model must occur once, got cells seed=1 and seed=1" in refused(grid={"seed": [1, 1]})
     assert "either an axis or fixed" in refused(grid={"n_layers": [1]}, model={"n_layers": 2})
 
 
@@ -201,6 +203,12 @@ def test_every_whole_number_has_an_upper_bound(config):
     found = dict(whole_numbers(config))
     assert found
     assert not [name for name, field in found.items() if not {Le, Lt} & set(map(type, field.metadata))]
+
+
+def test_a_study_measures_costs_where_it_names_sizes():
+    assert not parse_study("s", {"name": "s", "costs": {"repeats": 3}}).measures_costs
+    for axis in ("n_ctx", "d_model", "n_heads"):
+        assert parse_study("s", {"name": "s", "costs": {axis: [256]}}).measures_costs
 
 
 def test_missing_name():

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from prefect.client.schemas.objects import WorkPoolStatus
 
-from flows import watch
-from flows.watch import Watch
+from flows import supervision
+from flows.supervision import Supervisor
 
 SILENCE = timedelta(seconds=90)
 
@@ -40,12 +40,12 @@ class Installation:
         self.now, self.status, self.error = datetime(2026, 1, 1, tzinfo=UTC), WorkPoolStatus.READY, None
         self.server, self.worker, self.listening_since = Part("server"), Part("worker"), []
         self.told, self.said = [], []
-        monkeypatch.setattr(watch, "datetime", SimpleNamespace(now=lambda zone: self.now))
-        monkeypatch.setattr(watch, "get_client", self.client)
-        monkeypatch.setattr(watch, "look_after_runs", lambda *arguments: self.listening_since.append(arguments[2]))
-        monkeypatch.setattr(watch, "tell_of_runs_turned_away", lambda *arguments: self.told.append(arguments[2:]))
+        monkeypatch.setattr(supervision, "datetime", SimpleNamespace(now=lambda zone: self.now))
+        monkeypatch.setattr(supervision, "get_client", self.client)
+        monkeypatch.setattr(supervision, "recover_runs", lambda *arguments: self.listening_since.append(arguments[2]))
+        monkeypatch.setattr(supervision, "notify_of_cancelled_runs", lambda *arguments: self.told.append(arguments[2:]))
         services = SimpleNamespace(started=[self.server, self.worker])
-        self.watch = Watch(services, self.server, self.worker, lambda: None, self.said.append)
+        self.supervisor = Supervisor(services, self.server, self.worker, lambda: None, self.said.append)
 
     @contextmanager
     def client(self, **_):
@@ -56,8 +56,8 @@ class Installation:
     def look(self, seconds: float, times: int = 1) -> None:
         for _ in range(times):
             self.now += timedelta(seconds=seconds)
-            self.watch.restart_what_ended()
-            self.watch.look("pool", SILENCE)
+            self.supervisor.restart_what_ended()
+            self.supervisor.check("pool", SILENCE)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_part_that_ended_is_started_again_and_runs_get_time(installation):
     installation.look(5)
     assert (installation.server.done, installation.worker.done) == ([], ["restart"])
     assert installation.listening_since[-1] == installation.now
-    assert installation.said == ["the worker ended; it starts again."]
+    assert installation.said == ["the worker ended and is restarted."]
 
 
 def test_a_server_that_does_not_answer_for_long_is_started_again(installation):

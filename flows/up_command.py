@@ -1,4 +1,4 @@
-"""`headstream up`: Prefect's server, deployments and a worker in one command, which keeps them going until it ends."""
+"""The command `headstream up`: runs Prefect's server, the deployments and a worker, and restarts what ends."""
 
 import os
 import signal
@@ -23,31 +23,31 @@ PROGRAMS = Path(sys.executable).parent
 PREFECT = str(PROGRAMS / "prefect")
 START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
-SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # of a run, the worker or the server: it is dead, or hangs
-LOOK_SECONDS = 5  # between looks at them
+SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # after which a run, the worker or the server counts as dead
+CHECK_SECONDS = 5  # between checks for silence
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # those that are old go
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # old ones are removed
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS),
-    "PREFECT_WORKER_QUERY_SECONDS": "5",  # a run that starts again has waited long enough
+    "PREFECT_WORKER_QUERY_SECONDS": "5",  # a restarted run has waited long enough
     "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",
     "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
-    # In the server's memory they would die with it, and a run that can't renew its lease ends itself.
+    # Leases in the server's memory would die with it, and a run that can't renew its lease ends itself.
     "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     "PATH": f"{PROGRAMS}{os.pathsep}{os.environ.get('PATH', '')}",  # prefect.yaml runs `python`
 }
 
 
 class _Stopped(BaseException):
-    """A signal asked for the end; no `except Exception` on the way must stop it."""
+    """Raised by a signal that asks for the end; no `except Exception` on its way may catch it."""
 
 
-def up(host: str, port: int, database_url: str | None) -> None:
-    """Run until Ctrl-C or SIGTERM; then stop all that was started.
+def serve(host: str, port: int, database_url: str | None) -> None:
+    """Run Prefect's server, a worker and the deployments until Ctrl-C or SIGTERM, then stop all of them.
 
     Raises:
-        UserError: the address is taken, or none that clients can use.
-        WorkError: a part did not start, or ended again and again.
+        UserError: the address is taken, or clients can't use it.
+        WorkError: a service did not start, or keeps ending.
     """
     require_free_address(host, port)
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -60,7 +60,7 @@ def up(host: str, port: int, database_url: str | None) -> None:
                 server = services.start("server", command, environment)
                 if not _answers(server, environment):
                     raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
-            with console.status("making deployments"):
+            with console.status("creating deployments"):
                 _deploy(environment)
             command = [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"]
             worker = services.start("worker", command, environment)
@@ -71,8 +71,8 @@ def up(host: str, port: int, database_url: str | None) -> None:
 
 
 def environment_for(address: str, port: int, database_url: str | None) -> dict[str, str]:
-    """The environment of the server, and of all that talks to it."""
-    own_pages = f"{address},http://localhost:{port}"  # not those of other sites, which could start runs here
+    """The environment variables of Prefect's server and of everything that talks to it."""
+    own_pages = f"{address},http://localhost:{port}"  # other sites' pages could start runs here
     environment = {"PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": own_pages, **os.environ, **SETTINGS}
     if database_url:
         environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = database_url
@@ -84,10 +84,10 @@ def environment_for(address: str, port: int, database_url: str | None) -> dict[s
 
 
 def _deploy(environment: Mapping[str, str]) -> None:
-    """Make the work pool, and the deployments as in prefect.yaml.
+    """Create or update the work pool, and the deployments of prefect.yaml.
 
-    Schedules that people added in Prefect's pages stay, and what they paused stays paused; of schedules Prefect sees to
-    that if every one has a slug, of deployments not at all.
+    Schedules that people added in Prefect's pages stay, and what they paused stays paused. Prefect keeps schedules if
+    each has a slug; it would resume paused deployments.
     """
     from prefect.client.orchestration import get_client
 
@@ -105,7 +105,7 @@ def _deploy(environment: Mapping[str, str]) -> None:
 
 
 def _talking_to_server(environment: Mapping[str, str]) -> AbstractContextManager[object]:
-    """Prefect's clients in this process talk to the server of an environment."""
+    """Have Prefect's clients in this process talk to the server that an environment names."""
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     return temporary_settings({s: environment.get(s.name) for s in (PREFECT_API_URL, PREFECT_API_AUTH_STRING)})
@@ -114,31 +114,31 @@ def _talking_to_server(environment: Mapping[str, str]) -> AbstractContextManager
 def _keep_up(
     services: Services, server: Service, worker: Service, environment: Mapping[str, str], console: Console
 ) -> None:
-    """Start services again that ended or hang, and runs that died.
+    """Restart services that ended or hang, and runs that died, for ever.
 
     Raises:
-        WorkError: a service ended again and again.
+        WorkError: a service keeps ending.
     """
-    from flows.watch import Watch, asking_once
+    from flows.supervision import Supervisor, without_retries
 
     def say(text: str) -> None:
         console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {text}")
 
-    watch = Watch(services, server, worker, lambda: _answers(server, environment), say)
-    with _talking_to_server(environment), asking_once():
+    supervisor = Supervisor(services, server, worker, lambda: _answers(server, environment), say)
+    with _talking_to_server(environment), without_retries():
         for second in count():
-            watch.restart_what_ended()
-            if second % LOOK_SECONDS == 0:
+            supervisor.restart_what_ended()
+            if second % CHECK_SECONDS == 0:
                 services.trim()
-                watch.look(POOL, SILENCE)
+                supervisor.check(POOL, SILENCE)
             time.sleep(1)
 
 
 def _answers(server: Service, environment: Mapping[str, str]) -> bool:
-    """Wait until the server answers, or has ended.
+    """Whether the server answers rather than ends, after waiting for either.
 
     Raises:
-        WorkError: it does neither.
+        WorkError: neither happened in time.
     """
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -156,7 +156,7 @@ def _answers(server: Service, environment: Mapping[str, str]) -> bool:
 def _stopping_on_signals() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         for other in previous:
-            signal.signal(other, signal.SIG_IGN)  # the end must not be ended
+            signal.signal(other, signal.SIG_IGN)  # nothing may interrupt the end
         raise _Stopped
 
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,0 +1,28 @@
+"""flows/README.md says what --help and the schema of a study say."""
+
+import re
+
+import pytest
+
+from flows.reference import MARK, README, examples, reference
+from tasks import places
+
+PAGE = README.read_text()
+OUTPUTS = dict(re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)\n```$", PAGE, flags=re.MULTILINE | re.DOTALL))
+
+
+def test_the_page_is_up_to_date():
+    assert list(OUTPUTS) == examples(), "an example has changed: run `python -m flows.reference`"
+    assert PAGE.partition(MARK)[2].strip() == reference(OUTPUTS).strip(), "run `python -m flows.reference`"
+
+
+@pytest.mark.parametrize("example", OUTPUTS)
+def test_the_output_of_an_example_is_no_error(example):
+    assert OUTPUTS[example]
+    assert not re.search(r"^headstream: |Traceback|rror:|/tmp/", OUTPUTS[example], flags=re.MULTILINE)
+
+
+def test_every_environment_variable_of_headstream_is_explained():
+    sources = [path.read_text() for folder in ("flows", "tasks") for path in (places.ROOT / folder).rglob("*.py")]
+    variables = set(re.findall(r"\bHEADSTREAM_[A-Z_]*[A-Z]\b", "".join(sources)))
+    assert variables == set(re.findall(r"^\| `(HEADSTREAM_\w+)`", PAGE, flags=re.MULTILINE))
