@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows import command_line
-from flows.reference import examples
+from flows.command_reference import examples
 from tasks import places
 from tasks.results.tables import write_table
 from tasks.results.warehouse import build_warehouse

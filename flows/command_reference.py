@@ -21,7 +21,7 @@ from tasks.study.schema import ModelSection, Study, TrainingSection
 from tasks.study.training_config import TrainingConfig
 
 README = places.ROOT / "flows" / "README.md"
-MARK = "<!-- What follows is written by `python -m flows.reference`. -->\n"
+MARK = "<!-- What follows is written by `python -m flows.command_reference`. -->\n"
 COLUMNS = 110
 MOST_LINES = 24  # of an output; of a longer one the middle is left out
 HOME = "~/headstream"  # what outputs call the folder that the examples ran in
