@@ -11,20 +11,21 @@ from models.heads.attended_keys import induction_keys, previous_token_keys
 from tasks.markdown import visible
 from tasks.report.figures.pattern_panels import pattern_matrix, pattern_panels
 from tasks.report.figures.sentences import listed
-from tasks.report.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, SCORE, WIDTH, Palette, Picture, tinted
+from tasks.report.figures.style import MUTED, ROLE_COLORS, WIDTH, Picture, as_map, single_panel, tinted
 from tasks.results.study_results import StudyResults
 
 MAP_SIDE = 7.2  # inches at most
 LARGEST_CELL = 0.28
 LABEL_LENGTH = 14  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
-COLORS = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
-KEYS = {"induction": induction_keys, "previous token": previous_token_keys}
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
-EXPECTED = {"induction": "what followed earlier copies of the current token", "previous token": "the token before"}
+EXPECTED = {  # keys that a role attends to, and what they are
+    "induction": (induction_keys, "what followed earlier copies of the current token"),
+    "previous token": (previous_token_keys, "the token before"),
+}
 
 
-def attention(results: StudyResults, palette: Palette) -> list[Picture]:
+def attention(results: StudyResults) -> list[Picture]:
     """Where the best induction and previous-token heads look in the sample passage and, smaller, other heads."""
     weights = results.frame("attention")
     if weights.empty:
@@ -36,7 +37,7 @@ def attention(results: StudyResults, palette: Palette) -> list[Picture]:
 def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
     """Whether a head of that role should look from a query at a key, as [query, key]; the first token is BOS."""
     numbers = torch.from_numpy(np.unique(tokens, return_inverse=True)[1])[None]
-    return KEYS[role](numbers, bos=int(numbers[0, 0]))[0].numpy()
+    return EXPECTED[role][0](numbers, bos=int(numbers[0, 0]))[0].numpy()
 
 
 def _picture(role: str, pattern: DataFrame) -> Picture:
@@ -48,14 +49,13 @@ def _picture(role: str, pattern: DataFrame) -> Picture:
     if queries.any():
         share = (weights * expected).sum(axis=1)[queries].mean()
         sentence = (
-            f"{head} gives {share:.2f} of its attention to {EXPECTED[role]} (outlined), "
+            f"{head} gives {share:.2f} of its attention to {EXPECTED[role][1]} (outlined), "
             f"on average over the {queries.sum()} queries that have such a key."
         )
     else:
-        sentence = f"{head} has no query in this passage that could look at {EXPECTED[role]}."
-    return Picture(
-        f"attention_{role.replace(' ', '_')}", sentence, ("attention",), _map(weights, tokens, expected, COLORS[role])
-    )
+        sentence = f"{head} has no query in this passage that could look at {EXPECTED[role][1]}."
+    figure = _map(weights, tokens, expected, ROLE_COLORS[role])
+    return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure)
 
 
 def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
@@ -79,15 +79,14 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
         ]
         panels["\n".join([f"{head}: {reasons[0]}", *reasons[1:]])] = of_head[of_head.place == scores.place.iloc[0]]
     label = weights.label.iloc[0]
-    figure = pattern_panels(label, panels, SCORE)
+    figure = pattern_panels(label, panels)
     return [Picture("attention_gallery", f"In {label}, {listed(told)}.", ("attention_gallery", "attention"), figure)]
 
 
 def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color: str) -> Figure:
     n = len(tokens)
     cell = min(LARGEST_CELL, MAP_SIDE / n)
-    figure = Figure(figsize=(min(WIDTH, n * cell + 1.4), n * cell + 1.1), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = single_panel(n * cell + 1.1, min(WIDTH, n * cell + 1.4))
     axes.imshow(tinted(weights, color), interpolation="none")
     query, key = np.nonzero(expected)
     axes.scatter(key, query, s=(72 * cell) ** 2, marker="s", facecolor="none", edgecolor=MUTED, linewidth=0.8)
@@ -96,7 +95,5 @@ def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color
     axes.set_xticks(labelled, names, rotation=90, family="monospace")
     axes.set_yticks(labelled, names, family="monospace")
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.spines[:].set_visible(False)
-    axes.grid(False)
+    as_map(axes)
     return figure

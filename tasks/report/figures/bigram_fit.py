@@ -14,7 +14,7 @@ NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
 LARGEST_DOT = 60  # square points
 
 
-def bigram_fit(results: StudyResults, palette: Palette) -> list[Picture]:
+def bigram_fit(results: StudyResults) -> list[Picture]:
     """What the direct path says of frequent bigrams, the shallowest kind of model first."""
     samples, fits = results.frame("bigram_samples"), results.frame("bigram_fits").set_index("model")
     shown, n_more = best_of_depths(results, samples.label)
@@ -22,12 +22,12 @@ def bigram_fit(results: StudyResults, palette: Palette) -> list[Picture]:
         return [Picture(NAME, "No picture: what the direct path says of bigrams is missing.", QUERIES)]
     depths = samples.groupby("label").n_layers.first()
     shown.sort(key=depths.__getitem__)
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, palette = Figure((WIDTH, 3.4)), Palette.of(results)
     panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
     for axes, label in zip(panels, shown, strict=True):
         _draw(axes, label, samples[samples.label == label], fits.loc[label], palette)
-    figure.supxlabel("log probability in the training text, nats, less its mean", fontsize=9.5, color=MUTED)
-    figure.supylabel("logit of the direct path, less its mean", fontsize=9.5, color=MUTED)
+    figure.supxlabel("log probability in the training text, nats, less its mean", color=MUTED)
+    figure.supylabel("logit of the direct path, less its mean", color=MUTED)
     with_heads = [label for label in shown if depths[label]]
     sentence = f"{_sentence(fits.loc[shown], fits.loc[with_heads])}{models_left_out(n_more)}"
     return [Picture(NAME, sentence, QUERIES, figure)]

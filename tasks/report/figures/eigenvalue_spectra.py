@@ -14,13 +14,13 @@ from models.circuits.eigenvalues import eigenvalue_score
 from tasks.markdown import MISSING
 from tasks.report.circuit_words import CLEARLY
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted, listed
-from tasks.report.figures.style import GRID, INK, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import listed, not_drawn
+from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, single_panel
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
 MAX_HEADS = 8  # side by side
-COLORS = {"OV": KINDS["V"], "QK": SCORE, "K-composed": KINDS["K"]}
+COLORS = {"OV": GREEN, "QK": BLUE, "K-composed": ORANGE}
 PITCH = 2.5  # radii between the centres of two circles
 SIDE = 1.3  # inches between them at most
 MARGIN = 0.9  # inches for the circuits' names
@@ -28,7 +28,7 @@ MARGIN = 0.9  # inches for the circuits' names
 Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
 
-def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
+def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
     """The spectra of each head's circuits."""
     found, heads = (results.frame(query) for query in QUERIES)
     with_role = heads[heads.role.notna() & (heads.role != "other")]
@@ -37,10 +37,8 @@ def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
         scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(score_of).to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
         n_more = spectra.head_label.nunique() - len(telling)
-        not_drawn = (
-            f" {counted(n_more, 'head')} without a role or with scores nearer to 0 are not drawn." if n_more else ""
-        )
-        return f"{_sentence(label, scores)}{not_drawn}", _planes(label, spectra, telling, scores)
+        sentence = _sentence(label, scores) + not_drawn(n_more, "head", "without a role or with scores nearer to 0")
+        return sentence, _planes(label, spectra, telling, scores)
 
     why_none = "no model has heads whose eigenvalues were computed"
     return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
@@ -83,9 +81,8 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
     """A row for each circuit, a column for each head; the largest eigenvalue of each spectrum is on a circle."""
     circuits = [circuit for circuit in COLORS if circuit in set(spectra.circuit)]
     side = min(SIDE, (WIDTH - MARGIN) / len(heads))
-    figure = Figure(figsize=(MARGIN + side * len(heads), 0.7 + side * len(circuits)), layout="constrained")
-    figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
-    axes = figure.subplots()
+    figure, axes = single_panel(0.7 + side * len(circuits), MARGIN + side * len(heads))
+    headline(figure, label)
     for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
         if head in heads:
             centre = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
@@ -96,9 +93,7 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
     axes.set_xticks([PITCH * i for i in range(len(heads))], heads)
     axes.set_yticks([-PITCH * i for i in range(len(circuits))], circuits)
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
+    as_map(axes)
     return figure
 
 

@@ -9,7 +9,7 @@ from pandas import DataFrame
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.score_panels import score_panels
 from tasks.report.figures.sentences import counted
-from tasks.report.figures.style import INK, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, single_panel
 from tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
@@ -17,7 +17,7 @@ N_COLUMNS = 4
 ROW = 0.26  # inches
 
 
-def importance_maps(results: StudyResults, palette: Palette) -> list[Picture]:
+def importance_maps(results: StudyResults) -> list[Picture]:
     """Each method's normalised scores of each head, a map for each of the best kinds of model."""
 
     def draw(label: str, scores: DataFrame) -> tuple[str, Figure]:
@@ -28,7 +28,7 @@ def importance_maps(results: StudyResults, palette: Palette) -> list[Picture]:
     return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw)
 
 
-def importance_agreement(results: StudyResults, palette: Palette) -> list[Picture]:
+def importance_agreement(results: StudyResults) -> list[Picture]:
     """How well each method ranks heads as mean ablation does, the best on top."""
     name, queries = "importance_agreement", ("importance_agreement",)
     methods = results.frame(name)
@@ -39,21 +39,17 @@ def importance_agreement(results: StudyResults, palette: Palette) -> list[Pictur
 
 
 def _dots(methods: DataFrame) -> Figure:
-    figure = Figure(figsize=(WIDTH, 0.7 + ROW * len(methods)), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = single_panel(0.7 + ROW * len(methods))
     places = np.arange(len(methods))
-    axes.hlines(places, 0, methods.spearman, color=SCORE, linewidth=1.2, alpha=0.5)
-    style: dict[str, Any] = {"fmt": "o", "color": SCORE, "ecolor": INK, "elinewidth": 1, "capsize": 2.5}
+    axes.hlines(places, 0, methods.spearman, color=BLUE, linewidth=1.2, alpha=0.5)
+    style: dict[str, Any] = {"fmt": "o", "color": BLUE, "ecolor": INK, "elinewidth": 1, "capsize": 2.5}
     axes.errorbar(methods.spearman, places, xerr=methods.spearman_ci95, **style)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    axes.set_yticks(places, methods.method)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    name_places(axes.yaxis, list(methods.method))
     axes.set_ylim(len(methods) - 0.4, -0.6)
     lowest = (methods.spearman - methods.spearman_ci95.fillna(0)).min()
     axes.set_xlim(max(-1, min(0, lowest)) - 0.05, 1.02)
     axes.set_xlabel(f"rank correlation with {REFERENCE}")
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
     return figure
 
 

@@ -36,9 +36,9 @@ def strongest_change(results: StudyResults, *scores: str) -> PhaseChange | None:
     return None
 
 
-def mark(axes: Axes, change: PhaseChange | None) -> None:
-    """Draw a phase change as a vertical band behind the lines that are there already."""
-    if change:
+def mark_change(axes: Axes, change: PhaseChange | None, label: str | None = None) -> None:
+    """Draw a phase change, if it is that label's, as a vertical band behind the lines that are there already."""
+    if change and label in (None, change.label):
         left, right = axes.get_xlim()
         axes.axvspan(max(change.start_tokens, left), change.end_tokens, color=MUTED, alpha=0.15, linewidth=0)
         axes.set_xlim(left, right)

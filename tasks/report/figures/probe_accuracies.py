@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import INK, MUTED, SCORE, WIDTH, Palette, Picture, tinted
+from tasks.report.figures.style import BLUE, INK, MUTED, Picture, as_map, single_panel, tinted
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("probes",)
@@ -17,15 +17,15 @@ SMALLEST_FULL = 0.05  # selectivity that has the full colour at least
 ROW = 0.3  # inches
 
 
-def probes(results: StudyResults, palette: Palette) -> list[Picture]:
+def probe_accuracies(results: StudyResults) -> list[Picture]:
     """The selectivity of probes at every place, and the accuracy of the best beside that of the commonest label."""
-
-    def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
-        return _sentence(label, found), _map(label, found)
-
     found = results.frame("probes").dropna(subset=["selectivity"])
     found = found[found.groupby("label")["head"].transform("count") > 0]  # the stream alone is no picture
-    return picture_each(results, "probes", found, QUERIES, "no model has heads that were probed", draw)
+    return picture_each(results, "probes", found, QUERIES, "no model has heads that were probed", _drawn)
+
+
+def _drawn(label: str, found: DataFrame) -> tuple[str, Figure]:
+    return _sentence(label, found), _map(label, found)
 
 
 def _sentence(label: str, found: DataFrame) -> str:
@@ -53,9 +53,8 @@ def _map(label: str, found: DataFrame) -> Figure:
     by_task = by_task.sort_values("selectivity", ascending=False, kind="stable")
     values = found.pivot(index="task", columns="site", values="selectivity").loc[by_task.index, sites].to_numpy()
     full = max(by_task.selectivity.max(), SMALLEST_FULL)
-    figure = Figure(figsize=(WIDTH, 0.9 + ROW * len(by_task)), layout="constrained")
-    axes = figure.subplots()
-    axes.imshow(tinted(values / full, SCORE), interpolation="none", aspect="auto")
+    figure, axes = single_panel(0.9 + ROW * len(by_task))
+    axes.imshow(tinted(values / full, BLUE), interpolation="none", aspect="auto")
     if len(sites) <= MAX_NUMBERED:
         _write(axes, values)
     axes.axvline(n_heads - 0.5, color=INK, linewidth=1)
@@ -67,10 +66,7 @@ def _map(label: str, found: DataFrame) -> Figure:
     accuracies = zip(by_task.baseline_accuracy, by_task.accuracy, strict=True)
     right.set_yticks(range(len(by_task)), [" → ".join(map(_share, pair)) for pair in accuracies])
     axes.set_title("accuracy: commonest label → best", loc="right", fontsize=9, fontweight="normal", color=MUTED)
-    for panel in (axes, right):
-        panel.tick_params(length=0, labelcolor=INK)
-        panel.grid(False)
-        panel.spines[:].set_visible(False)
+    as_map(axes, right)
     return figure
 
 

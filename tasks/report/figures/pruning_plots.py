@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from tasks.measuring.pruned_models import LIMITS
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import INDUCTION, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
 from tasks.report.pruning_words import HOW, pruning_line
 from tasks.results.study_results import StudyResults
 
@@ -17,20 +17,20 @@ QUERIES = ("pruning_curves", "pruned_heads")
 BARS = tuple(LIMITS.values())
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 1, 5, 20)
 PROCEDURES = {  # the last on top
-    "one_shot": ("one shot", KINDS["K"]),
-    "iterative_retrain": ("retrained", KINDS["V"]),
-    "gates": ("gates", INDUCTION),
-    "iterative": ("iterative", SCORE),
+    "one_shot": ("one shot", ORANGE),
+    "iterative_retrain": ("retrained", GREEN),
+    "gates": ("gates", PURPLE),
+    "iterative": ("iterative", BLUE),
 }
 METHODS = {  # that have a colour of their own
-    "ablation_mean": KINDS["K"],
-    "michel_paper": SCORE,
-    "weight_norm": KINDS["V"],
-    "attention_variance": INDUCTION,
+    "ablation_mean": ORANGE,
+    "michel_paper": BLUE,
+    "weight_norm": GREEN,
+    "attention_variance": PURPLE,
 }
 
 
-def pruning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
+def pruning_curves(results: StudyResults) -> list[Picture]:
     """The rise of the loss over heads pruned, beside that of random orders."""
 
     def draw(label: str, curves: DataFrame) -> tuple[str, Figure]:
@@ -50,7 +50,7 @@ def _bands(curves: DataFrame) -> str:
 
 
 def _panels(label: str, curves: DataFrame) -> Figure:
-    figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+    figure = Figure((WIDTH, 4.4))
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes in (left, right):
         _random(axes, curves[curves.procedure == "random"])
@@ -118,4 +118,4 @@ def _scale(axes: Axes, lowest: float, highest: float) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
     for panel in axes.figure.axes:
         for bar in BARS:
-            panel.axhline(bar, color=MUTED, linewidth=1, linestyle=(0, (1.5, 1.5)))
+            panel.axhline(bar, color=MUTED, linewidth=1, linestyle=DOTTED)

@@ -4,25 +4,26 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import INDUCTION, INK, KINDS, MUTED, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import not_drawn
+from tasks.report.figures.style import AMBER, GREY, KIND_COLORS, MUTED, PINK, PURPLE, Picture, name_places, single_panel
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("score_terms",)
 MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
-    "position": ("position", "#868e96"),
-    "direct": ("direct: tokens on both sides", "#cc8400"),
-    "Q": ("queries read earlier heads", KINDS["Q"]),
-    "K": ("keys do", KINDS["K"]),
-    "QK": ("both do", INDUCTION),
-    "feed-forward": ("feed-forward layers", "#cc79a7"),
+    "position": ("position", GREY),
+    "direct": ("direct: tokens on both sides", AMBER),
+    "Q": ("queries read earlier heads", KIND_COLORS["Q"]),
+    "K": ("keys do", KIND_COLORS["K"]),
+    "QK": ("both do", PURPLE),
+    "feed-forward": ("feed-forward layers", PINK),
 }
 SIDES = {"query_source": "queries", "key_source": "keys"}
 BAR = 0.3  # inches
 
 
-def score_terms(results: StudyResults, palette: Palette) -> list[Picture]:
+def score_term_bars(results: StudyResults) -> list[Picture]:
     """Shares of the variance of later heads' attention scores."""
 
     def draw(label: str, terms: DataFrame) -> tuple[str, Figure]:
@@ -30,9 +31,8 @@ def score_terms(results: StudyResults, palette: Palette) -> list[Picture]:
         shares = shares.reindex(columns=[part for part in PARTS if part in shares.columns])
         composed = shares.reindex(columns=COMPOSED, fill_value=0.0).sum(axis=1)
         drawn = shares[composed.rank(ascending=False, method="first") <= MAX_HEADS]
-        n_more = len(shares) - len(drawn)
-        not_drawn = f" The {n_more} heads that read earlier ones least are not drawn." if n_more else ""
-        return f"{_sentence(label, shares, composed, terms)}{not_drawn}", _bars(label, drawn, terms)
+        others = not_drawn(len(shares) - len(drawn), "head", "with smaller shares")
+        return f"{_sentence(label, shares, composed, terms)}{others}", _bars(label, drawn, terms)
 
     terms = results.frame("score_terms").dropna(subset=["share"])
     why_none = "no head of a later layer had its scores taken apart"
@@ -62,8 +62,7 @@ def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame)
 
 def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
     """A bar for each head, its parts side by side; those that oppose the whole lie left of 0."""
-    figure = Figure(figsize=(WIDTH, 1.1 + BAR * len(shares)), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = single_panel(1.1 + BAR * len(shares))
     rows = range(len(shares))
     right, left = (Series(0.0, index=shares.index) for _ in range(2))
     for part in shares:
@@ -76,13 +75,11 @@ def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
         if source := strongest_source(terms[terms.head_label == head]):
             text = f"{source[0]} in {source[1]}: {source[2]:.2f}"
             axes.text(right[head] + 0.015, row, text, va="center", fontsize=9, color=MUTED)
-    axes.set_yticks(rows, shares.index)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    name_places(axes.yaxis, list(shares.index))
     axes.invert_yaxis()
     axes.set_xlim(right=right.max() + 0.3)  # for the text
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.set_title(f"{label}: shares of the variance of attention scores")
-    axes.grid(axis="y", visible=False)
-    axes.spines[["left", "bottom"]].set_visible(False)
-    figure.legend(loc="outside upper left", ncols=3, columnspacing=1.4)
+    axes.spines["bottom"].set_visible(False)
+    figure.legend(loc="outside upper left", ncols=3)
     return figure

@@ -26,6 +26,11 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
+def not_drawn(n: int, what: str, which: str) -> str:
+    """What to say of things too many to draw: ` 2 heads with smaller effects are not drawn.`; nothing of none."""
+    return f" {counted(n, what)} {which} {'is' if n == 1 else 'are'} not drawn." if n > 0 else ""
+
+
 def models_left_out(n: int) -> str:
     """What to say of the kinds of model that a figure leaves out."""
     return f" {n} more kinds of model are not shown: see the SQL." if n else ""

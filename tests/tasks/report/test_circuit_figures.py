@@ -12,11 +12,12 @@ from tasks.report.figures.eigenvalue_spectra import MAX_HEADS, score_of
 from tasks.report.figures.path_term_bars import MAX_PATHS, _order
 from tasks.report.figures.score_term_bars import PARTS, strongest_source
 from tasks.report.figures.sentences import counted, rise
-from tasks.report.figures.style import KINDS, Palette, house_style
+from tasks.report.figures.style import KIND_COLORS, house_style
 from tasks.report.model_choice import best_of_depths, labels_best_first
 from tasks.results.study_results import StudyResults, open_results
 
-OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_terms", "eigenvalues", "path_terms", "bigram_fit")
+OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_term_bars", "eigenvalue_spectra", "path_term_bars")
+OF_CIRCUITS += ("bigram_fit",)
 TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8), Model(n_layers=0, loss=4.0)
 
 
@@ -41,7 +42,7 @@ def study(tmp_path):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+        return FIGURES[name](results)
 
 
 # Which heads compose
@@ -56,7 +57,7 @@ def test_a_graph_has_a_node_a_head_and_an_edge_a_significant_pair(results):
     axes = picture.figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["H0", "H1", "H2", "H3"] * 2
     (edge,) = axes.patches
-    assert to_hex(edge.get_edgecolor()) == KINDS["K"]
+    assert to_hex(edge.get_edgecolor()) == KIND_COLORS["K"]
     assert edge.get_linewidth() == THICKEST
     assert edge.get_path().vertices[[0, -1]].tolist() == [[0, 0], [3, 1]]
 
@@ -71,21 +72,21 @@ def test_only_the_strongest_edges_are_drawn(results):
         def rows(self, query: str) -> list:
             return results.rows(query)
 
-    (picture,) = composition_graph(Composed(), Palette({}))
+    (picture,) = composition_graph(Composed())
     assert "48 are significant: 16 through queries, 16 through keys and 16 through values." in picture.sentence
-    assert f"The {48 - MAX_EDGES} weakest are not drawn." in picture.sentence
+    assert f" {48 - MAX_EDGES} others with lower z are not drawn." in picture.sentence
     edges = picture.figure.axes[0].patches
     assert len(edges) == MAX_EDGES
     assert edges[0].get_linewidth() == max(edge.get_linewidth() for edge in edges)
     ends = {to_hex(edge.get_edgecolor()): edge.get_path().vertices[-1, 0] % 1 for edge in edges}
-    assert ends[KINDS["K"]] == 0
-    assert 0 < ends[KINDS["V"]] < 0.5 < ends[KINDS["Q"]] < 1, "each kind enters a head at its own place"
+    assert ends[KIND_COLORS["K"]] == 0
+    assert 0 < ends[KIND_COLORS["V"]] < 0.5 < ends[KIND_COLORS["Q"]] < 1, "each kind enters a head at its own place"
 
 
 def test_no_composition_is_said_to_be_none(study):
     (picture,) = draw("composition_graph", study(Model(composed=D_MODEL**-0.5)))
     assert picture.figure is None
-    assert picture.sentence == "No picture: of the 48 ways in which heads of 2L4H can compose, none is significant."
+    assert picture.sentence == "No picture: none of the 48 ways in which heads of 2L4H can compose is significant."
 
 
 # Spectra
@@ -97,7 +98,7 @@ def test_eigenvalue_scores():
 
 
 def test_spectra_are_beside_each_other_and_scored(results):
-    two, one = draw("eigenvalues", results)
+    two, one = draw("eigenvalue_spectra", results)
     assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (1.00); QK looks for the query's own token in no head")
     assert two.sentence.endswith("with keys that read one earlier head alone, it does in L1H3 (1.00).")
     axes = two.figure.axes[0]
@@ -114,7 +115,7 @@ def test_spectra_are_beside_each_other_and_scored(results):
 
 
 def test_of_many_heads_those_with_a_role_are_drawn(study):
-    (picture,) = draw("eigenvalues", study(Model(n_heads=7)))
+    (picture,) = draw("eigenvalue_spectra", study(Model(n_heads=7)))
     heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
     assert len(heads) == MAX_HEADS
     assert {"L0H0", "L1H6"} < set(heads)
@@ -131,11 +132,11 @@ def test_paths_from_feed_forward_layers_have_no_order():
 
 
 def test_paths_have_bars_as_long_as_their_effects(results):
-    two, one = draw("path_terms", results)
+    two, one = draw("path_term_bars", results)
     assert two.sentence == (
         "Nats that paths take off the loss of 2L4H, one order after the other: the direct path 2.00, through 1 head "
         "0.50 and through 2 heads 0.12. The strongest single path is L0H0 (0.30); 0 of 24 raise the loss. "
-        f"The {24 - MAX_PATHS} weakest are not drawn."
+        f"{24 - MAX_PATHS} paths with smaller effects are not drawn."
     )
     left, right = two.figure.axes
     assert [bar.get_width() for bar in left.patches] == [2, 0.5, 0.125]
@@ -145,7 +146,7 @@ def test_paths_have_bars_as_long_as_their_effects(results):
 
 
 def test_parts_of_scores_add_up(results):
-    (picture,) = draw("score_terms", results)
+    (picture,) = draw("score_term_bars", results)
     assert picture.sentence == (
         "Of the later heads of 2L4H, L1H3 owes the largest share of its scores' variance to reading earlier heads: "
         "0.65, the most from L0H0 in its keys (0.45). In 3 of 4, position alone has more than half."
@@ -233,7 +234,7 @@ def test_large_studies_show_the_best_of_each_depth(study):
     results = study(*models, ZERO)
     labels = labels_best_first(results, {model.name for model in models})
     assert best_of_depths(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
-    pictures = draw("eigenvalues", results)
+    pictures = draw("eigenvalue_spectra", results)
     assert [picture.figure.get_suptitle() for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
     assert pictures[-1].sentence.endswith("3 more kinds of model are not shown: see the SQL.")
     assert "more kinds" not in pictures[0].sentence

@@ -24,7 +24,7 @@ def results(tmp_path_factory):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+        return FIGURES[name](results)
 
 
 def contrast(color: str, other: str) -> float:
@@ -47,7 +47,7 @@ def test_colours_can_be_seen_on_light_and_dark_pages():
     for text in (style.INK, style.MUTED):
         assert contrast(text, cards[0]) >= 4.5
         assert contrast(IN_THE_DARK[text], cards[1]) >= 4.5
-    for color in (*style._BY_DEPTH, *style.KINDS.values(), style.SCORE, style.INDUCTION, style.PREVIOUS_TOKEN):
+    for color in (*style._BY_DEPTH, *style.KIND_COLORS.values(), *style.ROLE_COLORS.values()):
         assert min(contrast(color, card) for card in cards) >= 3
 
 
@@ -90,7 +90,7 @@ def test_values_are_tints():
 # What figures show
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "costs"])  # which few studies measure
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "cost_curves"])  # which few studies measure
 def test_every_figure_has_a_sentence_and_its_queries(results, name):
     for picture in draw(name, results):
         assert picture.figure

@@ -11,11 +11,11 @@ from matplotlib.colors import to_hex
 
 from tasks.report.figures import FIGURES
 from tasks.report.figures.ablations import MAX_HEADS
-from tasks.report.figures.style import KINDS, NEGATIVE, SCORE, Palette, house_style, save
+from tasks.report.figures.style import BLUE, ORANGE, house_style, save
 from tasks.results.study_results import StudyResults, open_results
 
 NAMES = ("importance_maps", "importance_agreement", "ablations", "heads_that_matter", "pruning_curves")
-NAMES += ("head_similarity", "probes", "attention_aggregates")
+NAMES += ("head_similarity", "probe_accuracies", "attention_aggregates")
 TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8), Model(n_layers=0, loss=4.0)
 SINGLE = Model(n_layers=1, n_heads=1, spare=0)
 
@@ -67,7 +67,7 @@ def partial(study):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+        return FIGURES[name](results)
 
 
 def lines(axes) -> dict[str, list[float]]:
@@ -90,8 +90,8 @@ def test_maps_have_a_panel_for_each_method(results):
     norm = np.sqrt(sum(effect(TWO, k) ** 2 for k in range(4)))
     assert image[0, 0, 3] == pytest.approx(effect(TWO, 0) / norm)
     signed = panels[sorted(METHODS).index("taylor_signed")]
-    assert to_hex(signed.images[0].get_array()[1, 3, :3]) == NEGATIVE
-    assert to_hex(image[0, 0, :3]) == SCORE
+    assert to_hex(signed.images[0].get_array()[1, 3, :3]) == ORANGE
+    assert to_hex(image[0, 0, :3]) == BLUE
     assert signed.texts[-1].get_text().startswith("-0.")
     assert one.figure.get_suptitle() == "1L2H"
 
@@ -136,7 +136,7 @@ def test_intervals_of_a_single_sequence_are_missing(partial):
 
 def test_heads_that_cost_least_are_left_out(wide):
     (picture,) = draw("ablations", wide)
-    assert picture.sentence.endswith(f" The {18 - MAX_HEADS} heads that cost least are not drawn.")
+    assert picture.sentence.endswith(f" {18 - MAX_HEADS} heads with smaller effects are not drawn.")
     heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
     assert len(heads) == MAX_HEADS
     assert {"L0H0", "L1H8"} < set(heads)
@@ -200,8 +200,8 @@ def test_similar_heads_are_neighbours(results):
     alphas = axes.images[0].get_array()[..., 3]
     assert alphas[0, 1] == alphas[1, 0] == pytest.approx(0.9)
     assert (alphas.diagonal() == 1).all()
-    frames = {color: [p for p in axes.patches if to_hex(p.get_edgecolor()) == color] for color in (KINDS["K"],)}
-    assert sorted(frame.get_xy() for frame in frames[KINDS["K"]]) == [(-0.5, 0.5), (0.5, -0.5)]
+    frames = {color: [p for p in axes.patches if to_hex(p.get_edgecolor()) == color] for color in (ORANGE,)}
+    assert sorted(frame.get_xy() for frame in frames[ORANGE]) == [(-0.5, 0.5), (0.5, -0.5)]
     assert len(axes.patches) == 7 + 2
     assert one.sentence.endswith("Redundant (in orange) are 0 of 1 pair tried.")
 
@@ -218,7 +218,7 @@ def test_heads_without_clusters_are_in_their_own_order(partial):
 
 
 def test_probes_are_a_map_of_tasks_and_places(results):
-    two, _ = draw("probes", results)
+    two, _ = draw("probe_accuracies", results)
     assert two.sentence == (
         "What heads of 2L4H tell best is lexical class: at L1H3 a probe is right for 0.90 of tokens, 0.30 more than "
         "for random labels; the stream at R2 has 0.33. To say the commonest label always is right for 0.55."
@@ -244,7 +244,7 @@ def test_probes_of_the_stream_alone_are_no_picture(results):
         def rows(self, query: str) -> list:
             return results.rows(query)
 
-    (none,) = draw("probes", WithoutHeads())
+    (none,) = draw("probe_accuracies", WithoutHeads())
     assert none.sentence == "No picture: no model has heads that were probed."
     assert none.figure is None
 
