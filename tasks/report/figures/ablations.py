@@ -1,4 +1,4 @@
-"""What the loss is worth without each head."""
+"""By how much the loss rises without each head, for each way to ablate it."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ BAR = 0.27  # of the place between two heads
 
 
 def ablations(results: StudyResults) -> list[Picture]:
-    """By how much the loss rises if zero, the mean or another text's output takes a head's place."""
+    """Rise of the loss if zero, the mean or another text's output replaces a head's output, with its interval."""
 
     def draw(label: str, effects: DataFrame) -> tuple[str, Figure]:
         largest = effects.groupby("head_label", sort=False).loss_effect_nats.max()
@@ -30,18 +30,19 @@ def ablations(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(label: str, effects: DataFrame) -> str:
-    """Which head costs most by the mean, and how many cost nothing that can be told from 0."""
+    """Which head costs most if its mean replaces it, and how many cost nothing clear."""
     by_mean = effects[effects.method == "mean"]
     if by_mean.empty:
-        return f"What the mean in place of a head of {label} does is missing."
+        return f"The effect of replacing heads of {label} by their mean is missing."
     worst = by_mean.loc[by_mean.loss_effect_nats.idxmax()]
+    head, effect = worst.head_label, f"{worst.loss_effect_nats:.3f} nats"
+    start = f"Of the heads of {label}, {head} costs most if its mean replaces its output: {effect}"
     known = by_mean.dropna(subset=["ci_low_nats"])
-    interval = "" if known.empty else f" ({worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f})"
-    start = f"With the mean in its place, {worst.head_label} of {label} costs most: {worst.loss_effect_nats:.3f} nats"
     if known.empty:
         return f"{start}; intervals are missing."
     n_idle = (known.ci_low_nats <= 0).sum()
-    return f"{start}{interval}; {n_idle} of {counted(len(known), 'head')} cost nothing that can be told from 0."
+    interval = f"{worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f}"
+    return f"{start} ({interval}); for {n_idle} of {counted(len(known), 'head')}, the cost is not clearly above 0."
 
 
 def _bars(label: str, effects: DataFrame, heads: list[str]) -> Figure:
@@ -56,7 +57,7 @@ def _bars(label: str, effects: DataFrame, heads: list[str]) -> Figure:
         axes.errorbar(places, effect, yerr=errors, fmt="none", ecolor=INK, elinewidth=0.9)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     name_places(axes.xaxis, heads)
-    axes.set_title(f"{label}: by how much the loss rises without a head, nats")
+    axes.set_title(f"{label}: rise of the loss without each head, nats")
     axes.set_xlim(-0.6, max(len(heads), 4) - 0.4)
     figure.legend(loc="outside upper left", ncols=3)
     return figure

@@ -10,7 +10,6 @@ from pandas import DataFrame
 from models.heads.attended_keys import induction_keys, previous_token_keys
 from tasks.markdown import visible
 from tasks.report.figures.pattern_panels import pattern_matrix, pattern_panels
-from tasks.report.figures.sentences import listed
 from tasks.report.figures.style import MUTED, ROLE_COLORS, WIDTH, Picture, as_map, single_panel, tinted
 from tasks.results.study_results import StudyResults
 
@@ -19,14 +18,14 @@ LARGEST_CELL = 0.28
 LABEL_LENGTH = 14  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
-EXPECTED = {  # keys that a role attends to, and what they are
-    "induction": (induction_keys, "what followed earlier copies of the current token"),
-    "previous token": (previous_token_keys, "the token before"),
+EXPECTED = {  # by role: which keys a head should attend to, what they are, and the score for doing so
+    "induction": (induction_keys, "what followed earlier copies of the current token", "induction_random_period"),
+    "previous token": (previous_token_keys, "the previous token", "previous_token"),
 }
 
 
 def attention(results: StudyResults) -> list[Picture]:
-    """Where the best induction and previous-token heads look in the sample passage and, smaller, other heads."""
+    """Attention of the best induction and previous-token heads on the sample passage and, smaller, of other heads."""
     weights = results.frame("attention")
     if weights.empty:
         return [Picture("attention", "No picture: no model has heads whose attention was kept.", ("attention",))]
@@ -35,7 +34,7 @@ def attention(results: StudyResults) -> list[Picture]:
 
 
 def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
-    """Whether a head of that role should look from a query at a key, as [query, key]; the first token is BOS."""
+    """Whether a head of that role should attend from a query to a key, as [query, key]; the first token is BOS."""
     numbers = torch.from_numpy(np.unique(tokens, return_inverse=True)[1])[None]
     return EXPECTED[role][0](numbers, bos=int(numbers[0, 0]))[0].numpy()
 
@@ -44,16 +43,17 @@ def _picture(role: str, pattern: DataFrame) -> Picture:
     weights = pattern_matrix(pattern)
     tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(visible).tolist()
     expected = expected_keys(role, tokens)
-    head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the best {role.replace(' ', '-')} head,"
+    _, keys, score = EXPECTED[role]
+    head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the head with the highest {score},"
     queries = expected.any(axis=1)
     if queries.any():
         share = (weights * expected).sum(axis=1)[queries].mean()
         sentence = (
-            f"{head} gives {share:.2f} of its attention to {EXPECTED[role][1]} (outlined), "
+            f"{head} gives {share:.2f} of its attention to {keys} (outlined), "
             f"on average over the {queries.sum()} queries that have such a key."
         )
     else:
-        sentence = f"{head} has no query in this passage that could look at {EXPECTED[role][1]}."
+        sentence = f"{head} has no query in this passage that could attend to {keys}."
     figure = _map(weights, tokens, expected, ROLE_COLORS[role])
     return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure)
 
@@ -65,7 +65,7 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
         return []
     highest, alike = chosen[chosen.place <= LAST_SCORE], chosen[chosen.place > LAST_SCORE]
     told = [
-        f"the highest {score} has {head} ({value:.2f}{', above' if head in drawn else ''})"
+        f"{head} has the highest {score} ({value:.2f}{', shown above' if head in drawn else ''})"
         for score, head, value in zip(highest.score, highest.head_label, highest.value, strict=True)
     ]
     if not alike.empty:
@@ -80,7 +80,7 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
         panels["\n".join([f"{head}: {reasons[0]}", *reasons[1:]])] = of_head[of_head.place == scores.place.iloc[0]]
     label = weights.label.iloc[0]
     figure = pattern_panels(label, panels)
-    return [Picture("attention_gallery", f"In {label}, {listed(told)}.", ("attention_gallery", "attention"), figure)]
+    return [Picture("attention_gallery", f"In {label}, {'; '.join(told)}.", ("attention_gallery", "attention"), figure)]
 
 
 def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color: str) -> Figure:

@@ -1,4 +1,4 @@
-"""Attention summed up over heads and layers, on a passage of real text."""
+"""Attention aggregated over heads and layers, on a passage of real text."""
 
 import numpy as np
 
@@ -12,19 +12,20 @@ TITLES = {"mean": "mean over heads of L{}", "rollout": "rollout from L{}", "flow
 
 
 def attention_aggregates(results: StudyResults) -> list[Picture]:
-    """The mean pattern of the last layer, and where attention through all layers comes from, by rollout and by flow."""
+    """The mean pattern of the last layer, and attention through all layers by rollout and by flow."""
     weights = results.frame(NAME).dropna(subset=["weight"])
     if weights.empty:
-        return [Picture(NAME, "No picture: no model has heads whose attention was summed up.", QUERIES)]
+        return [Picture(NAME, "No picture: no model has heads whose attention was aggregated.", QUERIES)]
     label, layer = weights.label.iloc[0], weights.layer.iloc[0]
     patterns = {str(method): pattern for method, pattern in weights.groupby("method", sort=False)}
     figure = pattern_panels(label, {TITLES[method].format(layer): patterns[method] for method in patterns})
     shares = {method: _shares(pattern_matrix(pattern)) for method, pattern in patterns.items()}
     told = [f"{own:.2f} and {first:.2f} ({method})" for method, (own, first) in shares.items()]
-    sentence = f"On average over queries of {label}, the query's own token and BOS get {listed(told)} of the attention."
+    own_and_bos = "the shares of attention that go to the query's own token and to BOS"
+    sentence = f"Averaged over the queries of {label}, {own_and_bos} are {listed(told)}."
     return [Picture(NAME, sentence, QUERIES, figure)]
 
 
 def _shares(weights: np.ndarray) -> tuple[float, float]:
-    """What queries, BOS left out, give on average to themselves and to BOS."""
+    """Mean shares that queries other than BOS give to themselves and to BOS."""
     return float(weights.diagonal()[1:].mean()), float(weights[1:, 0].mean())

@@ -1,4 +1,4 @@
-"""The direct path against the bigrams of the training text."""
+"""How well the direct path predicts the bigrams of the training text: its logits over their log probabilities."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,11 +15,11 @@ LARGEST_DOT = 60  # square points
 
 
 def bigram_fit(results: StudyResults) -> list[Picture]:
-    """What the direct path says of frequent bigrams, the shallowest kind of model first."""
+    """Logits of the direct path for frequent bigrams, the shallowest kind of model first."""
     samples, fits = results.frame("bigram_samples"), results.frame("bigram_fits").set_index("model")
     shown, n_more = best_of_depths(results, samples.label)
     if not shown:
-        return [Picture(NAME, "No picture: what the direct path says of bigrams is missing.", QUERIES)]
+        return [Picture(NAME, "No picture: no model's direct path was compared with bigrams.", QUERIES)]
     depths = samples.groupby("label").n_layers.first()
     shown.sort(key=depths.__getitem__)
     figure, palette = Figure((WIDTH, 3.4)), Palette.of(results)
@@ -34,17 +34,18 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
-    """What the direct path knows of bigrams and, where there are heads, whether it fills in what they leave."""
+    """How much of bigrams the direct path captures and, where there are heads, whether it fills in what they leave."""
     shares = [f"{readable(share)} in {label}" for label, share in fits.explained_share.items()]
     both = fits_with_heads[["correlation_with_what_the_rest_leaves", "correlation_where_the_rest_is_known"]].dropna()
     sentence = (
-        f"Of what bigrams tell beyond the frequencies of tokens, the direct path alone has this share: "
-        f"{listed(shares)}. On the line, it would be the bigrams themselves."
+        f"Of what bigrams tell beyond token frequencies, the direct path alone captures this share: "
+        f"{listed(shares)}. A perfect fit would lie on the dashed line."
     )
     if both.empty:
         return sentence
     gaps = [f"{left:.3f} ({whole:.3f}) in {label}" for label, left, whole in both.itertuples()]
-    return f"{sentence} Its correlation with what heads leave of the bigrams (with the bigrams) is {listed(gaps)}."
+    gap = "what heads leave of bigrams (with bigrams themselves)"
+    return f"{sentence} The correlation of the direct path with {gap} is {listed(gaps)}."
 
 
 def _draw(axes: Axes, label: str, samples: DataFrame, fit: Series, palette: Palette) -> None:

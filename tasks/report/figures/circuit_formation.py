@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from pandas import DataFrame
 
 from tasks.report.figures.phase_changes import mark_change, strongest_change
-from tasks.report.figures.sentences import models_left_out, rise
+from tasks.report.figures.sentences import models_left_out, risen
 from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, scale_by_tokens, wrapped
 from tasks.report.model_choice import best_of_depths
 from tasks.results.study_results import StudyResults
@@ -16,20 +16,20 @@ from tasks.results.study_results import StudyResults
 NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
 LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel
     "attention": {
-        "previous_token": {"color": TEAL, "label": "previous_token of the head that is read"},
-        "prefix_matching": {"color": PURPLE, "linestyle": DOTTED, "label": "prefix_matching of the one that reads"},
-        "induction_random_period": {"color": PURPLE, "label": "its induction_random_period"},
+        "previous_token": {"color": TEAL, "label": "previous_token of the earlier head"},
+        "prefix_matching": {"color": PURPLE, "linestyle": DOTTED, "label": "prefix_matching of the later head"},
+        "induction_random_period": {"color": PURPLE, "label": "induction_random_period of the later head"},
     },
     "K-composition": {
-        "k_score": {"color": ORANGE, "label": "their K-composition"},
-        "k_chance": {"color": ORANGE, "linestyle": DOTTED, "marker": "", "label": "that of random heads"},
+        "k_score": {"color": ORANGE, "label": "K-composition of the two"},
+        "k_chance": {"color": ORANGE, "linestyle": DOTTED, "marker": "", "label": "K-composition of random heads"},
     },
     "loss, nats": {"validation_loss_nats": {"color": MUTED, "label": "validation loss"}},
 }
 
 
 def circuit_formation(results: StudyResults) -> list[Picture]:
-    """Over tokens, the earlier head, its K-composition with the later one, the later head and the loss."""
+    """Scores of both heads of the circuit, their K-composition and the loss, over tokens."""
     curves = results.frame("circuit_formation")
     shown, n_more = best_of_depths(results, curves.label)
     if not shown:
@@ -60,8 +60,8 @@ def _sentence(label: str, curves: DataFrame) -> str:
     """When each part of a model's circuit rose."""
     writer, reader = curves.writer.iloc[0], curves.reader.iloc[0]
     parts = [
-        rise(f"previous_token of {writer}", curves, "previous_token", smallest=0.1),
-        rise(f"K-composition of {reader} with it", curves, "k_score", smallest=0.01, digits=3),
-        rise(f"induction_random_period of {reader}", curves, "induction_random_period", smallest=0.1),
+        risen(f"previous_token of {writer}", curves, "previous_token", smallest=0.1),
+        risen(f"K-composition of {reader} with it", curves, "k_score", smallest=0.01, digits=3),
+        risen(f"induction_random_period of {reader}", curves, "induction_random_period", smallest=0.1),
     ]
     return f"In {label}, {'; '.join(parts)}."

@@ -28,7 +28,7 @@ Head = tuple[int, int]  # layer, head
 
 
 def composition_graph(results: StudyResults) -> list[Picture]:
-    """The pairs of heads that compose significantly."""
+    """The pairs of heads that compose significantly, and through what."""
     pairs, scores = (results.frame(query) for query in QUERIES)
     with_role = scores[scores.role.isin(list(ROLE_COLORS))]
 

@@ -1,4 +1,4 @@
-"""How floating-point operations and seconds grow with the context and with the width."""
+"""How the FLOPs and seconds of a pass grow with the context and with the width."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ SLOPES = {"n_ctx": {"full": ("n²", 2), "local": ("n", 1)}, "d_model": {"full": 
 
 
 def cost_curves(results: StudyResults) -> list[Picture]:
-    """What a pass costs over n_ctx and over d_model, beside lines of the slopes that it should have."""
+    """What a pass costs over n_ctx and over d_model, beside lines with the slopes that it should have."""
     rows = results.frame("costs")
     grow = [axis for axis in SLOPES if axis in set(rows.axis)]
     if not grow:
@@ -71,8 +71,6 @@ def _sentence(exponents: DataFrame) -> str:
         for row in known.itertuples()
     ]
     if not powers:
-        return "A single size has no exponent."
-    return (
-        f"At the large end, the FLOPs (seconds) of a forward pass grow as {listed(powers)}. Dotted lines have the slope"
-        " that they are named for."
-    )
+        return "A single size gives no exponent."
+    growth = f"At the large end, the FLOPs (seconds) of a forward pass grow as {listed(powers)}."
+    return f"{growth} Dotted lines have the slopes that they are named after."

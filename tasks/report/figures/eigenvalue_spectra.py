@@ -1,4 +1,4 @@
-"""Eigenvalues of heads' circuits on the complex plane: who copies, and who looks for the query's own token."""
+"""Eigenvalues of heads' circuits on the complex plane: which heads copy, and which match the query's own token."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
 
 def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
-    """The spectra of each head's circuits."""
+    """The spectra of the full OV and QK circuits of each head, scored."""
     found, heads = (results.frame(query) for query in QUERIES)
     with_role = heads[heads.role.notna() & (heads.role != "other")]
 
@@ -37,7 +37,7 @@ def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
         scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(score_of).to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
         n_more = spectra.head_label.nunique() - len(telling)
-        sentence = _sentence(label, scores) + not_drawn(n_more, "head", "without a role or with scores nearer to 0")
+        sentence = _sentence(label, scores) + not_drawn(n_more, "head", "without a role or with scores closer to 0")
         return sentence, _planes(label, spectra, telling, scores)
 
     why_none = "no model has heads whose eigenvalues were computed"
@@ -61,20 +61,20 @@ def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
 
 
 def _sentence(label: str, scores: Scores) -> str:
-    """Which heads copy and which match, by the scores that stand below the spectra."""
+    """Which heads copy and which match, by the scores below the spectra."""
     ov, qk, composed = ({head: s for (name, head), s in scores.items() if name == circuit} for circuit in COLORS)
-    through = f"; with keys that read one earlier head alone, it does in {_clear(composed)}" if composed else ""
-    return f"In {label}, OV copies in {_clear(ov)}; QK looks for the query's own token in {_clear(qk)}{through}."
+    through = f"; with keys that read one earlier head alone, it does so in {_clear(composed)}" if composed else ""
+    return f"In {label}, OV copies in {_clear(ov)}; QK matches the query's own token in {_clear(qk)}{through}."
 
 
 def _clear(scores: Mapping[str, float]) -> str:
-    """The heads that score enough or, if none does, what comes nearest."""
+    """The heads that score enough or, if none does, the one that comes closest."""
     known = {head: score for head, score in scores.items() if score == score}
     if not known:
-        return "no head whose score is known"
+        return "no head with a known score"
     named = [f"{head} ({score:.2f})" for head, score in known.items() if score >= CLEARLY]
     best = max(known, key=known.__getitem__)
-    return listed(named) if named else f"no head (at most {known[best]:.2f}, {best})"
+    return listed(named) if named else f"no head (at most {known[best]:.2f}, in {best})"
 
 
 def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) -> Figure:

@@ -1,4 +1,4 @@
-"""Figures of all heads at once: their scores when training is over, and how two of them came about."""
+"""All heads at once: their scores after training, and how the induction and previous-token scores rose."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -8,7 +8,7 @@ from pandas import DataFrame
 from tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
 from tasks.report.figures.phase_changes import mark_change, strongest_change
 from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.sentences import listed, models_left_out, rise
+from tasks.report.figures.sentences import listed, models_left_out, risen
 from tasks.report.figures.style import ROLE_COLORS, WIDTH, Picture, scale_by_tokens, wrapped
 from tasks.results.study_results import StudyResults
 
@@ -37,7 +37,7 @@ def head_maps(results: StudyResults) -> list[Picture]:
 
 
 def head_trajectories(results: StudyResults) -> list[Picture]:
-    """Over tokens, the heads that end as best induction and best previous-token head among the others."""
+    """Induction and previous-token scores of all heads over tokens, those of the heads that end highest stressed."""
     name, queries = "head_trajectories", ("head_trajectories", "phase_changes")
     heads = results.frame(name).dropna(subset=list(TRAJECTORIES))
     shown, n_more = best_models(results, heads.label)
@@ -52,7 +52,7 @@ def head_trajectories(results: StudyResults) -> list[Picture]:
         axes.set_ylim(0, 1)
         mark_change(axes, change, label)
     lines = [Line2D([], [], color=color) for color in ROLE_COLORS.values()]
-    titles = ["best induction head: induction_random_period", "best previous-token head: previous_token"]
+    titles = ["induction_random_period, highest at the end", "previous_token, highest at the end"]
     figure.legend(lines, titles, loc="outside upper left", ncols=2, columnspacing=2)
     return [Picture(name, f"{sentences[0]} Faint lines are the other heads.{models_left_out(n_more)}", queries, figure)]
 
@@ -61,7 +61,7 @@ def _roles(label: str, heads: DataFrame) -> str:
     """Which heads of a model have a role, in one sentence."""
     with_role = heads[heads.role.notna() & (heads.role != "other")]
     if with_role.empty:
-        return f"No head of {label} has a role: none of its scores reaches the threshold of one."
+        return f"No head of {label} has a role: no score reaches the threshold of one."
     named = [f"{head} ({role})" for head, role in zip(with_role.head_label, with_role.role, strict=True)]
     reach = "reaches" if len(named) == 1 else "reach"
     return f"{len(named)} of the {len(heads)} heads of {label} {reach} the threshold of a role: {listed(named)}."
@@ -75,7 +75,7 @@ def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
         for head_label, line in heads.groupby("head_label"):
             style = {"marker": "o"} if head_label == best else {"linewidth": 0.8, "alpha": 0.4, "zorder": 1.5}
             axes.plot(line.tokens, line[score], color=ROLE_COLORS[role], **style)
-        kind = role.replace(" ", "-")
-        sentences.append(rise(f"best {kind} head, {best},", heads[heads.head_label == best], score, SMALLEST_RISE))
+        of_best = heads[heads.head_label == best]
+        sentences.append(risen(f"{score} of {best}, the highest at the end,", of_best, score, SMALLEST_RISE))
     axes.set_title(wrapped(label, MAX_MODELS))
-    return f"In {label} the {sentences[0]}; the {sentences[1]}."
+    return f"In {label}, {'; '.join(sentences)}."

@@ -1,4 +1,4 @@
-"""Which heads attend alike: a matrix of all pairs, similar heads next to each other."""
+"""Which heads attend alike: the distances of all pairs as a matrix, similar heads next to each other."""
 
 from collections.abc import Mapping
 from itertools import accumulate, groupby
@@ -25,7 +25,7 @@ Head = tuple[int, int]  # layer, head
 
 
 def head_similarity(results: StudyResults) -> list[Picture]:
-    """The Jensen-Shannon distance of all pairs, clusters outlined."""
+    """The Jensen-Shannon distance between the attention of all pairs of heads, clusters outlined."""
     pairs, clusters = (results.frame(query) for query in QUERIES)
 
     def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
@@ -38,18 +38,16 @@ def head_similarity(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:
-    """How many clusters there are, which two heads are nearest and how many pairs are redundant."""
+    """Which two heads are closest, how many clusters there are and how many pairs are redundant."""
     nearest = pairs.loc[pairs.jensen_shannon_distance.idxmin()]
     first, second = (_label(nearest[f"{which}_layer"], nearest[f"{which}_head"]) for which in ("first", "second"))
-    clusters = f"Its {len(cluster_of)} heads fall into {counted(len(set(cluster_of.values())), 'cluster')} (outlined). "
-    tried = pairs.is_redundant.dropna()
-    redundant = "Whether pairs are redundant is missing."
-    if len(tried):
-        redundant = f"Redundant (in orange) are {tried.sum()} of {counted(len(tried), 'pair')} tried."
-    return (
-        f"In {label}, {first} and {second} attend most alike (distance {nearest.jensen_shannon_distance:.2f}). "
-        f"{clusters if cluster_of else ''}{redundant}"
-    )
+    distance, tried = nearest.jensen_shannon_distance, pairs.is_redundant.dropna()
+    told = [f"In {label}, {first} and {second} attend most alike (distance {distance:.2f})."]
+    if cluster_of:
+        n_clusters = counted(len(set(cluster_of.values())), "cluster")
+        told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (outlined).")
+    redundant = f"Redundant pairs (in orange): {tried.sum()} of {len(tried)} tried."
+    return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
 
 
 def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Figure:
@@ -81,7 +79,7 @@ def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     axes.set_xticks(labelled, names, rotation=90)
     axes.set_yticks(labelled, names)
     as_map(axes)
-    axes.set_title(f"{label}: distance of attention")
+    axes.set_title(f"{label}: distance between patterns")
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What more heads bring, and how many of them can go."""
+"""What more heads bring, and how many of them can be removed."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ WITHIN_5 = {"linestyle": DASHED, "markerfacecolor": "none"}
 
 
 def heads_that_matter(results: StudyResults) -> list[Picture]:
-    """Loss and heads that can go over the number of heads; nothing where no models differ in that alone."""
+    """Loss and removable heads over the number of heads; nothing where no models differ in that alone."""
     groups = results.frame(NAME)
     if groups.empty:
         return []
@@ -34,13 +34,13 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
     left.set_xscale("log", base=2)
     left.set_xticks(sorted(set(groups.total_heads)), sorted(set(groups.total_heads)))
     left.xaxis.set_minor_locator(NullLocator())
-    right.set_title("heads that can go: at 1 % more loss, dashed 5 %")
+    right.set_title("removable heads at 1 % more loss, dashed: 5 %")
     right.set(xlim=(0, 1.05 * groups.total_heads.max()), ylim=(0, 1.05 * groups.total_heads.max()))
     left.set_xlabel("heads in all layers")
     right.set_xlabel("heads in all layers")
     figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3)
     others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
-    sentence = f"{' '.join(head_count_lines(results))} On the thin line, all heads could go.{others}"
+    sentence = f"{' '.join(head_count_lines(results))} On the thin line, all heads could be removed.{others}"
     return [Picture(NAME, sentence, (NAME,), figure)]
 
 

@@ -1,10 +1,10 @@
-"""Which heads matter: every method's scores side by side, and how far methods agree."""
+"""Which heads matter: every method's scores side by side, and how well methods agree."""
 
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from pandas import DataFrame
+from pandas import DataFrame, isna
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.score_panels import score_panels
@@ -29,7 +29,7 @@ def importance_maps(results: StudyResults) -> list[Picture]:
 
 
 def importance_agreement(results: StudyResults) -> list[Picture]:
-    """How well each method ranks heads as mean ablation does, the best on top."""
+    """Rank correlation of each method with mean ablation, the best on top."""
     name, queries = "importance_agreement", ("importance_agreement",)
     methods = results.frame(name)
     if methods.empty:
@@ -58,24 +58,22 @@ def _sentence(label: str, scores: DataFrame) -> str:
     known = scores.dropna(subset=["score"]).sort_values("score", ascending=False, kind="stable")
     reference = known[known.method == REFERENCE]
     if reference.empty:
-        return f"Which heads of {label} matter most is missing: {REFERENCE} was not measured."
+        return f"Which heads of {label} matter most is unknown: {REFERENCE} was not measured."
     best = reference.head_label.iloc[0]
     then = f", then {reference.head_label.iloc[1]}" if len(reference) > 1 else ""
     firsts = known[known.method != REFERENCE].groupby("method").head_label.first()
     n_same = (firsts == best).sum()
-    others = f"; {n_same} of {counted(len(firsts), 'other method')} put {best} first, too" if len(firsts) else ""
+    others = f"; {n_same} of {counted(len(firsts), 'other method')} also rank {best} first" if len(firsts) else ""
     return f"By {REFERENCE}, the head of {label} that matters most is {best}{then}{others}."
 
 
 def _agreement(methods: DataFrame) -> str:
-    best, worst = (_correlation(methods.iloc[i]) for i in (0, -1))
+    best, worst = (
+        (method.method, f"{method.spearman:.2f}" + ("" if isna(bar := method.spearman_ci95) else f" ± {bar:.2f}"))
+        for method in (methods.iloc[0], methods.iloc[-1])
+    )
     n = int(methods.n_models.max())
-    start = f"Over {counted(n, 'model')} with three heads or more"
-    least = f", {worst} least" if len(methods) > 1 else ""
-    bars = "" if n > 1 else " One model has no error bars."
-    return f"{start}, {best} ranks heads most as {REFERENCE} does{least}.{bars}"
-
-
-def _correlation(method: DataFrame) -> str:
-    error_bar = method.spearman_ci95
-    return f"{method.method} ({method.spearman:.2f}{'' if error_bar != error_bar else f' ± {error_bar:.2f}'})"
+    over = f"Over {counted(n, 'model')} with three heads or more"
+    most = f"the ranking of heads by {best[0]} agrees most with that by {REFERENCE} (rank correlation {best[1]})"
+    least = f", and that by {worst[0]} least ({worst[1]})" if len(methods) > 1 else ""
+    return f"{over}, {most}{least}.{'' if n > 1 else ' A single model gives no error bars.'}"

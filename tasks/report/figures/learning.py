@@ -1,4 +1,4 @@
-"""Figures of what training does: losses, and what context is worth."""
+"""Figures of learning: losses over training, and by how much context lowers the loss."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def context_over_training(results: StudyResults) -> list[Picture]:
 
 
 def loss_in_context(results: StudyResults) -> list[Picture]:
-    """Loss by position in validation text, and by occurrence in repeated random tokens, when training is over."""
+    """Loss by position in validation text, and by occurrence in repeated random tokens, after training."""
     name, queries = "loss_in_context", ("position_losses", "repeat_losses")
     positions, repeats = results.frame("position_losses"), results.frame("repeat_losses")
     if positions.empty or repeats.empty:

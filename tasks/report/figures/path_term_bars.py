@@ -1,4 +1,4 @@
-"""What paths do to the loss: all that pass through no head, through one, through two, and the strongest of them."""
+"""By how much paths lower the loss: all paths through no head, one head, two heads, and the strongest single paths."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ BAR = 0.25  # inches
 
 
 def path_term_bars(results: StudyResults) -> list[Picture]:
-    """By how much paths lower the loss, order by order and one by one."""
+    """Nats that paths take off the loss, order by order and one by one."""
     terms = results.frame("path_terms").dropna(subset=["loss_effect_nats"])
     single = terms[terms.is_one_path].sort_values("loss_effect_nats", key=abs, ascending=False, kind="stable")
 
@@ -32,14 +32,14 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
-    """What each order takes off the loss, and which path takes most."""
-    effects = [f"{_order(n)} {e:.2f}" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
+    """By how much each order lowers the loss, and which single path lowers it most."""
+    effects = [f"{e:.2f} nats ({_order(n)})" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
     best, n_harmful = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
     weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
-    held = " Norms are held at their true scales." if paths.linearised.eq(True).any() else ""
+    held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
     return (
-        f"Nats that paths take off the loss of {label}, one order after the other: {listed(effects)}. The strongest "
-        f"single path is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise the loss."
+        f"Added order by order, the paths of {label} lower its loss by {listed(effects)}. The single path that "
+        f"lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise it."
         f"{weakest}{held}"
     )
 
@@ -57,8 +57,8 @@ def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
     _draw(left, [_order(n) for n in orders.term_order], orders, n_rows, digits=2)
     rises = orders.removal_effect_nats
     left.plot(rises, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, markerfacecolor="none")
-    left.set_title(f"{label}: paths of an order")
-    left.set_xlabel(f"nats off the loss{'; diamond: its rise without them alone' if rises.notna().any() else ''}")
+    left.set_title(f"{label}: all paths of an order")
+    left.set_xlabel(f"nats off the loss{'; diamond: rise without that order' if rises.notna().any() else ''}")
     _draw(right, list(paths.term), paths, n_rows, digits=3)
     right.set_title("single paths")
     right.set_xlabel("nats off the loss that lower orders leave")

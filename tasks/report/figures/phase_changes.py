@@ -1,4 +1,4 @@
-"""The phase change as figures mark it: a band over the tokens in which a score takes off."""
+"""The phase change as figures mark it: a band over the tokens over which a score rises fastest."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class PhaseChange:
     def sentence(self) -> str:
         return (
             f"The band marks the phase change of {self.label}: its {self.score.removesuffix('_nats')} "
-            f"takes off between {compact(self.start_tokens)} and {compact(self.end_tokens)} tokens."
+            f"rises fastest between {compact(self.start_tokens)} and {compact(self.end_tokens)} tokens."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a linear probe reads from heads and from the stream: tasks by places, the darker the more selective."""
+"""What a linear probe reads from heads and from the stream: its selectivity as a map of tasks and places."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,23 +29,23 @@ def _drawn(label: str, found: DataFrame) -> tuple[str, Figure]:
 
 
 def _sentence(label: str, found: DataFrame) -> str:
-    """What the best head tells, and what the stream does of the same."""
+    """What the best head reveals, and how much of the same the stream does."""
     of_heads = found[found["head"].notna()]
     best = of_heads.loc[of_heads.selectivity.idxmax()]
     in_stream = found[found["head"].isna() & (found.task == best.task)]
     stream = ""
     if not in_stream.empty:
         place = in_stream.loc[in_stream.selectivity.idxmax()]
-        stream = f"; the stream at {place.site} has {place.selectivity:.2f}"
+        stream = f"; for the best place in the stream, {place.site}, that difference is {place.selectivity:.2f}"
     return (
-        f"What heads of {label} tell best is {best.task.replace('_', ' ')}: at {best.site} a probe is right for "
-        f"{_share(best.accuracy)} of tokens, {best.selectivity:.2f} more than for random labels{stream}. "
-        f"To say the commonest label always is right for {_share(best.baseline_accuracy)}."
+        f"What heads of {label} reveal best is {best.task.replace('_', ' ')}: a probe of {best.site} is right for "
+        f"{_share(best.accuracy)} of tokens, {best.selectivity:.2f} more than with random labels{stream}. "
+        f"Always guessing the commonest label is right for {_share(best.baseline_accuracy)}."
     )
 
 
 def _map(label: str, found: DataFrame) -> Figure:
-    """A row for each task, the best told on top; a column for each head and then for each place in the stream."""
+    """A row for each task, the best first; a column for each head and then for each place in the stream."""
     places = found.assign(in_stream=found["head"].isna()).sort_values(["in_stream", "layer", "head"])
     sites = list(dict.fromkeys(places.site))
     n_heads = places.site[~places.in_stream].nunique()

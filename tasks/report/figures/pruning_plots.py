@@ -1,4 +1,4 @@
-"""What the loss is with more and more heads pruned, by procedure and by the score that orders them."""
+"""By how much the loss rises as more heads are pruned, by procedure and by the score that orders them."""
 
 from typing import Any
 
@@ -31,10 +31,10 @@ METHODS = {  # that have a colour of their own
 
 
 def pruning_curves(results: StudyResults) -> list[Picture]:
-    """The rise of the loss over heads pruned, beside that of random orders."""
+    """Rise of the loss over the number of heads pruned, beside that of random orders."""
 
     def draw(label: str, curves: DataFrame) -> tuple[str, Figure]:
-        line = pruning_line(results, label) or f"How many heads of {label} can go {HOW} is missing."
+        line = pruning_line(results, label) or f"How many heads of {label} can be removed {HOW} is missing."
         return f"{line} {_bands(curves)}", _panels(label, curves)
 
     curves = results.frame("pruning_curves")
@@ -43,10 +43,10 @@ def pruning_curves(results: StudyResults) -> list[Picture]:
 
 def _bands(curves: DataFrame) -> str:
     """What the bands around lines are."""
-    random = "The grey band holds all random orders. " if "random" in set(curves.procedure) else ""
+    random = "The grey band spans all random orders. " if "random" in set(curves.procedure) else ""
     n_seeds = curves.n_models.max()
     coloured = "Coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
-    return random + (coloured if n_seeds > 1 else "One seed has no error bars.")
+    return random + (coloured if n_seeds > 1 else "A single seed gives no error bars.")
 
 
 def _panels(label: str, curves: DataFrame) -> Figure:
@@ -57,7 +57,7 @@ def _panels(label: str, curves: DataFrame) -> Figure:
     _by_procedure(left, curves[curves.stands_for_procedure])
     _by_score(right, curves[curves.procedure == "one_shot"])
     left.set_title(f"{label}: rise of the loss, by procedure")
-    right.set_title("at one shot, by score")
+    right.set_title("one shot, by score")
     _scale(left, curves.relative_increase_mean.min(), curves.relative_increase_mean.max())
     for axes in (left, right):
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.17), ncols=2, fontsize=9, columnspacing=1.2)
@@ -71,7 +71,7 @@ def _random(axes: Axes, curve: DataFrame) -> None:
     low, high = curve.relative_increase_lowest, curve.relative_increase_highest
     axes.fill_between(curve.n_pruned, low, high, color=MUTED, alpha=0.15, linewidth=0)
     if not curve.empty:
-        style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "label": "random, mean"}
+        style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "label": "random orders, mean"}
         axes.plot(curve.n_pruned, curve.relative_increase_mean, **style)
 
 

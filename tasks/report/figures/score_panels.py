@@ -15,7 +15,7 @@ MAX_NUMBERED = 20  # cells side by side, in all panels of a row, that have room 
 
 
 def score_panels(label: str, heads: DataFrame, scores: Sequence[str], n_columns: int) -> Figure:
-    """Heads with their layer, head and scores, from 0 (no colour) to 1 (full colour) or, in another colour, to -1."""
+    """Heads with their layer, head and scores, from 0 (no colour) to 1 (full colour) or, in orange, to -1."""
     n_layers, n_heads = heads.layer.max() + 1, heads["head"].max() + 1
     height = 0.3 + ceil(len(scores) / n_columns) * (0.55 + 0.36 * n_layers)
     figure, panels = panel_grid(label, len(scores), n_columns, height, sharex=True, sharey=True)

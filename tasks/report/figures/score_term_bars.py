@@ -1,4 +1,4 @@
-"""What attention scores of later heads are made of: which part reads earlier heads, through what, and which head."""
+"""What attention scores of later heads consist of: how much comes from earlier heads, through what, and from which."""
 
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
@@ -15,8 +15,8 @@ PARTS = {
     "position": ("position", GREY),
     "direct": ("direct: tokens on both sides", AMBER),
     "Q": ("queries read earlier heads", KIND_COLORS["Q"]),
-    "K": ("keys do", KIND_COLORS["K"]),
-    "QK": ("both do", PURPLE),
+    "K": ("keys read earlier heads", KIND_COLORS["K"]),
+    "QK": ("both read earlier heads", PURPLE),
     "feed-forward": ("feed-forward layers", PINK),
 }
 SIDES = {"query_source": "queries", "key_source": "keys"}
@@ -24,7 +24,7 @@ BAR = 0.3  # inches
 
 
 def score_term_bars(results: StudyResults) -> list[Picture]:
-    """Shares of the variance of later heads' attention scores."""
+    """Shares of the variance of later heads' attention scores, by who wrote what queries and keys read."""
 
     def draw(label: str, terms: DataFrame) -> tuple[str, Figure]:
         shares = terms.groupby(["head_label", "composition"], sort=False).share.sum().unstack(fill_value=0.0)
@@ -35,12 +35,12 @@ def score_term_bars(results: StudyResults) -> list[Picture]:
         return f"{_sentence(label, shares, composed, terms)}{others}", _bars(label, drawn, terms)
 
     terms = results.frame("score_terms").dropna(subset=["share"])
-    why_none = "no head of a later layer had its scores taken apart"
+    why_none = "no model has later heads whose scores were decomposed"
     return picture_each(results, "score_terms", terms, QUERIES, why_none, draw)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
-    """The earlier head that most of a head's scores come from, whether queries or keys read it, and its share."""
+    """The earlier head with the largest share in a head's scores, what reads it (queries or keys), and that share."""
     found = []
     for side, name in SIDES.items():
         by_head = terms[terms[side].str.fullmatch(r"L\d+H\d+")].groupby(side).share.sum()
@@ -49,19 +49,18 @@ def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
 
 
 def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame) -> str:
-    """Which head reads earlier ones most, whom, and how many look at positions."""
+    """Which head reads earlier ones most, which it reads, and how many attend by position."""
     best = composed.idxmax()
     source = strongest_source(terms[terms.head_label == best])
-    most = f", the most from {source[0]} in its {source[1]} ({source[2]:.2f})" if source else ""
+    most = f"; {source[0]} in its {source[1]} contributes most ({source[2]:.2f})" if source else ""
     n_by_position = (shares["position"] > 0.5).sum() if "position" in shares else 0
-    return (
-        f"Of the later heads of {label}, {best} owes the largest share of its scores' variance to reading earlier "
-        f"heads: {composed[best]:.2f}{most}. In {n_by_position} of {len(shares)}, position alone has more than half."
-    )
+    largest = f"{best} owes the largest share of the variance of its attention scores to earlier heads"
+    by_position = f"In {n_by_position} of {len(shares)}, position alone accounts for over half."
+    return f"Of the later heads of {label}, {largest}: {composed[best]:.2f}{most}. {by_position}"
 
 
 def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
-    """A bar for each head, its parts side by side; those that oppose the whole lie left of 0."""
+    """A bar for each head, its parts side by side; parts that oppose the whole lie left of 0."""
     figure, axes = single_panel(1.1 + BAR * len(shares))
     rows = range(len(shares))
     right, left = (Series(0.0, index=shares.index) for _ in range(2))

@@ -11,7 +11,7 @@ from tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composit
 from tasks.report.figures.eigenvalue_spectra import MAX_HEADS, score_of
 from tasks.report.figures.path_term_bars import MAX_PATHS, _order
 from tasks.report.figures.score_term_bars import PARTS, strongest_source
-from tasks.report.figures.sentences import counted, rise
+from tasks.report.figures.sentences import counted, risen
 from tasks.report.figures.style import KIND_COLORS, house_style
 from tasks.report.model_choice import best_of_depths, labels_best_first
 from tasks.results.study_results import StudyResults, open_results
@@ -99,8 +99,8 @@ def test_eigenvalue_scores():
 
 def test_spectra_are_beside_each_other_and_scored(results):
     two, one = draw("eigenvalue_spectra", results)
-    assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (1.00); QK looks for the query's own token in no head")
-    assert two.sentence.endswith("with keys that read one earlier head alone, it does in L1H3 (1.00).")
+    assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (1.00); QK matches the query's own token in no head")
+    assert two.sentence.endswith("with keys that read one earlier head alone, it does so in L1H3 (1.00).")
     axes = two.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == [
         f"L{layer}H{h}" for layer in (0, 1) for h in range(4)
@@ -119,7 +119,7 @@ def test_of_many_heads_those_with_a_role_are_drawn(study):
     heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
     assert len(heads) == MAX_HEADS
     assert {"L0H0", "L1H6"} < set(heads)
-    assert "6 heads without a role or with scores nearer to 0 are not drawn." in picture.sentence
+    assert "6 heads without a role or with scores closer to 0 are not drawn." in picture.sentence
 
 
 # Paths and scores
@@ -134,9 +134,9 @@ def test_paths_from_feed_forward_layers_have_no_order():
 def test_paths_have_bars_as_long_as_their_effects(results):
     two, one = draw("path_term_bars", results)
     assert two.sentence == (
-        "Nats that paths take off the loss of 2L4H, one order after the other: the direct path 2.00, through 1 head "
-        "0.50 and through 2 heads 0.12. The strongest single path is L0H0 (0.30); 0 of 24 raise the loss. "
-        f"{24 - MAX_PATHS} paths with smaller effects are not drawn."
+        "Added order by order, the paths of 2L4H lower its loss by 2.00 nats (the direct path), 0.50 nats (through "
+        "1 head) and 0.12 nats (through 2 heads). The single path that lowers it most is L0H0 (0.30); 0 of 24 raise "
+        f"it. {24 - MAX_PATHS} paths with smaller effects are not drawn."
     )
     left, right = two.figure.axes
     assert [bar.get_width() for bar in left.patches] == [2, 0.5, 0.125]
@@ -148,8 +148,8 @@ def test_paths_have_bars_as_long_as_their_effects(results):
 def test_parts_of_scores_add_up(results):
     (picture,) = draw("score_term_bars", results)
     assert picture.sentence == (
-        "Of the later heads of 2L4H, L1H3 owes the largest share of its scores' variance to reading earlier heads: "
-        "0.65, the most from L0H0 in its keys (0.45). In 3 of 4, position alone has more than half."
+        "Of the later heads of 2L4H, L1H3 owes the largest share of the variance of its attention scores to earlier "
+        "heads: 0.65; L0H0 in its keys contributes most (0.45). In 3 of 4, position alone accounts for over half."
     )
     axes = picture.figure.axes[0]
     parts = {container.get_label(): container.patches[3] for container in axes.containers}
@@ -181,10 +181,12 @@ def test_the_strongest_source_counts_both_sides():
 def test_formation_has_all_of_the_circuit_on_one_axis(results):
     (picture,) = draw("circuit_formation", results)
     assert picture.sentence.startswith(
-        "In 2L4H, previous_token of L0H0 is half-way from 0.01 to 0.64 at 1.2 M tokens; "
+        "In 2L4H, previous_token of L0H0 rises from 0.01 to 0.64, halfway by 1.2 M tokens; "
     )
-    assert "K-composition of L1H3 with it is half-way from 0.125 to 0.400 at 1.7 M tokens" in picture.sentence
-    assert "induction_random_period of L1H3 is half-way from 0.01 to 0.35 at 2.3 M tokens. The band" in picture.sentence
+    assert "K-composition of L1H3 with it rises from 0.125 to 0.400, halfway by 1.7 M tokens" in picture.sentence
+    assert (
+        "induction_random_period of L1H3 rises from 0.01 to 0.35, halfway by 2.3 M tokens. The band" in picture.sentence
+    )
     attention, composition, loss = picture.figure.axes
     assert [line.get_ydata()[-1] for line in attention.lines] == pytest.approx([0.64, 0.525, 0.35])
     assert composition.lines[0].get_ydata()[-1] == pytest.approx(0.4)
@@ -242,7 +244,7 @@ def test_large_studies_show_the_best_of_each_depth(study):
 
 def test_pieces_of_sentences():
     curve = DataFrame({"tokens": [1000, 2000, 3000], "x": [np.nan, 0.0, 1.0]})
-    assert rise("x", curve, "x", 0.1) == "x is half-way from 0.00 to 1.00 at 3.0 k tokens"
-    assert rise("x", curve, "x", 2) == "x hardly changes (0.00 to 1.00)"
-    assert rise("x", curve[:1], "x", 0.1) == "x is missing"
+    assert risen("x", curve, "x", 0.1) == "x rises from 0.00 to 1.00, halfway by 3.0 k tokens"
+    assert risen("x", curve, "x", 2) == "x does not clearly rise (0.00 to 1.00)"
+    assert risen("x", curve[:1], "x", 0.1) == "x is missing"
     assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]

@@ -100,7 +100,7 @@ def test_lines_have_their_costs_and_guides_their_slopes(drawn):
 
 def test_what_was_not_measured_is_not_drawn(drawn):
     assert len(drawn(cost_rows(axes=("d_model",))).figure.axes) == 2
-    assert drawn(cost_rows()[:2]).sentence == "A single size has no exponent."
+    assert drawn(cost_rows()[:2]).sentence == "A single size gives no exponent."
     for rows in ([], cost_rows(axes=("n_heads",))):
         picture = drawn(rows)
         assert picture.figure is None
