@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from tasks.report.figures.ablations import ablations
-from tasks.report.figures.attention import attention
-from tasks.report.figures.attention_aggregates import attention_aggregates
+from tasks.report.figures.attention import attention, attention_aggregates
 from tasks.report.figures.bigram_fit import bigram_fit
 from tasks.report.figures.circuit_formation import circuit_formation
 from tasks.report.figures.composition_graph import composition_graph
@@ -24,29 +23,10 @@ from tasks.results.study_results import StudyResults
 
 Drawing = Callable[[StudyResults], list[Picture]]
 
-FIGURES: Mapping[str, Drawing] = {
-    draw.__name__: draw
-    for draw in (
-        learning_curves,
-        context_over_training,
-        loss_in_context,
-        head_maps,
-        head_trajectories,
-        attention,
-        attention_aggregates,
-        circuit_formation,
-        composition_graph,
-        score_term_bars,
-        eigenvalue_spectra,
-        path_term_bars,
-        bigram_fit,
-        importance_maps,
-        ablations,
-        importance_agreement,
-        heads_that_matter,
-        pruning_curves,
-        head_similarity,
-        probe_accuracies,
-        cost_curves,
-    )
-}
+_IN_ORDER: tuple[Drawing, ...] = (
+    learning_curves, context_over_training, loss_in_context, head_maps, head_trajectories, attention,
+    attention_aggregates, circuit_formation, composition_graph, score_term_bars, eigenvalue_spectra,
+    path_term_bars, bigram_fit, importance_maps, ablations, importance_agreement, heads_that_matter,
+    pruning_curves, head_similarity, probe_accuracies, cost_curves,
+)  # fmt: skip
+FIGURES: Mapping[str, Drawing] = {draw.__name__: draw for draw in _IN_ORDER}

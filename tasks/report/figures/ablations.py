@@ -6,10 +6,9 @@ from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import counted, not_drawn
-from tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, Picture, name_places, single_panel
+from tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
-QUERIES = ("ablations",)
 MAX_HEADS = 16
 COLORS = {"zero": ORANGE, "mean": BLUE, "resample": GREEN}
 BAR = 0.27  # of the place between two heads
@@ -26,7 +25,7 @@ def ablations(results: StudyResults) -> list[Picture]:
 
     effects = results.frame("ablations").dropna(subset=["loss_effect_nats"])
     effects = effects[effects.method.isin(list(COLORS))]
-    return picture_each(results, "ablations", effects, QUERIES, "no model has heads that were ablated", draw)
+    return picture_each(results, "ablations", effects, ("ablations",), "no model has heads that were ablated", draw)
 
 
 def _sentence(label: str, effects: DataFrame) -> str:
@@ -46,7 +45,7 @@ def _sentence(label: str, effects: DataFrame) -> str:
 
 
 def _bars(label: str, effects: DataFrame, heads: list[str]) -> Figure:
-    figure, axes = single_panel(3.2)
+    figure, axes = panel(3.2)
     methods = [method for method in COLORS if method in set(effects.method)]
     for i, method in enumerate(methods):
         of_method = effects[effects.method == method]

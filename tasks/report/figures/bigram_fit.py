@@ -26,8 +26,8 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
     panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
     for axes, label in zip(panels, shown, strict=True):
         _draw(axes, label, samples[samples.label == label], fits.loc[label], palette)
-    figure.supxlabel("log probability in the training text, nats, less its mean", color=MUTED)
-    figure.supylabel("logit of the direct path, less its mean", color=MUTED)
+    figure.supxlabel("log probability in the training text minus its mean, nats", color=MUTED)
+    figure.supylabel("logit of the direct path minus its mean", color=MUTED)
     with_heads = [label for label in shown if depths[label]]
     sentence = f"{_sentence(fits.loc[shown], fits.loc[with_heads])}{models_left_out(n_more)}"
     return [Picture(NAME, sentence, QUERIES, figure)]

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
-from tasks.report.figures.phase_changes import mark_change, strongest_change
+from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.sentences import models_left_out, risen
-from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, scale_by_tokens, wrapped
+from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, wrapped
 from tasks.report.model_choice import best_of_depths
 from tasks.results.study_results import StudyResults
 
@@ -45,8 +45,7 @@ def circuit_formation(results: StudyResults) -> list[Picture]:
             for score, style in lines.items():
                 axes.plot(of_model.tokens, of_model[score], **{"marker": "o"} | style)
             axes.set_ylabel(title)
-            scale_by_tokens(axes)
-            mark_change(axes, change, label)
+            scale_by_tokens(axes, change, label)
             axes.label_outer()
     panels[0, 0].set_ylim(0, 1)
     handles = [Line2D([], [], **style) for lines in LINES.values() for style in lines.values()]

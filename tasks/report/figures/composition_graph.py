@@ -11,7 +11,7 @@ from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import listed, not_drawn
-from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, single_panel
+from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("compositions", "head_scores")
@@ -60,7 +60,7 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     heads = sorted({(row[layer], row[head]) for row in ways.to_dict("records") for layer, head in columns})
     n_layers, n_heads = (1 + max(head[i] for head in heads) for i in (0, 1))
     n_places = max(n_heads, FEWEST_PLACES)
-    figure, axes = single_panel(1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4))
+    figure, axes = panel(1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4))
     radius = min(NODE, 0.38 * WIDTH * POINTS / n_places)
     port = radius / POINTS * n_places / WIDTH  # a radius on the axis of heads
     widths = THINNEST + (THICKEST - THINNEST) * (edges.z / max(edges.z.max(), STRONG)).clip(lower=0)

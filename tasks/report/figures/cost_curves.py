@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
 from tasks.markdown import compact
@@ -59,8 +59,7 @@ def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:
     sizes = sorted(set(rows["size"]))
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: QUANTITIES[quantity][1](value)))
-    for line in (axes.xaxis, axes.yaxis):
-        line.set_minor_locator(NullLocator())
+    axes.minorticks_off()
 
 
 def _sentence(exponents: DataFrame) -> str:

@@ -15,7 +15,7 @@ from tasks.markdown import MISSING
 from tasks.report.circuit_words import CLEARLY
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import listed, not_drawn
-from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, single_panel
+from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, panel
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
@@ -81,7 +81,7 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
     """A row for each circuit, a column for each head; the largest eigenvalue of each spectrum is on a circle."""
     circuits = [circuit for circuit in COLORS if circuit in set(spectra.circuit)]
     side = min(SIDE, (WIDTH - MARGIN) / len(heads))
-    figure, axes = single_panel(0.7 + side * len(circuits), MARGIN + side * len(heads))
+    figure, axes = panel(0.7 + side * len(circuits), MARGIN + side * len(heads))
     headline(figure, label)
     for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
         if head in heads:

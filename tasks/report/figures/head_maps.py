@@ -6,23 +6,15 @@ from matplotlib.lines import Line2D
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
-from tasks.report.figures.phase_changes import mark_change, strongest_change
+from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.score_panels import score_panels
 from tasks.report.figures.sentences import listed, models_left_out, risen
-from tasks.report.figures.style import ROLE_COLORS, WIDTH, Picture, scale_by_tokens, wrapped
+from tasks.report.figures.style import ROLE_COLORS, WIDTH, Picture, wrapped
 from tasks.results.study_results import StudyResults
 
 SMALLEST_RISE = 0.1  # that is worth a date
-SCORES = (
-    "induction_random_period",
-    "induction_natural",
-    "prefix_matching",
-    "previous_token",
-    "duplicate_token",
-    "positional_share",
-    "bos_attention",
-    "entropy",
-)
+SCORES: tuple[str, ...] = ("induction_random_period", "induction_natural", "prefix_matching", "previous_token")
+SCORES += ("duplicate_token", "positional_share", "bos_attention", "entropy")
 TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "induction"}  # the role that each is of
 
 
@@ -48,9 +40,8 @@ def head_trajectories(results: StudyResults) -> list[Picture]:
     sentences = []
     for axes, label in zip(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown, strict=True):
         sentences.append(_draw_trajectories(axes, label, heads[heads.label == label]))
-        scale_by_tokens(axes)
+        scale_by_tokens(axes, change, label)
         axes.set_ylim(0, 1)
-        mark_change(axes, change, label)
     lines = [Line2D([], [], color=color) for color in ROLE_COLORS.values()]
     titles = ["induction_random_period, highest at the end", "previous_token, highest at the end"]
     figure.legend(lines, titles, loc="outside upper left", ncols=2, columnspacing=2)

@@ -12,7 +12,7 @@ from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import counted
-from tasks.report.figures.style import BLUE, INK, ORANGE, Picture, as_map, single_panel, tinted
+from tasks.report.figures.style import BLUE, INK, ORANGE, Picture, as_map, panel, tint
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("head_similarity", "head_clusters")
@@ -62,9 +62,9 @@ def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     np.fill_diagonal(distances, 0.0)
     distances[rows, columns] = distances[columns, rows] = pairs.jensen_shannon_distance
     cell = min(LARGEST_CELL, SIDE / n)
-    figure, axes = single_panel(n * cell + 0.7, max(NARROWEST, n * cell + 0.7))
+    figure, axes = panel(n * cell + 0.7, max(NARROWEST, n * cell + 0.7))
     axes.set_anchor("NW")
-    axes.imshow(tinted(1 - distances, BLUE), interpolation="none")
+    axes.imshow(tint(1 - distances, BLUE), interpolation="none")
     if n <= MAX_NUMBERED:
         _write(axes, distances)
     sizes = [len(list(of_cluster)) for _, of_cluster in groupby(cluster_of.values())]

@@ -9,7 +9,7 @@ from pandas import DataFrame, isna
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.score_panels import score_panels
 from tasks.report.figures.sentences import counted
-from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, single_panel
+from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
@@ -39,7 +39,7 @@ def importance_agreement(results: StudyResults) -> list[Picture]:
 
 
 def _dots(methods: DataFrame) -> Figure:
-    figure, axes = single_panel(0.7 + ROW * len(methods))
+    figure, axes = panel(0.7 + ROW * len(methods))
     places = np.arange(len(methods))
     axes.hlines(places, 0, methods.spearman, color=BLUE, linewidth=1.2, alpha=0.5)
     style: dict[str, Any] = {"fmt": "o", "color": BLUE, "ecolor": INK, "elinewidth": 1, "capsize": 2.5}

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame
 
-from tasks.report.figures.phase_changes import mark_change, strongest_change
+from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.sentences import extremes
-from tasks.report.figures.style import WIDTH, Palette, Picture, scale_by_tokens, single_panel
+from tasks.report.figures.style import WIDTH, Palette, Picture, panel
 from tasks.results.study_results import StudyResults
 
 MAX_TRAINING_CURVES = 12  # more would hide the validation losses
@@ -23,14 +23,13 @@ def learning_curves(results: StudyResults) -> list[Picture]:
     if validation.empty:
         return [Picture(name, "No picture: validation losses are missing.", queries)]
     with_training = curves.model_id.nunique() <= MAX_TRAINING_CURVES
-    (figure, axes), palette = single_panel(3.9), Palette.of(results)
+    (figure, axes), palette = panel(3.9), Palette.of(results)
     if with_training:
         _draw(axes, training, "tokens", "loss_nats", palette, linewidth=0.9, alpha=0.55, marker="")
     _draw(axes, validation, "tokens", "loss_nats", palette)
     axes.set_title(f"loss, nats per token ({'thin: training, dots: validation' if with_training else 'validation'})")
-    scale_by_tokens(axes)
     change = strongest_change(results, "prefix_matching", "repeat_gain_nats")
-    mark_change(axes, change)
+    scale_by_tokens(axes, change)
     palette.legend(figure)
     band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
     final = _last(validation, "loss_nats")
@@ -53,14 +52,12 @@ def context_over_training(results: StudyResults) -> list[Picture]:
     left, *others = figure.subplots(1, 1 if scores.empty else 2, squeeze=False)[0]
     _draw(left, gains, "tokens", "repeat_gain_nats", palette)
     left.set_title("repeat_gain, nats")
-    scale_by_tokens(left)
-    mark_change(left, strongest_change(results, "repeat_gain_nats"))
+    scale_by_tokens(left, strongest_change(results, "repeat_gain_nats"))
     for right in others:
         _draw(right, scores, "tokens", "best_induction_random_period", palette)
         right.set_ylim(bottom=0)
         right.set_title("best head's induction_random_period")
-        scale_by_tokens(right)
-        mark_change(right, strongest_change(results, "prefix_matching"))
+        scale_by_tokens(right, strongest_change(results, "prefix_matching"))
         final = _last(scores, "best_induction_random_period")
         sentence += f"; the best head's induction_random_period is {extremes(final)}"
     palette.legend(figure)

@@ -12,7 +12,6 @@ from tasks.report.figures.sentences import counted, listed, not_drawn
 from tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, Picture, name_places
 from tasks.results.study_results import StudyResults
 
-QUERIES = ("path_terms",)
 MAX_PATHS = 10
 COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
 BAR = 0.25  # inches
@@ -28,7 +27,7 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
         return _sentence(label, orders, paths), _bars(label, orders, paths.head(MAX_PATHS))
 
     why_none = "no model has heads whose effect on the loss was measured"
-    return picture_each(results, "path_terms", single, QUERIES, why_none, draw)
+    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw)
 
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:

@@ -1,8 +1,9 @@
-"""The phase change as figures mark it: a band over the tokens over which a score rises fastest."""
+"""Axes of tokens seen, and the phase change on them: a band where a score rises fastest."""
 
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from tasks.markdown import compact
 from tasks.report.figures.style import MUTED
@@ -36,8 +37,12 @@ def strongest_change(results: StudyResults, *scores: str) -> PhaseChange | None:
     return None
 
 
-def mark_change(axes: Axes, change: PhaseChange | None, label: str | None = None) -> None:
-    """Draw a phase change, if it is that label's, as a vertical band behind the lines that are there already."""
+def scale_by_tokens(axes: Axes, change: PhaseChange | None, label: str | None = None) -> None:
+    """Give drawn lines a logarithmic axis of tokens and, behind them, the phase change if it is that label's."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("tokens seen")
     if change and label in (None, change.label):
         left, right = axes.get_xlim()
         axes.axvspan(max(change.start_tokens, left), change.end_tokens, color=MUTED, alpha=0.15, linewidth=0)

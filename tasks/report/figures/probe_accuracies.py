@@ -7,10 +7,9 @@ from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, INK, MUTED, Picture, as_map, single_panel, tinted
+from tasks.report.figures.style import BLUE, INK, MUTED, Picture, as_map, panel, tint
 from tasks.results.study_results import StudyResults
 
-QUERIES = ("probes",)
 MAX_NUMBERED = 19  # places side by side that have room for numbers
 MAX_UPRIGHT = 16  # places whose names fit side by side
 SMALLEST_FULL = 0.05  # selectivity that has the full colour at least
@@ -21,7 +20,7 @@ def probe_accuracies(results: StudyResults) -> list[Picture]:
     """The selectivity of probes at every place, and the accuracy of the best beside that of the commonest label."""
     found = results.frame("probes").dropna(subset=["selectivity"])
     found = found[found.groupby("label")["head"].transform("count") > 0]  # the stream alone is no picture
-    return picture_each(results, "probes", found, QUERIES, "no model has heads that were probed", _drawn)
+    return picture_each(results, "probes", found, ("probes",), "no model has heads that were probed", _drawn)
 
 
 def _drawn(label: str, found: DataFrame) -> tuple[str, Figure]:
@@ -53,8 +52,8 @@ def _map(label: str, found: DataFrame) -> Figure:
     by_task = by_task.sort_values("selectivity", ascending=False, kind="stable")
     values = found.pivot(index="task", columns="site", values="selectivity").loc[by_task.index, sites].to_numpy()
     full = max(by_task.selectivity.max(), SMALLEST_FULL)
-    figure, axes = single_panel(0.9 + ROW * len(by_task))
-    axes.imshow(tinted(values / full, BLUE), interpolation="none", aspect="auto")
+    figure, axes = panel(0.9 + ROW * len(by_task))
+    axes.imshow(tint(values / full, BLUE), interpolation="none", aspect="auto")
     if len(sites) <= MAX_NUMBERED:
         _write(axes, values)
     axes.axvline(n_heads - 0.5, color=INK, linewidth=1)

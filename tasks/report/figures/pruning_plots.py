@@ -71,8 +71,7 @@ def _random(axes: Axes, curve: DataFrame) -> None:
     low, high = curve.relative_increase_lowest, curve.relative_increase_highest
     axes.fill_between(curve.n_pruned, low, high, color=MUTED, alpha=0.15, linewidth=0)
     if not curve.empty:
-        style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "label": "random orders, mean"}
-        axes.plot(curve.n_pruned, curve.relative_increase_mean, **style)
+        _line(axes, curve, color=MUTED, linestyle=(0, (5, 2)), label="random orders, mean")
 
 
 def _by_procedure(axes: Axes, curves: DataFrame) -> None:
@@ -80,33 +79,29 @@ def _by_procedure(axes: Axes, curves: DataFrame) -> None:
         curve = curves[curves.procedure == procedure]
         if not curve.empty:
             method = curve.order_method.iloc[0]
-            _line(axes, curve, color, f"{name}, {method}" if method != "gate" else name)
-            if procedure == "iterative":
-                _seeds(axes, curve, color)
+            label = f"{name}, {method}" if method != "gate" else name
+            _line(axes, curve, with_seeds=procedure == "iterative", color=color, marker="o", label=label)
 
 
 def _by_score(axes: Axes, curves: DataFrame) -> None:
     """A line for each score; thin and unnamed if it has no colour."""
     by_method = {str(method): curve for method, curve in curves.groupby("order_method")}
-    others = [curve for method, curve in by_method.items() if method not in METHODS]
-    for i, curve in enumerate(others):
-        style: dict[str, Any] = {"color": MUTED, "linewidth": 0.8, "alpha": 0.5, "label": "" if i else "other scores"}
-        axes.plot(curve.n_pruned, curve.relative_increase_mean, **style)
+    for i, method in enumerate(method for method in by_method if method not in METHODS):
+        label = "" if i else "other scores"
+        _line(axes, by_method[method], color=MUTED, linewidth=0.8, alpha=0.5, label=label)
     for method, color in METHODS.items():
         if method in by_method:
-            _line(axes, by_method[method], color, method)
-            if method == "ablation_mean":
-                _seeds(axes, by_method[method], color)
+            with_seeds = method == "ablation_mean"
+            _line(axes, by_method[method], with_seeds=with_seeds, color=color, marker="o", label=method)
 
 
-def _line(axes: Axes, curve: DataFrame, color: str, name: str) -> None:
-    axes.plot(curve.n_pruned, curve.relative_increase_mean, color=color, marker="o", label=name)
-
-
-def _seeds(axes: Axes, curve: DataFrame, color: str) -> None:
-    """The interval over seeds, of one line alone: several would hide each other."""
+def _line(axes: Axes, curve: DataFrame, with_seeds: bool = False, **style: Any) -> None:
+    """A curve and its interval over seeds, which one line of a panel has: several would hide each other."""
     mean, error_bar = curve.relative_increase_mean, curve.relative_increase_ci95
-    axes.fill_between(curve.n_pruned, mean - error_bar, mean + error_bar, color=color, alpha=0.2, linewidth=0)
+    axes.plot(curve.n_pruned, mean, **style)
+    if with_seeds:
+        band = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+        axes.fill_between(curve.n_pruned, mean - error_bar, mean + error_bar, **band)
 
 
 def _scale(axes: Axes, lowest: float, highest: float) -> None:

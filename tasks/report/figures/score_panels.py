@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.markdown import MISSING
-from tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, as_map, panel_grid, tinted
+from tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, as_map, panel_grid, tint
 
 MAX_NUMBERED = 20  # cells side by side, in all panels of a row, that have room for a number
 
@@ -22,7 +22,7 @@ def score_panels(label: str, heads: DataFrame, scores: Sequence[str], n_columns:
     for i, (axes, score) in enumerate(zip(panels, scores, strict=True)):
         values = np.full((n_layers, n_heads), np.nan)
         values[heads.layer, heads["head"]] = heads[score]
-        image = tinted(np.abs(values), BLUE)
+        image = tint(np.abs(values), BLUE)
         image[values < 0, :3] = to_rgb(ORANGE)
         axes.imshow(image, interpolation="none", aspect="auto")
         axes.set_title(score, fontsize=9)

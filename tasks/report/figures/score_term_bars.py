@@ -5,10 +5,9 @@ from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import not_drawn
-from tasks.report.figures.style import AMBER, GREY, KIND_COLORS, MUTED, PINK, PURPLE, Picture, name_places, single_panel
+from tasks.report.figures.style import AMBER, GREY, KIND_COLORS, MUTED, PINK, PURPLE, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
-QUERIES = ("score_terms",)
 MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
@@ -36,7 +35,7 @@ def score_term_bars(results: StudyResults) -> list[Picture]:
 
     terms = results.frame("score_terms").dropna(subset=["share"])
     why_none = "no model has later heads whose scores were decomposed"
-    return picture_each(results, "score_terms", terms, QUERIES, why_none, draw)
+    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
@@ -61,7 +60,7 @@ def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame)
 
 def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
     """A bar for each head, its parts side by side; parts that oppose the whole lie left of 0."""
-    figure, axes = single_panel(1.1 + BAR * len(shares))
+    figure, axes = panel(1.1 + BAR * len(shares))
     rows = range(len(shares))
     right, left = (Series(0.0, index=shares.index) for _ in range(2))
     for part in shares:

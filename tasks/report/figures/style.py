@@ -1,4 +1,4 @@
-"""How every figure looks: one style for light and dark pages, what colours mean, blank panels, axes of tokens."""
+"""How every figure looks: one style for light and dark pages, what colours mean, blank panels, maps."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +16,7 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tasks.markdown import compact
 from tasks.results.study_results import StudyResults
 
 WIDTH = 8.6  # inches: the width of a page on GitHub
@@ -138,7 +136,7 @@ def save(figure: Figure, path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("</style>", f"</style>\n  {dark}", 1), encoding="utf-8")
 
 
-def single_panel(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
+def panel(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
     """A figure of that many inches with one panel."""
     figure = Figure((width, height))
     return figure, figure.subplots()
@@ -180,16 +178,7 @@ def name_places(axis: XAxis | YAxis, names: Sequence[str]) -> None:
     axis.axes.spines["left" if axis.axis_name == "y" else "bottom"].set_visible(False)
 
 
-def scale_by_tokens(*panels: Axes) -> None:
-    """A logarithmic axis of tokens."""
-    for axes in panels:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel("tokens seen")
-
-
-def tinted(values: np.ndarray, color: str) -> np.ndarray:
+def tint(values: np.ndarray, color: str) -> np.ndarray:
     """Values from 0 to 1 as how opaque a colour is, so that it fits any page; NaN is transparent."""
     image = np.empty((*values.shape, 4))
     image[..., :3] = to_rgb(color)

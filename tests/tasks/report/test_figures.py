@@ -10,7 +10,7 @@ from tasks.report.figures import FIGURES, style
 from tasks.report.figures.attention import expected_keys
 from tasks.report.figures.phase_changes import strongest_change
 from tasks.report.figures.sentences import extremes, listed, models_left_out, not_drawn
-from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tinted
+from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tint
 from tasks.results.study_results import open_results
 
 
@@ -82,7 +82,7 @@ def test_labels_keep_their_look_and_share_the_colour_of_their_depth():
 
 
 def test_values_are_tints():
-    image = tinted(np.array([[0, 0.5], [np.nan, 2]]), "#ff0000")
+    image = tint(np.array([[0, 0.5], [np.nan, 2]]), "#ff0000")
     assert image[..., 3].tolist() == [[0, 0.5], [0, 1]]
     assert (image[..., :3] == [1, 0, 0]).all()
 
