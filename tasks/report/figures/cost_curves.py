@@ -20,7 +20,7 @@ QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 COLORS = {"full": BLUE, "local": GREEN}
 DASHES: dict[str, Any] = {"forward": "solid", "forward_backward": (0, (4, 1.5))}
-SLOPES = {"n_ctx": {"full": ("n²", 2), "local": ("n", 1)}, "d_model": {"full": ("d²", 2)}}  # expected of growth
+SLOPES = {"n_ctx": {"full": ("n²", 2), "local": ("n", 1)}, "d_model": {"full": ("d²", 2)}}  # name and power
 
 
 def cost_curves(results: StudyResults) -> list[Picture]:
