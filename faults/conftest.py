@@ -1,4 +1,4 @@
-"""Homes that faults are let loose on, and the one that nothing disturbed."""
+"""Homes for faults to strike, and one that nothing disturbed."""
 
 import socket
 import subprocess
@@ -71,5 +71,5 @@ def reference(tmp_path_factory, api, study) -> Home:
 
 @pytest.fixture
 def finished(tmp_path, reference) -> Home:
-    """A copy of that home, to be spoilt."""
+    """A copy of the undisturbed home, which a test may damage."""
     return reference.copy(tmp_path / "home")

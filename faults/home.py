@@ -1,4 +1,4 @@
-"""A home of Headstream that faults are let loose on: the real command in real processes, and what is there after it."""
+"""A home for faults to strike: the real command in real processes, and what it leaves behind."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ class Home:
 
     @property
     def store(self) -> Store:
-        """Read anew each time, as another process would."""
+        """The store, read again each time, as another process would read it."""
         return Store(self.folder / "data" / "store")
 
     @property
@@ -43,7 +43,7 @@ class Home:
         return self.folder / "data" / "warehouse.duckdb"
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
-        """`headstream` with some arguments, in the background."""
+        """Start `headstream` with these arguments in the background."""
         return subprocess.Popen(
             [HEADSTREAM, *arguments],
             env={**self.environment, "HEADSTREAM_HOME": str(self.folder)},
@@ -55,7 +55,7 @@ class Home:
         )
 
     def run(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-        """`headstream` with some arguments, to its end."""
+        """Run `headstream` with these arguments to its end."""
         process = self.start(*arguments, **options)
         try:
             out, err = process.communicate(timeout=SECONDS)
@@ -66,7 +66,7 @@ class Home:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def run_well(self, *arguments: str) -> str:
-        """What a command prints that must succeed."""
+        """Run a command that must succeed, and give what it prints."""
         done = self.run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -75,9 +75,9 @@ class Home:
         return list(self.store.artifacts(stage))
 
     def results(self) -> dict[str, str]:
-        """What every artifact is: a hash of its files, weights included, less those that record the clock.
+        """The hash of every artifact's files, weights included, except those that record the clock.
 
-        Records of runs and their reports are left out: they tell of earlier runs, too.
+        Records of runs and their reports are left out: they tell of earlier runs as well.
         """
         found = [a for a in self.artifacts() if a.manifest.stage not in ENDS]
         return {f"{a.manifest.stage}/{a.manifest.key}": a.digest for a in found}
@@ -89,7 +89,7 @@ class Home:
             return {name: connection.sql(f'FROM "{name}"').count("*").fetchall()[0][0] for name in names}
 
     def rows(self, query: str) -> list[tuple]:
-        """What the warehouse answers."""
+        """The rows that the warehouse answers a query with."""
         with duckdb.connect(str(self.warehouse), read_only=True) as connection:
             return connection.execute(query).fetchall()
 
@@ -98,26 +98,26 @@ class Home:
         return self.folder / "data" / "store" / ".staging" / str(uuid5(NAMESPACE_URL, f"headstream:{stage}/{key}"))
 
     def stagings(self, artifacts: Iterable[Artifact]) -> list[Path]:
-        """Where a run of this home builds some artifacts, of another home perhaps."""
+        """Where a run of this home builds artifacts that may be of another home."""
         return [self.staging(artifact.manifest.stage, artifact.manifest.key) for artifact in artifacts]
 
     def half_written(self) -> list[Path]:
-        """Artifacts that were begun and have neither been finished nor given up."""
+        """Folders of artifacts that were begun and neither finished nor given up."""
         return [path for path in (self.folder / "data" / "store" / ".staging").iterdir() if path.is_dir()]
 
     def copy(self, folder: Path) -> "Home":
-        """The same in another folder."""
+        """A copy of the home in another folder."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Home(folder, self.environment)
 
     def forget(self, *stages: str) -> None:
-        """Remove all artifacts of some stages, and what every study ends with, its record and its report."""
+        """Remove all artifacts of these stages, and all records and reports, which every run ends with."""
         for stage in (*stages, *ENDS):
             shutil.rmtree(self.folder / "data" / "store" / stage, ignore_errors=True)
 
 
 def made_from(stage: str) -> tuple[str, ...]:
-    """A stage, and those that a run makes again without it."""
+    """A stage and the stages that a run repeats when its artifacts are missing."""
     return STAGES[STAGES.index(stage) :] if stage in FIRST else (stage,)
 
 
@@ -140,7 +140,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 def wait_until(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    """Wait for something that a running command brings about."""
+    """Wait until a running command has brought something about."""
     deadline = time.monotonic() + SECONDS
     while not what():
         assert process.poll() is None, f"it ended too early: {process.communicate()[1]}"
@@ -149,7 +149,7 @@ def wait_until(what: Callable[[], object], process: subprocess.Popen[str]) -> No
 
 
 def environment_for(folder: Path, api_url: str) -> dict[str, str]:
-    """Processes talk to one Prefect server, and keep nothing in the user's own folders."""
+    """Environment of processes that talk to one Prefect server and keep nothing in the user's own folders."""
     return {
         **os.environ,
         "PREFECT_HOME": str(folder / "prefect"),

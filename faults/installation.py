@@ -1,4 +1,4 @@
-"""An installation that faults are let loose on: a home with a Prefect of its own, where `headstream up` runs."""
+"""An installation for faults to strike: a home with a Prefect of its own, where `headstream up` runs."""
 
 import socket
 import subprocess
@@ -29,7 +29,7 @@ SECONDS = 600  # for anything to come about on a busy machine
 
 
 class Installation:
-    """Its processes, and what its server says of runs."""
+    """The processes of an installation, and what its server says about runs."""
 
     up: subprocess.Popen[bytes]
 
@@ -46,7 +46,7 @@ class Installation:
         self.home = Home(folder / "home", environment | {"HEADSTREAM_HOME": str(folder / "home")})
 
     def start(self) -> None:
-        """Run `headstream up`, and wait until it says that it is."""
+        """Start `headstream up`, and wait until it says that it is up."""
         with self._said.open("wb") as said:
             self.up = subprocess.Popen(
                 [HEADSTREAM, "up", "--port", str(self.port)],
@@ -59,7 +59,7 @@ class Installation:
         assert self.up.poll() is None, self._said.read_text()
 
     def processes(self, part: str = "") -> list[psutil.Process]:
-        """Those of one part, or all."""
+        """The running processes of one part of the installation, or of all."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -71,7 +71,7 @@ class Installation:
         return found
 
     def kill(self, *parts: str) -> None:
-        """kill -9 of some parts, one right after the other."""
+        """Send kill -9 to parts of the installation, one right after the other."""
         victims = [process for part in parts for process in self.processes(part)]
         assert len(victims) >= len(parts)
         for process in victims:
@@ -79,36 +79,36 @@ class Installation:
 
     @contextmanager
     def client(self) -> Iterator[SyncPrefectClient]:
-        """Prefect's client for its server."""
+        """A Prefect client for the installation's server."""
         with temporary_settings({PREFECT_API_URL: self.url}), get_client(sync_client=True) as client:
             yield client
 
     def ask_for(self, study: Mapping[str, Any]) -> UUID:
-        """Ask for a run of `study/nightly`, and give its id."""
+        """Ask for a run of `study/nightly`, and return its id."""
         with self.client() as client:
             deployment = client.read_deployment_by_name("study/nightly")
             return client.create_flow_run_from_deployment(deployment.id, parameters={"study": dict(study)}).id
 
     def begin(self, study: Mapping[str, Any]) -> UUID:
-        """The same, and wait until a model is in training."""
+        """Ask for a run of `study/nightly`, and wait until it trains a model."""
         run = self.ask_for(study)
         staging = self.home.folder / "data" / "store" / ".staging"
         wait_until(lambda: self.state(run) == "Running" and any(staging.glob("*/.resume/*")))
         return run
 
     def was_told_of(self, run: UUID) -> bool:
-        """Whether people got a notice of a run."""
+        """Whether people were notified of a run."""
         return self._notices.exists() and str(run) in self._notices.read_text()
 
     def cancel_all(self) -> None:
-        """Let no run go on that was interrupted."""
+        """Cancel the runs that an earlier test interrupted."""
         running = FlowRunFilter(state=FlowRunFilterState(name=FlowRunFilterStateName(any_=["Running"])))
         with self.client() as client:
             for run in client.read_flow_runs(flow_run_filter=running):
                 client.set_flow_run_state(run.id, Cancelled(), force=True)
 
     def state(self, run: UUID) -> str | None:
-        """The name of a run's state; None while the server can't say."""
+        """The name of a run's state; None while the server does not answer."""
         try:
             with self.client() as client:
                 return client.read_flow_run(run).state_name
@@ -116,7 +116,7 @@ class Installation:
             return None
 
     def states(self, run: UUID) -> list[str]:
-        """The names of all the states that a run was in."""
+        """The names of all states that a run has been in."""
         with self.client() as client:
             return [state.name for state in client.read_flow_run_states(run)]
 
@@ -127,7 +127,7 @@ class Installation:
 
 
 def wait_until(what: Callable[[], object]) -> float:
-    """Wait for something to come about; the seconds that it took."""
+    """Wait until something holds, and return the seconds that it took."""
     begun = time.monotonic()
     while not what():
         assert time.monotonic() - begun < SECONDS

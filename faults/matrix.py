@@ -1,4 +1,4 @@
-"""The matrix of faults: each test is a row, with what went wrong and what must hold all the same."""
+"""The matrix of faults: each test is a row, with what goes wrong and what must hold regardless."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ OUTCOMES = {"passed": "holds", "failed": "**fails**", "skipped": "skipped"}
 
 @dataclass(frozen=True)
 class Row:
-    """One test: its group, the cells of its row, and whether it came out."""
+    """A test as a row of the matrix: its group and its cells."""
 
     group: str
     cells: tuple[str, ...]
@@ -75,7 +75,7 @@ def _grouped(rows: Iterable[Row]) -> list[str]:
 
 
 def _written(file: Path) -> list[Row]:
-    """The rows of earlier runs."""
+    """The rows that earlier runs wrote."""
     rows, group = [], ""
     for line in file.read_text().splitlines() if file.exists() else []:
         if line.startswith("## "):
@@ -86,6 +86,6 @@ def _written(file: Path) -> list[Row]:
 
 
 def _merged(earlier: list[Row], rows: list[Row]) -> list[Row]:
-    """Every row as it came out last, group by group."""
+    """The latest outcome of every row, group by group."""
     latest = {(row.group, *row.cells[:2]): row for row in (*earlier, *rows)}
     return sorted(latest.values(), key=lambda row: row.group)

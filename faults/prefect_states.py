@@ -1,4 +1,4 @@
-"""What Prefect's server says of runs."""
+"""What Prefect's server says about runs."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from faults.home import Home
 
 
 def is_running(home: Home, task: str, since: datetime) -> bool:
-    """Whether a task whose name begins so has begun since then, and goes on."""
+    """Whether a task whose name begins like this has started since then and is still running."""
     wanted = {
         "name": {"like_": task},
         "state": {"type": {"any_": ["RUNNING"]}},
@@ -19,7 +19,7 @@ def is_running(home: Home, task: str, since: datetime) -> bool:
 
 
 def last_message(home: Home) -> str:
-    """What the state of the study's last run says."""
+    """The message of the state of the study's last run."""
     (run,) = _found(home, "flow_runs", sort="START_TIME_DESC", limit=1)
     return run["state"]["message"]
 

@@ -1,4 +1,4 @@
-"""The clock is set while nothing else changes: results, durations and what counts as the last run don't follow it."""
+"""The clock is set while nothing else changes: results, durations and which run is the last do not follow it."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ LONG = 3600  # seconds; nothing in these runs takes an hour
 
 @dataclass(frozen=True)
 class Clock:
-    """What processes with this environment take for the time: the time, and a shift in seconds."""
+    """A clock that processes with this environment go by: the real time, shifted by seconds that a file holds."""
 
     environment: dict[str, str]
     file: Path
@@ -52,12 +52,12 @@ def clock(tmp_path, preloaded) -> Clock:
 
 
 def under(clock: Clock, home: Home, **environment: str) -> Home:
-    """The same home, for processes that go by this clock."""
+    """The home, with processes that go by this clock."""
     return replace(home, environment={**home.environment, **clock.environment, **environment})
 
 
 def asks(study: Path, question: str, folder: Path) -> Path:
-    """The same study with another question, which needs a new record and nothing else."""
+    """A copy of the study with another question, which needs a new record and nothing else."""
     file = folder / f"{question}.toml"
     file.write_text(study.read_text().replace("Does it come out the same after a fault?", question))
     return file
@@ -74,7 +74,7 @@ def require_sane_durations(home: Home) -> None:
     assert home.rows(odd) == []
 
 
-@pytest.mark.fault("the clock is set {years:+} year between runs", "`sql` and `report` show the last run")
+@pytest.mark.fault("the clock is set by {years:+} year between runs", "`sql` and `report` show the last run")
 @pytest.mark.parametrize("years", [-1, 1])
 def test_set_between_runs(years, finished, reference, study, clock, tmp_path):
     clock.shift(years * YEAR)
@@ -92,7 +92,7 @@ def test_set_between_runs(years, finished, reference, study, clock, tmp_path):
 
 
 @pytest.mark.fault(
-    "the clock is set back by a year during a run, then forward by two", "the same rows and weights; no odd duration"
+    "the clock is set back by a year during a run, then forward by two", "the same rows and weights; no absurd duration"
 )
 def test_set_during_a_run(home: Home, reference, study, clock):
     home = under(clock, home)
@@ -107,7 +107,7 @@ def test_set_during_a_run(home: Home, reference, study, clock):
     require_same(home, reference)
 
 
-@pytest.mark.fault("summer time {change} during a run", "the same rows and weights; no odd duration")
+@pytest.mark.fault("summer time {change} during a run", "the same rows and weights; no absurd duration")
 @pytest.mark.parametrize(("change", "month", "day"), [("begins", 3, 29), ("ends", 10, 25)])
 def test_summer_time(change, month, day, finished, reference, study, clock):
     finished.forget("importance", "pruning")

@@ -1,4 +1,4 @@
-"""Damaged files: whoever meets one says so and puts it aside, the rest can be asked, and a run makes it again."""
+"""Damaged files: what meets one reports it and puts it aside, the rest can be queried, and a run makes it again."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def zero(path: Path) -> None:
 
 
 def flip(path: Path) -> None:
-    """A bit in each block of DuckDB, or the middle of a file that is smaller."""
+    """Flip a bit in each block of DuckDB, or in the middle of a smaller file."""
     content = bytearray(path.read_bytes())
     for place in range(min(150_000, len(content) // 2), len(content), 1 << 18):
         content[place] ^= 1
@@ -43,7 +43,7 @@ CASES = [(TABLE, damage) for damage in DAMAGES] + [
 
 
 def spoil(home: Home, file: str, damage: str) -> None:
-    """Damage a file of one artifact: the last of those that the pattern fits."""
+    """Damage the last file of one artifact that matches a pattern."""
     stage, _, pattern = file.partition("/")
     path = sorted(home.artifacts(stage)[0].folder.glob(pattern))[-1]
     before = path.read_bytes()
@@ -65,7 +65,7 @@ def test_a_run_makes_it_again(file, damage, finished, reference, study):
     require_same(finished, reference)
 
 
-@pytest.mark.fault("`{file}`: {damage}", "`check` says so and fails; `index` makes a warehouse of the rest")
+@pytest.mark.fault("`{file}`: {damage}", "`check` says so and fails; `index` builds a warehouse of the rest")
 @pytest.mark.parametrize(("file", "damage"), [(TABLE, "bits flipped"), (WEIGHTS, "zeroed"), (MANIFEST, "truncated")])
 def test_it_is_found_and_the_rest_goes_on(file, damage, finished, reference):
     spoil(finished, file, damage)

@@ -1,7 +1,7 @@
-"""A full disk: one clear line, nothing half-written, the old results can be asked, and with room the run completes.
+"""A full disk: one clear line, nothing half-written, old results can be queried, and given room the run completes.
 
-The disk is a tmpfs, which is full for every process and library alike, as a real one is; a limit on the size of files
-(RLIMIT_FSIZE) would let many small files pass.
+The disk is a tmpfs, which fills up for every process and library alike, as a real one does; a limit on the size of
+files (RLIMIT_FSIZE) would let many small files pass.
 """
 
 import os
@@ -53,7 +53,7 @@ def disk(tmp_path, reference) -> Iterator[Disk]:
 
 
 def run_into_full_disk(disk: Disk, study: Path, task: str, locks: list[Path], room: int) -> str:
-    """Let the disk get full when a run has come to what these locks guard; what the run says at last."""
+    """Fill the disk when a run has reached what these locks guard, and give the last line that the run prints."""
     home, start = disk.home, now()
     with ExitStack() as held:
         for lock in locks:
@@ -79,8 +79,8 @@ def require_clear_end(disk: Disk, said: str) -> None:
 
 
 @pytest.mark.fault(
-    "the disk gets full while `{stage}` is made",
-    "exit code 1 and one line; nothing half-written; `sql` answers; with room, the same rows and weights",
+    "the disk fills up while `{stage}` is made",
+    "exit code 1 and one line; nothing half-written; `sql` answers; given room, the same rows and weights",
 )
 @pytest.mark.parametrize("stage", STAGES)
 def test_full_at_a_stage(stage, disk, reference, study):
@@ -97,8 +97,8 @@ def test_full_at_a_stage(stage, disk, reference, study):
 
 
 @pytest.mark.fault(
-    "the disk gets full while the warehouse is built",
-    "exit code 1 and one line; the old warehouse stays; with room, the same rows and weights",
+    "the disk fills up while the warehouse is built",
+    "exit code 1 and one line; the old warehouse stays; given room, the same rows and weights",
 )
 def test_full_while_indexing(disk, reference, study):
     home = disk.home

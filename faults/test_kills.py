@@ -1,4 +1,4 @@
-"""kill -9 of a running study: the next run ends as if nothing had happened, and no process stays behind."""
+"""kill -9 of a running study: the next run ends as if nothing had happened, and no process is left behind."""
 
 import random
 import subprocess
@@ -21,7 +21,7 @@ def test_killed_in_a_stage(stage, finished, reference, study):
     require_same(finished, reference)
 
 
-@pytest.mark.fault("kill -9 of a run that started Prefect itself", "the server ends, too; the same rows and weights")
+@pytest.mark.fault("kill -9 of a run that started Prefect itself", "the server ends as well; the same rows and weights")
 def test_killed_with_a_server_of_its_own(finished, reference, study):
     alone = {name: value for name, value in finished.environment.items() if name != "PREFECT_API_URL"}
     home = replace(finished, environment=alone)

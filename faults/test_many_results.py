@@ -1,4 +1,4 @@
-"""Thousands of results: what people ask first is answered at once, and the index is built in a bearable time."""
+"""Thousands of results: the first questions are answered at once, and the index is built in reasonable time."""
 
 import time
 from pathlib import Path
@@ -25,7 +25,7 @@ ASKED_FIRST += ("phase_changes", "pruning_curve", "importance_agreement", "claim
 
 
 class Template:
-    """An artifact of a real run, of which others are made that differ in their model."""
+    """An artifact of a real run, from which copies for other models are made."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.stage, self.facts = artifact.manifest.stage, artifact.manifest.facts

@@ -26,7 +26,7 @@ batch_size = 65536"""
 
 
 def require_told(home: Home, model_id: str, reason: str, said: str) -> None:
-    """One model failed, and the last line, the table and the report all say why; the other is there."""
+    """Fails unless one model failed for this reason, said by last line, table and report, and the other is there."""
     assert said.startswith("headstream: 1 of 2 models failed")
     assert reason in said
     ((failed, failure),) = home.rows("select model_id, failure from study_models where status = 'failed'")
@@ -40,7 +40,7 @@ def require_told(home: Home, model_id: str, reason: str, said: str) -> None:
 
 
 @pytest.mark.fault(
-    "SIGKILL to each process that trains one of the models, as the kernel does without memory",
+    "SIGKILL to each process that trains one of the models, as the kernel does when memory runs out",
     "it fails with the reason in the error, the table and the report; the other is there; a later run adds it",
 )
 def test_killed_for_memory(finished, reference, study):
@@ -68,7 +68,7 @@ def test_killed_for_memory(finished, reference, study):
 
 @pytest.mark.fault(
     "a model that asks for more memory than there is",
-    "it fails with the reason in the error, the table and the report; the other is there; a smaller batch mends it",
+    "it fails with the reason in the error, the table and the report; the other is there; a smaller batch helps",
 )
 def test_too_large_a_model(home: Home, study, tmp_path):
     file = tmp_path / "faulty.toml"

@@ -1,4 +1,4 @@
-"""A study on a Ray cluster of two nodes: the grid spreads over both, and a node that goes takes nothing along."""
+"""A study on a Ray cluster of two nodes: the grid spreads over both, and losing a node loses no results."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def on_ray(home, cluster) -> Home:
-    """A home in which nothing has run, and the address of the cluster."""
+    """A home in which nothing has run, whose processes know the address of the cluster."""
     return replace(home, environment={**home.environment, "RAY_ADDRESS": cluster.address})
 
 
@@ -74,7 +74,7 @@ def test_a_node_removed_mid_study_loses_nothing(on_ray, cluster, reference, stud
     require_same(on_ray, reference)
 
 
-@pytest.mark.fault("Ray, where Prefect's server is said to be at {api_url!r}", "one clear line, exit code 2")
+@pytest.mark.fault("Ray, with Prefect's server configured at {api_url!r}", "one clear line, exit code 2")
 @pytest.mark.parametrize("api_url", ["", "http://127.0.0.1:9/api"])
 def test_without_a_server_that_nodes_reach(on_ray, api_url, study):
     environment = {**on_ray.environment, "PREFECT_API_URL": api_url}

@@ -1,4 +1,4 @@
-"""What a run stands on changes under it: files that are deleted, edited or can no longer be written."""
+"""What a run depends on changes underneath it: files are deleted, edited or become read-only."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ QUERY = ("select model_id from models order by 1", "--format", "csv")
 
 @pytest.fixture
 def read_only(finished) -> Iterator[Home]:
-    """The finished home, whose store can't be written."""
+    """The finished home, with its store mounted read-only."""
     store = finished.store.root
     bound = subprocess.run(["mount", "--bind", store, store], capture_output=True, text=True)
     if bound.returncode:
@@ -46,7 +46,7 @@ def test_a_run_on_a_read_only_store(read_only, study):
     assert "mount it writable" in said
 
 
-@pytest.mark.fault("the store is mounted read-only", "`{command}` works, which only reads")
+@pytest.mark.fault("the store is mounted read-only", "`{command}`, which only reads, works")
 @pytest.mark.parametrize("command", ["sql", "plan", "studies", "report", "claims", "diff", "index", "check", "gc"])
 def test_reading_a_read_only_store(command, read_only, reference, study):
     arguments = {
@@ -72,7 +72,7 @@ def test_the_warehouse_is_deleted(finished, reference, study):
     require_same(finished, reference)
 
 
-@pytest.mark.fault("`.staging` is deleted while `{stage}` is made", "it is begun again; the same rows and weights")
+@pytest.mark.fault("`.staging` is deleted while `{stage}` is made", "it is started again; the same rows and weights")
 @pytest.mark.parametrize("stage", ["training", "importance"])
 def test_the_staging_folder_is_deleted(stage, finished, reference, study):
     finished.forget(stage)
@@ -85,7 +85,7 @@ def test_the_staging_folder_is_deleted(stage, finished, reference, study):
     require_same(finished, reference)
 
 
-@pytest.mark.fault("the study file is edited during a run", "the run and its record keep to what was read")
+@pytest.mark.fault("the study file is edited during a run", "the run and its record use what was read at the start")
 def test_the_study_is_edited(finished, reference, study, tmp_path):
     finished.forget("importance")
     file = tmp_path / "faulty.toml"
@@ -105,7 +105,7 @@ def test_the_study_is_edited(finished, reference, study, tmp_path):
 
 @pytest.fixture
 def own_text(study, tmp_path) -> Path:
-    """A study of one model, of a text of its own."""
+    """A study of one model on a copy of the text, which tests may change."""
     text = Path(tiny_text())
     shutil.copytree(text, tmp_path / "text")
     file = tmp_path / "faulty.toml"
@@ -114,13 +114,13 @@ def own_text(study, tmp_path) -> Path:
 
 
 def rewrite(study: Path) -> None:
-    """Change every other file of that text."""
+    """Change every other file of the text beside a study."""
     for path in sorted((study.parent / "text").glob("*.txt"))[::2]:
         path.write_text(path.read_text().upper())
 
 
 @pytest.mark.fault(
-    "files of the corpus change while they are read", "the run reads them again: the same as a run of the new text"
+    "files of the corpus change while they are read", "the run reads them again: the same as a run on the new text"
 )
 def test_the_text_changes_while_it_is_read(own_text, home: Home, tmp_path):
     asked, start = corpus_spec(parse_study(*read_study_file(str(own_text))).corpus), now()
@@ -136,7 +136,7 @@ def test_the_text_changes_while_it_is_read(own_text, home: Home, tmp_path):
     require_same(home, fresh)
 
 
-@pytest.mark.fault("files of the corpus change later in a run", "the run keeps to what it read; the next reads anew")
+@pytest.mark.fault("files of the corpus change later in a run", "the run uses what it read; the next one reads again")
 def test_the_text_changes_later(own_text, home: Home):
     process = home.start("run", str(own_text))
     wait_until(lambda: home.artifacts("training"), process)

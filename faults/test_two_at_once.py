@@ -1,4 +1,4 @@
-"""Several commands at once in one home: each does its own, and nothing is done twice or taken away."""
+"""Several commands at once in one home: each does its own work, and nothing is done twice or removed."""
 
 import subprocess
 from collections import Counter
@@ -11,20 +11,20 @@ from tasks.errors import WorkError
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """What a run says of its progress; it must succeed."""
+    """Wait for a run, which must succeed, and give its lines of progress."""
     _, err = process.communicate()
     assert process.returncode == 0, err
     return err
 
 
 def made(progress: str) -> Counter[str]:
-    """How often each artifact was made, by the lines of progress; the warehouse is none."""
+    """How often each artifact was made, counted in lines of progress; the warehouse is not one."""
     lines = [line.split() for line in progress.splitlines() if line.endswith("100%  done")]
     return Counter(f"{step} {subject}" for _, step, subject, *_ in lines if step != "warehouse")
 
 
 def goes_on(home: Home) -> bool:
-    """Whether a run has begun and not ended."""
+    """Whether a run of the home is in progress."""
     try:
         with home.store.at_rest():
             return False
@@ -64,7 +64,7 @@ def test_two_studies(home: Home, reference, study, another):
     assert home.run("check").returncode == 0
 
 
-@pytest.mark.fault("`gc --days 0` again and again beside a run", "it refuses while a run goes on; the same rows")
+@pytest.mark.fault("`gc --days 0` again and again beside a run", "it refuses while a run is in progress; the same rows")
 def test_gc_beside_a_run(finished, reference, study, record_property):
     finished.forget("pruning")
     process = finished.start("run", str(study))

@@ -34,7 +34,7 @@ def kept(tmp_path_factory) -> Iterator[Installation]:
 
 @pytest.fixture
 def installation(kept) -> Installation:
-    """An installation that is up, where nothing runs; the tests share it."""
+    """An installation that is up and idle, shared by the tests."""
     if kept.up.poll() is not None:
         kept.start()
         kept.cancel_all()
@@ -51,7 +51,7 @@ def unseen(study) -> dict[str, Any]:
 
 
 def require_recovery(installation: Installation, study: dict[str, Any], run: UUID) -> str:
-    """Wait until a run has completed and its report is published, once; says what was seen."""
+    """Wait until a run has completed and its report has been published once, and say how long it took."""
     seconds = wait_until(lambda: installation.state(run) in ("Completed", "Failed", "Cancelled"))
     states = installation.states(run)
     assert states[-1] == "Completed"
@@ -76,7 +76,7 @@ def test_parts_are_killed(parts, installation, unseen, record_property):
     assert installation.states(run).count("Crashed") == ("flow" in parts)
 
 
-@pytest.mark.fault("a flow killed with -9 three times", "the run fails, says why, and people are told")
+@pytest.mark.fault("kill -9 of a flow, three times", "the run fails, says why, and people are notified")
 def test_a_run_dies_again_and_again(installation, unseen):
     run = installation.begin(unseen)
     for n_runs in range(1, 4):
@@ -88,7 +88,7 @@ def test_a_run_dies_again_and_again(installation, unseen):
     wait_until(lambda: installation.was_told_of(run))
 
 
-@pytest.mark.fault("`headstream up` killed with -9, started again", "nothing is left; the study completes by itself")
+@pytest.mark.fault("kill -9 of `headstream up`, started again", "no process is left; the study completes by itself")
 def test_up_is_killed(installation, unseen, record_property):
     run = installation.begin(unseen)
     processes = installation.processes()
@@ -125,7 +125,7 @@ def test_a_part_hangs(part, installation, unseen, record_property):
     assert "Crashed" not in installation.states(run)
 
 
-@pytest.mark.fault("{signals} while a study runs", "`headstream up` ends with exit code 0, and nothing is left")
+@pytest.mark.fault("{signals} while a study runs", "`headstream up` ends with exit code 0, and no process is left")
 @pytest.mark.parametrize("signals", ["SIGTERM", "SIGINT, SIGINT", "kill -9 of the guard, SIGTERM"])
 def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
     installation.begin(unseen)
@@ -140,7 +140,7 @@ def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
     assert installation.up.returncode == 0
 
 
-@pytest.mark.fault("a study is due while another runs", "it is cancelled, and people are told; the other completes")
+@pytest.mark.fault("a study is due while another runs", "it is cancelled, and people are notified; the other completes")
 def test_a_run_is_turned_away(installation, unseen):
     run = installation.begin(unseen)
     other = installation.ask_for(unseen)
@@ -150,7 +150,7 @@ def test_a_run_is_turned_away(installation, unseen):
     assert not installation.was_told_of(run)
 
 
-@pytest.mark.fault("`headstream up` ended and started again", "what people added or paused stays so")
+@pytest.mark.fault("`headstream up` ended and started again", "schedules that people added or paused stay as they were")
 def test_schedules_stay(installation):
     with installation.client() as client:
         deployment = client.read_deployment_by_name("study/nightly")
@@ -167,7 +167,7 @@ def test_schedules_stay(installation):
     assert {(own.schedule.cron, False), ("1 2 3 4 *", True)} <= {(s.schedule.cron, s.active) for s in schedules}
 
 
-@pytest.mark.fault("a cron schedule that is due soon, twice", "both run; reports and what changed are artifacts")
+@pytest.mark.fault("a cron schedule that is due soon, twice", "both run; reports and changes become artifacts")
 def test_the_schedule_runs(installation, unseen):
     name = unseen["name"]
     for seed in (1000, 1001):

@@ -12,7 +12,7 @@ from tasks.places import ROOT
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.comparison import Change, Summary, changes, summarise
 from tasks.report.figures import FIGURES
-from tasks.report.figures.style import Palette, house_style, save
+from tasks.report.figures.style import house_style, save
 from tasks.results.study_results import StudyResults
 from tasks.storage.provenance import package_version
 
@@ -51,7 +51,6 @@ class _Page:
     ) -> None:
         self.previous = previous
         self._results, self._folder, self._on_progress = results, folder, on_progress
-        self._palette = Palette({row["label"]: row["n_layers"] for row in results.rows("answer")})
         self._n_drawn = 0
 
     def rows(self, query: str) -> list[dict[str, Any]]:
@@ -68,7 +67,7 @@ class _Page:
 
     def figure(self, name: str) -> Markdown:
         """A figure's pictures, each with its sentence, and the SELECTs they are made of."""
-        pictures = FIGURES[name](self._results, self._palette)
+        pictures = FIGURES[name](self._results)
         blocks = []
         for picture in pictures:
             if picture.figure:

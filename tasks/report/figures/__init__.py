@@ -3,50 +3,30 @@
 from collections.abc import Callable, Mapping
 
 from tasks.report.figures.ablations import ablations
-from tasks.report.figures.attention import attention
-from tasks.report.figures.attention_aggregates import attention_aggregates
+from tasks.report.figures.attention import attention, attention_aggregates
 from tasks.report.figures.bigram_fit import bigram_fit
 from tasks.report.figures.circuit_formation import circuit_formation
 from tasks.report.figures.composition_graph import composition_graph
-from tasks.report.figures.cost_curves import costs
-from tasks.report.figures.eigenvalue_spectra import eigenvalues
+from tasks.report.figures.cost_curves import cost_curves
+from tasks.report.figures.eigenvalue_spectra import eigenvalue_spectra
 from tasks.report.figures.head_maps import head_maps, head_trajectories
 from tasks.report.figures.head_similarity import head_similarity
 from tasks.report.figures.heads_that_matter import heads_that_matter
 from tasks.report.figures.importance_maps import importance_agreement, importance_maps
 from tasks.report.figures.learning import context_over_training, learning_curves, loss_in_context
-from tasks.report.figures.path_term_bars import path_terms
-from tasks.report.figures.probe_accuracies import probes
+from tasks.report.figures.path_term_bars import path_term_bars
+from tasks.report.figures.probe_accuracies import probe_accuracies
 from tasks.report.figures.pruning_plots import pruning_curves
-from tasks.report.figures.score_term_bars import score_terms
-from tasks.report.figures.style import Palette, Picture
+from tasks.report.figures.score_term_bars import score_term_bars
+from tasks.report.figures.style import Picture
 from tasks.results.study_results import StudyResults
 
-Drawing = Callable[[StudyResults, Palette], list[Picture]]
+Drawing = Callable[[StudyResults], list[Picture]]
 
-FIGURES: Mapping[str, Drawing] = {
-    draw.__name__: draw
-    for draw in (
-        learning_curves,
-        context_over_training,
-        loss_in_context,
-        head_maps,
-        head_trajectories,
-        attention,
-        attention_aggregates,
-        circuit_formation,
-        composition_graph,
-        score_terms,
-        eigenvalues,
-        path_terms,
-        bigram_fit,
-        importance_maps,
-        ablations,
-        importance_agreement,
-        heads_that_matter,
-        pruning_curves,
-        head_similarity,
-        probes,
-        costs,
-    )
-}
+_IN_ORDER: tuple[Drawing, ...] = (
+    learning_curves, context_over_training, loss_in_context, head_maps, head_trajectories, attention,
+    attention_aggregates, circuit_formation, composition_graph, score_term_bars, eigenvalue_spectra,
+    path_term_bars, bigram_fit, importance_maps, ablations, importance_agreement, heads_that_matter,
+    pruning_curves, head_similarity, probe_accuracies, cost_curves,
+)  # fmt: skip
+FIGURES: Mapping[str, Drawing] = {draw.__name__: draw for draw in _IN_ORDER}

@@ -1,61 +1,82 @@
-"""Attention patterns on a passage of real text."""
+"""Attention on a passage of real text: of heads with a role, of others worth a look, and aggregated over layers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from math import ceil
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from pandas import DataFrame
 
 from models.heads.attended_keys import induction_keys, previous_token_keys
 from tasks.markdown import visible
-from tasks.report.figures.pattern_panels import pattern_matrix, pattern_panels
 from tasks.report.figures.sentences import listed
-from tasks.report.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, SCORE, WIDTH, Palette, Picture, tinted
+from tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel, panel_grid, tint
 from tasks.results.study_results import StudyResults
 
 MAP_SIDE = 7.2  # inches at most
 LARGEST_CELL = 0.28
 LABEL_LENGTH = 14  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
-COLORS = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
-KEYS = {"induction": induction_keys, "previous token": previous_token_keys}
+N_COLUMNS = 3  # of small patterns
+TITLE = 0.55  # inches above a small pattern, its ticks below it included
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
-EXPECTED = {"induction": "what followed earlier copies of the current token", "previous token": "the token before"}
+EXPECTED = {  # by role: which keys a head should attend to, what they are, and the score for doing so
+    "induction": (induction_keys, "what followed earlier copies of the current token", "induction_random_period"),
+    "previous token": (previous_token_keys, "the previous token", "previous_token"),
+}
+TITLES = {"mean": "mean over heads of L{}", "rollout": "rollout from L{}", "flow": "flow from L{}"}
 
 
-def attention(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Where the best induction and previous-token heads look in the sample passage and, smaller, other heads."""
+def attention(results: StudyResults) -> list[Picture]:
+    """Attention of the best induction and previous-token heads on the sample passage and, smaller, of other heads."""
     weights = results.frame("attention")
     if weights.empty:
         return [Picture("attention", "No picture: no model has heads whose attention was kept.", ("attention",))]
-    large = [_picture(str(role), pattern) for role, pattern in weights.groupby("role")]
+    large = [_large(str(role), pattern) for role, pattern in weights.groupby("role")]
     return [*large, *_gallery(results.frame("attention_gallery"), set(weights.head_label))]
 
 
+def attention_aggregates(results: StudyResults) -> list[Picture]:
+    """The mean pattern of the last layer, and attention through all layers by rollout and by flow."""
+    name = "attention_aggregates"
+    weights = results.frame(name).dropna(subset=["weight"])
+    if weights.empty:
+        return [Picture(name, "No picture: no model has heads whose attention was aggregated.", (name,))]
+    label, layer = weights.label.iloc[0], weights.layer.iloc[0]
+    patterns = {str(method): pattern for method, pattern in weights.groupby("method", sort=False)}
+    figure = _panels(label, {TITLES[method].format(layer): patterns[method] for method in patterns})
+    shares = {method: _shares(_matrix(pattern)) for method, pattern in patterns.items()}
+    told = [f"{own:.2f} and {first:.2f} ({method})" for method, (own, first) in shares.items()]
+    own_and_bos = "the shares of attention that go to the query's own token and to BOS"
+    sentence = f"Averaged over the queries of {label}, {own_and_bos} are {listed(told)}."
+    return [Picture(name, sentence, (name,), figure)]
+
+
 def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
-    """Whether a head of that role should look from a query at a key, as [query, key]; the first token is BOS."""
+    """Whether a head of that role should attend from a query to a key, as [query, key]; the first token is BOS."""
     numbers = torch.from_numpy(np.unique(tokens, return_inverse=True)[1])[None]
-    return KEYS[role](numbers, bos=int(numbers[0, 0]))[0].numpy()
+    return EXPECTED[role][0](numbers, bos=int(numbers[0, 0]))[0].numpy()
 
 
-def _picture(role: str, pattern: DataFrame) -> Picture:
-    weights = pattern_matrix(pattern)
+def _large(role: str, pattern: DataFrame) -> Picture:
+    weights = _matrix(pattern)
     tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(visible).tolist()
     expected = expected_keys(role, tokens)
-    head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the best {role.replace(' ', '-')} head,"
+    _, keys, score = EXPECTED[role]
+    head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the head with the highest {score},"
     queries = expected.any(axis=1)
     if queries.any():
         share = (weights * expected).sum(axis=1)[queries].mean()
         sentence = (
-            f"{head} gives {share:.2f} of its attention to {EXPECTED[role]} (outlined), "
+            f"{head} gives {share:.2f} of its attention to {keys} (outlined), "
             f"on average over the {queries.sum()} queries that have such a key."
         )
     else:
-        sentence = f"{head} has no query in this passage that could look at {EXPECTED[role]}."
-    return Picture(
-        f"attention_{role.replace(' ', '_')}", sentence, ("attention",), _map(weights, tokens, expected, COLORS[role])
-    )
+        sentence = f"{head} has no query in this passage that could attend to {keys}."
+    figure = _map(weights, tokens, expected, ROLE_COLORS[role])
+    return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure)
 
 
 def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
@@ -65,7 +86,7 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
         return []
     highest, alike = chosen[chosen.place <= LAST_SCORE], chosen[chosen.place > LAST_SCORE]
     told = [
-        f"the highest {score} has {head} ({value:.2f}{', above' if head in drawn else ''})"
+        f"{head} has the highest {score} ({value:.2f}{', shown above' if head in drawn else ''})"
         for score, head, value in zip(highest.score, highest.head_label, highest.value, strict=True)
     ]
     if not alike.empty:
@@ -79,24 +100,49 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
         ]
         panels["\n".join([f"{head}: {reasons[0]}", *reasons[1:]])] = of_head[of_head.place == scores.place.iloc[0]]
     label = weights.label.iloc[0]
-    figure = pattern_panels(label, panels, SCORE)
-    return [Picture("attention_gallery", f"In {label}, {listed(told)}.", ("attention_gallery", "attention"), figure)]
+    figure = _panels(label, panels)
+    return [Picture("attention_gallery", f"In {label}, {'; '.join(told)}.", ("attention_gallery", "attention"), figure)]
+
+
+def _shares(weights: np.ndarray) -> tuple[float, float]:
+    """Mean shares that queries other than BOS give to themselves and to BOS."""
+    return float(weights.diagonal()[1:].mean()), float(weights[1:, 0].mean())
+
+
+def _matrix(pattern: DataFrame) -> np.ndarray:
+    """The weights of a pattern as [query, key]; keys that come after the query have 0."""
+    n = pattern["query"].max() + 1
+    weights = np.zeros((n, n))
+    weights[pattern["query"], pattern["key"]] = pattern.weight
+    return weights
+
+
+def _panels(label: str, patterns: Mapping[str, DataFrame]) -> Figure:
+    """A panel for each pattern, by its title: a row is a query, a column a key, both counted from 0."""
+    n_lines = max(title.count("\n") for title in patterns)
+    height = ceil(len(patterns) / N_COLUMNS) * (WIDTH / N_COLUMNS + TITLE + 0.17 * n_lines) - 0.2
+    figure, panels = panel_grid(label, len(patterns), N_COLUMNS, 0.3 + height)
+    for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
+        axes.imshow(tint(_matrix(pattern), BLUE), interpolation="none")
+        axes.set_title(title, fontsize=9)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.grid(False)
+        axes.spines[:].set(visible=True, color=GRID)
+    return figure
 
 
 def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color: str) -> Figure:
     n = len(tokens)
     cell = min(LARGEST_CELL, MAP_SIDE / n)
-    figure = Figure(figsize=(min(WIDTH, n * cell + 1.4), n * cell + 1.1), layout="constrained")
-    axes = figure.subplots()
-    axes.imshow(tinted(weights, color), interpolation="none")
+    figure, axes = panel(n * cell + 1.1, min(WIDTH, n * cell + 1.4))
+    axes.imshow(tint(weights, color), interpolation="none")
     query, key = np.nonzero(expected)
     axes.scatter(key, query, s=(72 * cell) ** 2, marker="s", facecolor="none", edgecolor=MUTED, linewidth=0.8)
-    labelled = range(0, n, int(np.ceil(LABEL_PITCH / cell)))
+    labelled = range(0, n, ceil(LABEL_PITCH / cell))
     names = [tokens[i] if len(tokens[i]) <= LABEL_LENGTH else f"{tokens[i][: LABEL_LENGTH - 1]}…" for i in labelled]
     axes.set_xticks(labelled, names, rotation=90, family="monospace")
     axes.set_yticks(labelled, names, family="monospace")
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.spines[:].set_visible(False)
-    axes.grid(False)
+    as_map(axes)
     return figure

@@ -1,4 +1,4 @@
-"""The direct path against the bigrams of the training text."""
+"""How well the direct path predicts the bigrams of the training text: its logits over their log probabilities."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,37 +14,38 @@ NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
 LARGEST_DOT = 60  # square points
 
 
-def bigram_fit(results: StudyResults, palette: Palette) -> list[Picture]:
-    """What the direct path says of frequent bigrams, the shallowest kind of model first."""
+def bigram_fit(results: StudyResults) -> list[Picture]:
+    """Logits of the direct path for frequent bigrams, the shallowest kind of model first."""
     samples, fits = results.frame("bigram_samples"), results.frame("bigram_fits").set_index("model")
     shown, n_more = best_of_depths(results, samples.label)
     if not shown:
-        return [Picture(NAME, "No picture: what the direct path says of bigrams is missing.", QUERIES)]
+        return [Picture(NAME, "No picture: no model's direct path was compared with bigrams.", QUERIES)]
     depths = samples.groupby("label").n_layers.first()
     shown.sort(key=depths.__getitem__)
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, palette = Figure((WIDTH, 3.4)), Palette.of(results)
     panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
     for axes, label in zip(panels, shown, strict=True):
         _draw(axes, label, samples[samples.label == label], fits.loc[label], palette)
-    figure.supxlabel("log probability in the training text, nats, less its mean", fontsize=9.5, color=MUTED)
-    figure.supylabel("logit of the direct path, less its mean", fontsize=9.5, color=MUTED)
+    figure.supxlabel("log probability in the training text minus its mean, nats", color=MUTED)
+    figure.supylabel("logit of the direct path minus its mean", color=MUTED)
     with_heads = [label for label in shown if depths[label]]
     sentence = f"{_sentence(fits.loc[shown], fits.loc[with_heads])}{models_left_out(n_more)}"
     return [Picture(NAME, sentence, QUERIES, figure)]
 
 
 def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
-    """What the direct path knows of bigrams and, where there are heads, whether it fills in what they leave."""
+    """How much of bigrams the direct path captures and, where there are heads, whether it fills in what they leave."""
     shares = [f"{readable(share)} in {label}" for label, share in fits.explained_share.items()]
     both = fits_with_heads[["correlation_with_what_the_rest_leaves", "correlation_where_the_rest_is_known"]].dropna()
     sentence = (
-        f"Of what bigrams tell beyond the frequencies of tokens, the direct path alone has this share: "
-        f"{listed(shares)}. On the line, it would be the bigrams themselves."
+        f"Of what bigrams tell beyond token frequencies, the direct path alone captures this share: "
+        f"{listed(shares)}. A perfect fit would lie on the dashed line."
     )
     if both.empty:
         return sentence
     gaps = [f"{left:.3f} ({whole:.3f}) in {label}" for label, left, whole in both.itertuples()]
-    return f"{sentence} Its correlation with what heads leave of the bigrams (with the bigrams) is {listed(gaps)}."
+    gap = "what heads leave of bigrams (with bigrams themselves)"
+    return f"{sentence} The correlation of the direct path with {gap} is {listed(gaps)}."
 
 
 def _draw(axes: Axes, label: str, samples: DataFrame, fit: Series, palette: Palette) -> None:

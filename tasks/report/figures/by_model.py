@@ -1,14 +1,22 @@
-"""Figures with a picture for each of the best kinds of model."""
+"""Figures with a picture for each of the best kinds of model, and which those are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.report.figures.sentences import models_left_out
 from tasks.report.figures.style import Picture
-from tasks.report.model_choice import best_of_depths
+from tasks.report.model_choice import best_of_depths, labels_best_first
 from tasks.results.study_results import StudyResults
+
+MAX_MODELS = 3
+
+
+def best_models(results: StudyResults, present: Iterable[str]) -> tuple[list[str], int]:
+    """Of the kinds of model present, the best of any depth, best first; and how many more there are."""
+    labels = labels_best_first(results, present)
+    return labels[:MAX_MODELS], len(labels[MAX_MODELS:])
 
 
 def picture_each(
@@ -18,15 +26,12 @@ def picture_each(
     queries: tuple[str, ...],
     why_none: str,
     draw: Callable[[str, DataFrame], tuple[str, Figure | None]],
+    choose: Callable[[StudyResults, Iterable[str]], tuple[list[str], int]] = best_of_depths,
 ) -> list[Picture]:
     """What `draw` makes of each label's rows: a sentence, maybe a figure. The last one says how many are left out."""
-    shown, n_more = best_of_depths(results, rows.label)
+    shown, n_more = choose(results, rows.label)
     if not shown:
         return [Picture(name, f"No picture: {why_none}.", queries)]
-    pictures = []
-    for i, label in enumerate(shown, start=1):
-        sentence, figure = draw(label, rows[rows.label == label])
-        if label == shown[-1]:
-            sentence += models_left_out(n_more)
-        pictures.append(Picture(f"{name}_{i}", sentence, queries, figure))
-    return pictures
+    drawn = [draw(label, rows[rows.label == label]) for label in shown]
+    drawn[-1] = drawn[-1][0] + models_left_out(n_more), drawn[-1][1]
+    return [Picture(f"{name}_{i}", sentence, queries, figure) for i, (sentence, figure) in enumerate(drawn, start=1)]

@@ -1,68 +1,55 @@
 """How the induction circuit forms: both of its heads, what joins them and the loss, on one axis of tokens."""
 
 from collections.abc import Mapping
-from textwrap import fill
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
-from tasks.report.figures.phase_changes import mark, strongest_change
-from tasks.report.figures.sentences import models_left_out, rise
-from tasks.report.figures.style import (
-    INDUCTION,
-    KINDS,
-    LINE_LENGTH,
-    MUTED,
-    PREVIOUS_TOKEN,
-    WIDTH,
-    Palette,
-    Picture,
-    scale_by_tokens,
-)
+from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
+from tasks.report.figures.sentences import models_left_out, risen
+from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, wrapped
 from tasks.report.model_choice import best_of_depths
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
-DOTTED = (0, (1.5, 1.5))
 LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel
     "attention": {
-        "previous_token": {"color": PREVIOUS_TOKEN, "label": "previous_token of the head that is read"},
-        "prefix_matching": {"color": INDUCTION, "linestyle": DOTTED, "label": "prefix_matching of the one that reads"},
-        "induction_random_period": {"color": INDUCTION, "label": "its induction_random_period"},
+        "previous_token": {"color": TEAL, "label": "previous_token of the earlier head"},
+        "prefix_matching": {"color": PURPLE, "linestyle": DOTTED, "label": "prefix_matching of the later head"},
+        "induction_random_period": {"color": PURPLE, "label": "induction_random_period of the later head"},
     },
     "K-composition": {
-        "k_score": {"color": KINDS["K"], "label": "their K-composition"},
-        "k_chance": {"color": KINDS["K"], "linestyle": DOTTED, "marker": "", "label": "that of random heads"},
+        "k_score": {"color": ORANGE, "label": "K-composition of the two"},
+        "k_chance": {"color": ORANGE, "linestyle": DOTTED, "marker": "", "label": "K-composition of random heads"},
     },
     "loss, nats": {"validation_loss_nats": {"color": MUTED, "label": "validation loss"}},
 }
 
 
-def circuit_formation(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Over tokens, the earlier head, its K-composition with the later one, the later head and the loss."""
+def circuit_formation(results: StudyResults) -> list[Picture]:
+    """Scores of both heads of the circuit, their K-composition and the loss, over tokens."""
     curves = results.frame("circuit_formation")
     shown, n_more = best_of_depths(results, curves.label)
     if not shown:
         return [Picture(NAME, "No picture: no model has a pair of heads that could be an induction circuit.", QUERIES)]
-    figure = Figure(figsize=(WIDTH, 5.4), layout="constrained")
+    figure = Figure((WIDTH, 5.4))
     panels = figure.subplots(len(LINES), len(shown), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2, 2))
     change = strongest_change(results, "prefix_matching")
     for column, label in zip(panels.T, shown, strict=True):
         of_model = curves[curves.label == label]
         pair = f"{label}: {of_model.reader.iloc[0]} reads {of_model.writer.iloc[0]}"
-        column[0].set_title(fill(pair, LINE_LENGTH // len(shown)))
+        column[0].set_title(wrapped(pair, len(shown)))
         for axes, (title, lines) in zip(column, LINES.items(), strict=True):
             for score, style in lines.items():
                 axes.plot(of_model.tokens, of_model[score], **{"marker": "o"} | style)
             axes.set_ylabel(title)
-            scale_by_tokens(axes)
-            mark(axes, change if change and change.label == label else None)
+            scale_by_tokens(axes, change, label)
             axes.label_outer()
     panels[0, 0].set_ylim(0, 1)
     handles = [Line2D([], [], **style) for lines in LINES.values() for style in lines.values()]
-    figure.legend(handles=handles, loc="outside upper left", ncols=2, columnspacing=1.4)
+    figure.legend(handles=handles, loc="outside upper left", ncols=2)
     sentence = _sentence(shown[0], curves[curves.label == shown[0]])
     band = f" {change.sentence}" if change and change.label in shown else ""
     return [Picture(NAME, f"{sentence}{band}{models_left_out(n_more)}", QUERIES, figure)]
@@ -72,8 +59,8 @@ def _sentence(label: str, curves: DataFrame) -> str:
     """When each part of a model's circuit rose."""
     writer, reader = curves.writer.iloc[0], curves.reader.iloc[0]
     parts = [
-        rise(f"previous_token of {writer}", curves, "previous_token", smallest=0.1),
-        rise(f"K-composition of {reader} with it", curves, "k_score", smallest=0.01, digits=3),
-        rise(f"induction_random_period of {reader}", curves, "induction_random_period", smallest=0.1),
+        risen(f"previous_token of {writer}", curves, "previous_token", smallest=0.1),
+        risen(f"K-composition of {reader} with it", curves, "k_score", smallest=0.01, digits=3),
+        risen(f"induction_random_period of {reader}", curves, "induction_random_period", smallest=0.1),
     ]
     return f"In {label}, {'; '.join(parts)}."

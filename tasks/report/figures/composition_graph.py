@@ -1,6 +1,7 @@
 """Which heads compose: a graph of heads by layer, to be read upwards like the residual stream."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -9,15 +10,14 @@ from matplotlib.path import Path
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import listed
-from tasks.report.figures.style import CARD, INDUCTION, INK, KINDS, MUTED, PREVIOUS_TOKEN, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import listed, not_drawn
+from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("compositions", "head_scores")
 MAX_EDGES = 24
 PARTS = {"Q": "queries", "K": "keys", "V": "values"}
 PORTS = {"Q": -0.55, "K": 0.0, "V": 0.55}  # where edges enter a head from below, in its radii
-ROLES = {"induction": INDUCTION, "previous token": PREVIOUS_TOKEN}
 FEWEST_PLACES = 6  # side by side: heads that are far apart have flat edges
 POINTS = 72  # in an inch
 NODE = 13  # points of radius at most
@@ -27,34 +27,31 @@ STRONG = 20  # z that the thickest edge has at least
 Head = tuple[int, int]  # layer, head
 
 
-def composition_graph(results: StudyResults, palette: Palette) -> list[Picture]:
-    """The pairs of heads that compose significantly."""
+def composition_graph(results: StudyResults) -> list[Picture]:
+    """The pairs of heads that compose significantly, and through what."""
     pairs, scores = (results.frame(query) for query in QUERIES)
-    with_role = scores[scores.role.isin(list(ROLES))]
+    with_role = scores[scores.role.isin(list(ROLE_COLORS))]
 
     def draw(label: str, ways: DataFrame) -> tuple[str, Figure | None]:
+        every_way = f"the {len(ways):,} ways in which heads of {label} can compose"
         composed = ways[ways.significant.eq(True)]
         if composed.empty:
-            return (
-                f"No picture: of the {len(ways):,} ways in which heads of {label} can compose, none is significant.",
-                None,
-            )
+            return f"No picture: none of {every_way} is significant.", None
         roles = {(row.layer, row.head): row.role for row in with_role[with_role.label == label].itertuples()}
-        return _sentence(label, len(ways), composed), _graph(label, ways, composed.head(MAX_EDGES), roles)
+        return _sentence(every_way, composed), _graph(label, ways, composed.head(MAX_EDGES), roles)
 
     why_none = "no model has two layers whose composition was measured"
     return picture_each(results, "composition", pairs, QUERIES, why_none, draw)
 
 
-def _sentence(label: str, n_ways: int, composed: DataFrame) -> str:
+def _sentence(every_way: str, composed: DataFrame) -> str:
     best, by_kind = composed.iloc[0], composed.kind.value_counts()
     strongest = f"{best.writer} into the {PARTS[best.kind]} of {best.reader} (score {best.score:.3f}, z = {best.z:.1f})"
-    start = f"Of the {n_ways:,} ways in which heads of {label} can compose,"
     if len(composed) == 1:
-        return f"{start} one is significant: {strongest}."
+        return f"Of {every_way}, one is significant: {strongest}."
     found = listed([f"{by_kind[kind]} through {part}" for kind, part in PARTS.items() if kind in by_kind])
-    not_drawn = f" The {len(composed) - MAX_EDGES} weakest are not drawn." if len(composed) > MAX_EDGES else ""
-    return f"{start} {len(composed)} are significant: {found}. The strongest is {strongest}.{not_drawn}"
+    weakest = not_drawn(len(composed) - MAX_EDGES, "other", "with lower z")
+    return f"Of {every_way}, {len(composed)} are significant: {found}. The strongest is {strongest}.{weakest}"
 
 
 def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, str]) -> Figure:
@@ -63,8 +60,7 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     heads = sorted({(row[layer], row[head]) for row in ways.to_dict("records") for layer, head in columns})
     n_layers, n_heads = (1 + max(head[i] for head in heads) for i in (0, 1))
     n_places = max(n_heads, FEWEST_PLACES)
-    figure = Figure(figsize=(WIDTH, 1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4)), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = panel(1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4))
     radius = min(NODE, 0.38 * WIDTH * POINTS / n_places)
     port = radius / POINTS * n_places / WIDTH  # a radius on the axis of heads
     widths = THINNEST + (THICKEST - THINNEST) * (edges.z / max(edges.z.max(), STRONG)).clip(lower=0)
@@ -74,13 +70,11 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
         rise = 0.55 * (end[1] - start[1])  # so that edges leave and enter vertically
         curve = [start, (start[0], start[1] + rise), (end[0], end[1] - rise), end]
         path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-        axes.add_patch(PathPatch(path, facecolor="none", edgecolor=KINDS[edge.kind], linewidth=linewidth, zorder=2))
+        line = {"edgecolor": KIND_COLORS[edge.kind], "linewidth": linewidth}
+        axes.add_patch(PathPatch(path, facecolor="none", zorder=2, **line))
     for layer, head in heads:
-        rim = (
-            {"edgecolor": ROLES[roles[layer, head]], "linewidth": 1.8}
-            if (layer, head) in roles
-            else {"edgecolor": MUTED}
-        )
+        role = roles.get((layer, head))
+        rim = {"edgecolor": ROLE_COLORS[role], "linewidth": 1.8} if role else {"edgecolor": MUTED}
         axes.scatter(head, layer, s=(2 * radius) ** 2, facecolor=CARD, zorder=3, **rim)
         axes.text(head, layer, f"H{head}", ha="center", va="center", fontsize=min(9, 0.7 * radius), zorder=4)
     axes.set_title(label)
@@ -88,30 +82,21 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     axes.set_ylim(-0.35, n_layers - 0.65)
     axes.set_xticks([])
     axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    _legend(figure, edges, widths, [role for role in ROLES if role in roles.values()])
+    as_map(axes)
+    _legend(figure, edges, widths, [role for role in ROLE_COLORS if role in roles.values()])
     return figure
 
 
 def _legend(figure: Figure, edges: DataFrame, widths: Series, roles: list[str]) -> None:
     lines = {
-        f"into {part} ({kind})": Line2D([], [], color=KINDS[kind], linewidth=3)
+        f"into {part} ({kind})": Line2D([], [], color=KIND_COLORS[kind], linewidth=3)
         for kind, part in PARTS.items()
         if kind in set(edges.kind)
     }
     for i in (0, -1):
         lines[f"z = {edges.z.iloc[i]:.0f}"] = Line2D([], [], color=MUTED, linewidth=widths.iloc[i])
+    rim: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 9, "markerfacecolor": "none"}
     for role in roles:
-        lines[f"{role.replace(' ', '-')} head"] = Line2D(
-            [],
-            [],
-            color=ROLES[role],
-            linestyle="",
-            marker="o",
-            markersize=9,
-            markerfacecolor="none",
-            markeredgewidth=1.8,
-        )
-    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=4, columnspacing=1.4)
+        name = f"{role.replace(' ', '-')} head"
+        lines[name] = Line2D([], [], color=ROLE_COLORS[role], markeredgewidth=1.8, **rim)
+    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=4)

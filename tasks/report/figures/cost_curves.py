@@ -1,16 +1,16 @@
-"""How floating-point operations and seconds grow with the context and with the width."""
+"""How the FLOPs and seconds of a pass grow with the context and with the width."""
 
 from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
 from tasks.markdown import compact
 from tasks.report.figures.sentences import listed
-from tasks.report.figures.style import KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH, Picture
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "costs", ("costs", "cost_exponents")
@@ -18,28 +18,24 @@ QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
     "flops": ("FLOPs", lambda flops: compact(flops).replace(".0 ", " ")),
     "seconds": ("seconds", lambda seconds: f"{seconds:g}"),
 }
-COLORS = {"full": SCORE, "local": KINDS["V"]}
+COLORS = {"full": BLUE, "local": GREEN}
 DASHES: dict[str, Any] = {"forward": "solid", "forward_backward": (0, (4, 1.5))}
-SLOPES = {
-    "n_ctx": {"full": ("n²", 2), "local": ("n", 1)},
-    "d_model": {"full": ("d²", 2)},
-}  # that growth is held against
+SLOPES = {"n_ctx": {"full": ("n²", 2), "local": ("n", 1)}, "d_model": {"full": ("d²", 2)}}  # name and power
 
 
-def costs(results: StudyResults, palette: Palette) -> list[Picture]:
-    """What a pass costs over n_ctx and over d_model, beside lines of the slopes that it should have."""
+def cost_curves(results: StudyResults) -> list[Picture]:
+    """What a pass costs over n_ctx and over d_model, beside lines with the slopes that it should have."""
     rows = results.frame("costs")
     grow = [axis for axis in SLOPES if axis in set(rows.axis)]
     if not grow:
         return [Picture(NAME, "No picture: no costs were measured as n_ctx or d_model grows.", QUERIES)]
-    figure = Figure(figsize=(WIDTH, 0.4 + 2.8 * len(grow)), layout="constrained")
+    figure = Figure((WIDTH, 0.4 + 2.8 * len(grow)))
     grid = figure.subplots(len(grow), len(QUANTITIES), squeeze=False)
     for axis, panels in zip(grow, grid, strict=True):
         for axes, (quantity, (title, _)) in zip(panels, QUANTITIES.items(), strict=True):
             _draw(axes, axis, rows[rows.axis == axis], quantity)
             axes.set_title(f"{title} over {axis}")
-    lines = {str(line.get_label()): line for line in grid[0][0].lines if not str(line.get_label()).startswith("_")}
-    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=4, columnspacing=1.4)
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
     return [Picture(NAME, _sentence(results.frame("cost_exponents")), QUERIES, figure)]
 
 
@@ -56,15 +52,14 @@ def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:
         if not forward.empty:
             last = forward.iloc[-1]
             guide = last[quantity] * (forward["size"] / last["size"]) ** power
-            axes.plot(forward["size"], guide, color=MUTED, linewidth=1.2, linestyle=(0, (1.5, 1.5)), zorder=1)
+            axes.plot(forward["size"], guide, color=MUTED, linewidth=1.2, linestyle=DOTTED, zorder=1)
             at = (last["size"], last[quantity])
             axes.annotate(name, at, xytext=(5, -3), textcoords="offset points", color=MUTED, fontsize=9)
     axes.set_ylim(limits)
     sizes = sorted(set(rows["size"]))
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: QUANTITIES[quantity][1](value)))
-    for line in (axes.xaxis, axes.yaxis):
-        line.set_minor_locator(NullLocator())
+    axes.minorticks_off()
 
 
 def _sentence(exponents: DataFrame) -> str:
@@ -75,8 +70,6 @@ def _sentence(exponents: DataFrame) -> str:
         for row in known.itertuples()
     ]
     if not powers:
-        return "A single size has no exponent."
-    return (
-        f"At the large end, the FLOPs (seconds) of a forward pass grow as {listed(powers)}. Dotted lines have the slope"
-        " that they are named for."
-    )
+        return "A single size gives no exponent."
+    growth = f"At the large end, the FLOPs (seconds) of a forward pass grow as {listed(powers)}."
+    return f"{growth} Dotted lines have the slopes that they are named after."

@@ -1,4 +1,4 @@
-"""Eigenvalues of heads' circuits on the complex plane: who copies, and who looks for the query's own token."""
+"""Eigenvalues of heads' circuits on the complex plane: which heads copy, and which match the query's own token."""
 
 from collections.abc import Mapping
 
@@ -14,13 +14,13 @@ from models.circuits.eigenvalues import eigenvalue_score
 from tasks.markdown import MISSING
 from tasks.report.circuit_words import CLEARLY
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted, listed
-from tasks.report.figures.style import GRID, INK, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import listed, not_drawn
+from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, panel
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
 MAX_HEADS = 8  # side by side
-COLORS = {"OV": KINDS["V"], "QK": SCORE, "K-composed": KINDS["K"]}
+COLORS = {"OV": GREEN, "QK": BLUE, "K-composed": ORANGE}
 PITCH = 2.5  # radii between the centres of two circles
 SIDE = 1.3  # inches between them at most
 MARGIN = 0.9  # inches for the circuits' names
@@ -28,8 +28,8 @@ MARGIN = 0.9  # inches for the circuits' names
 Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
 
-def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
-    """The spectra of each head's circuits."""
+def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
+    """The spectra of the full OV and QK circuits of each head, scored."""
     found, heads = (results.frame(query) for query in QUERIES)
     with_role = heads[heads.role.notna() & (heads.role != "other")]
 
@@ -37,10 +37,8 @@ def eigenvalues(results: StudyResults, palette: Palette) -> list[Picture]:
         scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(score_of).to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
         n_more = spectra.head_label.nunique() - len(telling)
-        not_drawn = (
-            f" {counted(n_more, 'head')} without a role or with scores nearer to 0 are not drawn." if n_more else ""
-        )
-        return f"{_sentence(label, scores)}{not_drawn}", _planes(label, spectra, telling, scores)
+        sentence = _sentence(label, scores) + not_drawn(n_more, "head", "without a role or with scores closer to 0")
+        return sentence, _planes(label, spectra, telling, scores)
 
     why_none = "no model has heads whose eigenvalues were computed"
     return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
@@ -63,29 +61,28 @@ def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
 
 
 def _sentence(label: str, scores: Scores) -> str:
-    """Which heads copy and which match, by the scores that stand below the spectra."""
+    """Which heads copy and which match, by the scores below the spectra."""
     ov, qk, composed = ({head: s for (name, head), s in scores.items() if name == circuit} for circuit in COLORS)
-    through = f"; with keys that read one earlier head alone, it does in {_clear(composed)}" if composed else ""
-    return f"In {label}, OV copies in {_clear(ov)}; QK looks for the query's own token in {_clear(qk)}{through}."
+    through = f"; with keys that read one earlier head alone, it does so in {_clear(composed)}" if composed else ""
+    return f"In {label}, OV copies in {_clear(ov)}; QK matches the query's own token in {_clear(qk)}{through}."
 
 
 def _clear(scores: Mapping[str, float]) -> str:
-    """The heads that score enough or, if none does, what comes nearest."""
+    """The heads that score enough or, if none does, the one that comes closest."""
     known = {head: score for head, score in scores.items() if score == score}
     if not known:
-        return "no head whose score is known"
+        return "no head with a known score"
     named = [f"{head} ({score:.2f})" for head, score in known.items() if score >= CLEARLY]
     best = max(known, key=known.__getitem__)
-    return listed(named) if named else f"no head (at most {known[best]:.2f}, {best})"
+    return listed(named) if named else f"no head (at most {known[best]:.2f}, in {best})"
 
 
 def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) -> Figure:
     """A row for each circuit, a column for each head; the largest eigenvalue of each spectrum is on a circle."""
     circuits = [circuit for circuit in COLORS if circuit in set(spectra.circuit)]
     side = min(SIDE, (WIDTH - MARGIN) / len(heads))
-    figure = Figure(figsize=(MARGIN + side * len(heads), 0.7 + side * len(circuits)), layout="constrained")
-    figure.suptitle(label, x=0.012, ha="left", fontsize=11, fontweight="bold")
-    axes = figure.subplots()
+    figure, axes = panel(0.7 + side * len(circuits), MARGIN + side * len(heads))
+    headline(figure, label)
     for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
         if head in heads:
             centre = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
@@ -96,9 +93,7 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
     axes.set_xticks([PITCH * i for i in range(len(heads))], heads)
     axes.set_yticks([-PITCH * i for i in range(len(circuits))], circuits)
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
+    as_map(axes)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Which heads attend alike: a matrix of all pairs, similar heads next to each other."""
+"""Which heads attend alike: the distances of all pairs as a matrix, similar heads next to each other."""
 
 from collections.abc import Mapping
 from itertools import accumulate, groupby
@@ -12,7 +12,7 @@ from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import counted
-from tasks.report.figures.style import INK, KINDS, SCORE, Palette, Picture, tinted
+from tasks.report.figures.style import BLUE, INK, ORANGE, Picture, as_map, panel, tint
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("head_similarity", "head_clusters")
@@ -24,8 +24,8 @@ MAX_LABELLED = 40
 Head = tuple[int, int]  # layer, head
 
 
-def head_similarity(results: StudyResults, palette: Palette) -> list[Picture]:
-    """The Jensen-Shannon distance of all pairs, clusters outlined."""
+def head_similarity(results: StudyResults) -> list[Picture]:
+    """The Jensen-Shannon distance between the attention of all pairs of heads, clusters outlined."""
     pairs, clusters = (results.frame(query) for query in QUERIES)
 
     def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
@@ -38,18 +38,16 @@ def head_similarity(results: StudyResults, palette: Palette) -> list[Picture]:
 
 
 def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:
-    """How many clusters there are, which two heads are nearest and how many pairs are redundant."""
+    """Which two heads are closest, how many clusters there are and how many pairs are redundant."""
     nearest = pairs.loc[pairs.jensen_shannon_distance.idxmin()]
-    first, second = f"L{nearest.first_layer}H{nearest.first_head}", f"L{nearest.second_layer}H{nearest.second_head}"
-    clusters = f"Its {len(cluster_of)} heads fall into {counted(len(set(cluster_of.values())), 'cluster')} (outlined). "
-    tried = pairs.is_redundant.dropna()
-    redundant = "Whether pairs are redundant is missing."
-    if len(tried):
-        redundant = f"Redundant (in orange) are {tried.sum()} of {counted(len(tried), 'pair')} tried."
-    return (
-        f"In {label}, {first} and {second} attend most alike (distance {nearest.jensen_shannon_distance:.2f}). "
-        f"{clusters if cluster_of else ''}{redundant}"
-    )
+    first, second = (_label(nearest[f"{which}_layer"], nearest[f"{which}_head"]) for which in ("first", "second"))
+    distance, tried = nearest.jensen_shannon_distance, pairs.is_redundant.dropna()
+    told = [f"In {label}, {first} and {second} attend most alike (distance {distance:.2f})."]
+    if cluster_of:
+        n_clusters = counted(len(set(cluster_of.values())), "cluster")
+        told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (outlined).")
+    redundant = f"Redundant pairs (in orange): {tried.sum()} of {len(tried)} tried."
+    return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
 
 
 def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Figure:
@@ -64,10 +62,9 @@ def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     np.fill_diagonal(distances, 0.0)
     distances[rows, columns] = distances[columns, rows] = pairs.jensen_shannon_distance
     cell = min(LARGEST_CELL, SIDE / n)
-    figure = Figure(figsize=(max(NARROWEST, n * cell + 0.7), n * cell + 0.7), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = panel(n * cell + 0.7, max(NARROWEST, n * cell + 0.7))
     axes.set_anchor("NW")
-    axes.imshow(tinted(1 - distances, SCORE), interpolation="none")
+    axes.imshow(tint(1 - distances, BLUE), interpolation="none")
     if n <= MAX_NUMBERED:
         _write(axes, distances)
     sizes = [len(list(of_cluster)) for _, of_cluster in groupby(cluster_of.values())]
@@ -75,20 +72,19 @@ def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
         _frame(axes, end - size, end - size, size, INK)
     for row, column, is_redundant in zip(rows, columns, pairs.is_redundant.eq(True).fillna(False), strict=True):
         if is_redundant:
-            _frame(axes, row, column, 1, KINDS["K"])
-            _frame(axes, column, row, 1, KINDS["K"])
-    _label(axes, [f"L{layer}H{head}" for layer, head in heads])
-    axes.set_title(f"{label}: distance of attention")
+            _frame(axes, row, column, 1, ORANGE)
+            _frame(axes, column, row, 1, ORANGE)
+    labelled = range(0, n, 1 + n // MAX_LABELLED)
+    names = [_label(*heads[i]) for i in labelled]
+    axes.set_xticks(labelled, names, rotation=90)
+    axes.set_yticks(labelled, names)
+    as_map(axes)
+    axes.set_title(f"{label}: distance between patterns")
     return figure
 
 
-def _label(axes: Axes, names: list[str]) -> None:
-    labelled = range(0, len(names), 1 + len(names) // MAX_LABELLED)
-    axes.set_xticks(labelled, names[:: labelled.step], rotation=90)
-    axes.set_yticks(labelled, names[:: labelled.step])
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
+def _label(layer: int, head: int) -> str:
+    return f"L{layer}H{head}"
 
 
 def _write(axes: Axes, distances: np.ndarray) -> None:

@@ -1,29 +1,28 @@
-"""What more heads bring, and how many of them can go."""
+"""What more heads bring, and how many of them can be removed."""
 
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 from pandas import DataFrame
 
-from tasks.report.figures.sentences import counted
-from tasks.report.figures.style import INDUCTION, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import not_drawn
+from tasks.report.figures.style import BLUE, DASHED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
 from tasks.report.pruning_words import head_count_lines
 from tasks.results.study_results import StudyResults
 
 NAME = "heads_that_matter"
-COLORS = (SCORE, KINDS["K"], KINDS["V"], INDUCTION)  # one for each setting that is drawn
-WITHIN_5 = {"linestyle": (0, (5, 1.5)), "markerfacecolor": "none"}
+COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn
+WITHIN_5 = {"linestyle": DASHED, "markerfacecolor": "none"}
 
 
-def heads_that_matter(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Loss and heads that can go over the number of heads; nothing where no models differ in that alone."""
+def heads_that_matter(results: StudyResults) -> list[Picture]:
+    """Loss and removable heads over the number of heads; nothing where no models differ in that alone."""
     groups = results.frame(NAME)
     if groups.empty:
         return []
     by_setting = list(groups.groupby("setting", sort=False))
-    figure = Figure(figsize=(WIDTH, 3.5), layout="constrained")
+    figure = Figure((WIDTH, 3.5))
     left, right = figure.subplots(1, 2)
     for (setting, of_setting), color in zip(by_setting, COLORS, strict=False):
         _draw(left, of_setting, "validation_loss_nats", color=color, label=setting or "all models")
@@ -33,16 +32,14 @@ def heads_that_matter(results: StudyResults, palette: Palette) -> list[Picture]:
     left.set_title("validation loss, nats per token")
     left.set_xscale("log", base=2)
     left.set_xticks(sorted(set(groups.total_heads)), sorted(set(groups.total_heads)))
-    left.xaxis.set_minor_locator(NullLocator())
-    right.set_title("heads that can go: at 1 % more loss, dashed 5 %")
-    right.set_xlim(0, 1.05 * groups.total_heads.max())
-    right.set_ylim(0, 1.05 * groups.total_heads.max())
-    for axes in (left, right):
-        axes.set_xlabel("heads in all layers")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3, columnspacing=1.4)
-    n_more = max(0, len(by_setting) - len(COLORS))
-    not_drawn = f" {counted(n_more, 'more setting')} not drawn: see the SQL." if n_more else ""
-    sentence = f"{' '.join(head_count_lines(results))} On the thin line, all heads could go.{not_drawn}"
+    left.xaxis.minorticks_off()
+    right.set_title("removable heads at 1 % more loss, dashed: 5 %")
+    right.set(xlim=(0, 1.05 * groups.total_heads.max()), ylim=(0, 1.05 * groups.total_heads.max()))
+    left.set_xlabel("heads in all layers")
+    right.set_xlabel("heads in all layers")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
+    sentence = f"{' '.join(head_count_lines(results))} On the thin line, all heads could be removed.{others}"
     return [Picture(NAME, sentence, (NAME,), figure)]
 
 

@@ -1,15 +1,15 @@
-"""Which heads matter: every method's scores side by side, and how far methods agree."""
+"""Which heads matter: every method's scores side by side, and how well methods agree."""
 
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from pandas import DataFrame
+from pandas import DataFrame, isna
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.score_panels import score_panels
 from tasks.report.figures.sentences import counted
-from tasks.report.figures.style import INK, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
@@ -17,7 +17,7 @@ N_COLUMNS = 4
 ROW = 0.26  # inches
 
 
-def importance_maps(results: StudyResults, palette: Palette) -> list[Picture]:
+def importance_maps(results: StudyResults) -> list[Picture]:
     """Each method's normalised scores of each head, a map for each of the best kinds of model."""
 
     def draw(label: str, scores: DataFrame) -> tuple[str, Figure]:
@@ -28,8 +28,8 @@ def importance_maps(results: StudyResults, palette: Palette) -> list[Picture]:
     return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw)
 
 
-def importance_agreement(results: StudyResults, palette: Palette) -> list[Picture]:
-    """How well each method ranks heads as mean ablation does, the best on top."""
+def importance_agreement(results: StudyResults) -> list[Picture]:
+    """Rank correlation of each method with mean ablation, the best on top."""
     name, queries = "importance_agreement", ("importance_agreement",)
     methods = results.frame(name)
     if methods.empty:
@@ -39,21 +39,17 @@ def importance_agreement(results: StudyResults, palette: Palette) -> list[Pictur
 
 
 def _dots(methods: DataFrame) -> Figure:
-    figure = Figure(figsize=(WIDTH, 0.7 + ROW * len(methods)), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = panel(0.7 + ROW * len(methods))
     places = np.arange(len(methods))
-    axes.hlines(places, 0, methods.spearman, color=SCORE, linewidth=1.2, alpha=0.5)
-    style: dict[str, Any] = {"fmt": "o", "color": SCORE, "ecolor": INK, "elinewidth": 1, "capsize": 2.5}
+    axes.hlines(places, 0, methods.spearman, color=BLUE, linewidth=1.2, alpha=0.5)
+    style: dict[str, Any] = {"fmt": "o", "color": BLUE, "ecolor": INK, "elinewidth": 1, "capsize": 2.5}
     axes.errorbar(methods.spearman, places, xerr=methods.spearman_ci95, **style)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    axes.set_yticks(places, methods.method)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    name_places(axes.yaxis, list(methods.method))
     axes.set_ylim(len(methods) - 0.4, -0.6)
     lowest = (methods.spearman - methods.spearman_ci95.fillna(0)).min()
     axes.set_xlim(max(-1, min(0, lowest)) - 0.05, 1.02)
     axes.set_xlabel(f"rank correlation with {REFERENCE}")
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
     return figure
 
 
@@ -62,24 +58,22 @@ def _sentence(label: str, scores: DataFrame) -> str:
     known = scores.dropna(subset=["score"]).sort_values("score", ascending=False, kind="stable")
     reference = known[known.method == REFERENCE]
     if reference.empty:
-        return f"Which heads of {label} matter most is missing: {REFERENCE} was not measured."
+        return f"Which heads of {label} matter most is unknown: {REFERENCE} was not measured."
     best = reference.head_label.iloc[0]
     then = f", then {reference.head_label.iloc[1]}" if len(reference) > 1 else ""
     firsts = known[known.method != REFERENCE].groupby("method").head_label.first()
     n_same = (firsts == best).sum()
-    others = f"; {n_same} of {counted(len(firsts), 'other method')} put {best} first, too" if len(firsts) else ""
+    others = f"; {n_same} of {counted(len(firsts), 'other method')} also rank {best} first" if len(firsts) else ""
     return f"By {REFERENCE}, the head of {label} that matters most is {best}{then}{others}."
 
 
 def _agreement(methods: DataFrame) -> str:
-    best, worst = (_correlation(methods.iloc[i]) for i in (0, -1))
+    best, worst = (
+        (method.method, f"{method.spearman:.2f}" + ("" if isna(bar := method.spearman_ci95) else f" ± {bar:.2f}"))
+        for method in (methods.iloc[0], methods.iloc[-1])
+    )
     n = int(methods.n_models.max())
-    start = f"Over {counted(n, 'model')} with three heads or more"
-    least = f", {worst} least" if len(methods) > 1 else ""
-    bars = "" if n > 1 else " One model has no error bars."
-    return f"{start}, {best} ranks heads most as {REFERENCE} does{least}.{bars}"
-
-
-def _correlation(method: DataFrame) -> str:
-    error_bar = method.spearman_ci95
-    return f"{method.method} ({method.spearman:.2f}{'' if error_bar != error_bar else f' ± {error_bar:.2f}'})"
+    over = f"Over {counted(n, 'model')} with three heads or more"
+    most = f"the ranking of heads by {best[0]} agrees most with that by {REFERENCE} (rank correlation {best[1]})"
+    least = f", and that by {worst[0]} least ({worst[1]})" if len(methods) > 1 else ""
+    return f"{over}, {most}{least}.{'' if n > 1 else ' A single model gives no error bars.'}"

@@ -1,4 +1,4 @@
-"""Figures of what training does: losses, and what context is worth."""
+"""Figures of learning: losses over training, and by how much context lowers the loss."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame
 
-from tasks.report.figures.phase_changes import mark, strongest_change
+from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.sentences import extremes
-from tasks.report.figures.style import WIDTH, Palette, Picture, scale_by_tokens
+from tasks.report.figures.style import WIDTH, Palette, Picture, panel
 from tasks.results.study_results import StudyResults
 
 MAX_TRAINING_CURVES = 12  # more would hide the validation losses
 
 
-def learning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
+def learning_curves(results: StudyResults) -> list[Picture]:
     """Training and validation loss of every model over tokens, the phase change marked."""
     name, queries = "learning_curves", ("learning_curves", "phase_changes")
     curves = results.frame("learning_curves")
@@ -23,15 +23,13 @@ def learning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
     if validation.empty:
         return [Picture(name, "No picture: validation losses are missing.", queries)]
     with_training = curves.model_id.nunique() <= MAX_TRAINING_CURVES
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes = figure.subplots()
+    (figure, axes), palette = panel(3.9), Palette.of(results)
     if with_training:
         _draw(axes, training, "tokens", "loss_nats", palette, linewidth=0.9, alpha=0.55, marker="")
     _draw(axes, validation, "tokens", "loss_nats", palette)
     axes.set_title(f"loss, nats per token ({'thin: training, dots: validation' if with_training else 'validation'})")
-    scale_by_tokens(axes)
     change = strongest_change(results, "prefix_matching", "repeat_gain_nats")
-    mark(axes, change)
+    scale_by_tokens(axes, change)
     palette.legend(figure)
     band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
     final = _last(validation, "loss_nats")
@@ -42,7 +40,7 @@ def learning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
     return [Picture(name, sentence, queries, figure)]
 
 
-def context_over_training(results: StudyResults, palette: Palette) -> list[Picture]:
+def context_over_training(results: StudyResults) -> list[Picture]:
     """The gain from repeats and the best induction score of every model over tokens, phase changes marked."""
     name, queries = "context_over_training", ("context_over_training", "phase_changes")
     curves = results.frame("context_over_training")
@@ -50,31 +48,29 @@ def context_over_training(results: StudyResults, palette: Palette) -> list[Pictu
     if gains.empty:
         return [Picture(name, "No picture: repeat_gain is missing.", queries)]
     sentence = f"When training ends, repeat_gain is {extremes(_last(gains, 'repeat_gain_nats'), ' nats')}"
-    figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+    figure, palette = Figure((WIDTH, 3.3)), Palette.of(results)
     left, *others = figure.subplots(1, 1 if scores.empty else 2, squeeze=False)[0]
     _draw(left, gains, "tokens", "repeat_gain_nats", palette)
     left.set_title("repeat_gain, nats")
-    scale_by_tokens(left)
-    mark(left, strongest_change(results, "repeat_gain_nats"))
+    scale_by_tokens(left, strongest_change(results, "repeat_gain_nats"))
     for right in others:
         _draw(right, scores, "tokens", "best_induction_random_period", palette)
         right.set_ylim(bottom=0)
         right.set_title("best head's induction_random_period")
-        scale_by_tokens(right)
-        mark(right, strongest_change(results, "prefix_matching"))
+        scale_by_tokens(right, strongest_change(results, "prefix_matching"))
         final = _last(scores, "best_induction_random_period")
         sentence += f"; the best head's induction_random_period is {extremes(final)}"
     palette.legend(figure)
     return [Picture(name, f"{sentence}.", queries, figure)]
 
 
-def loss_in_context(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Loss by position in validation text, and by occurrence in repeated random tokens, when training is over."""
+def loss_in_context(results: StudyResults) -> list[Picture]:
+    """Loss by position in validation text, and by occurrence in repeated random tokens, after training."""
     name, queries = "loss_in_context", ("position_losses", "repeat_losses")
     positions, repeats = results.frame("position_losses"), results.frame("repeat_losses")
     if positions.empty or repeats.empty:
         return [Picture(name, "No picture: losses by position or by occurrence are missing.", queries)]
-    figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+    figure, palette = Figure((WIDTH, 3.3)), Palette.of(results)
     left, right = figure.subplots(1, 2)
     _draw(left, positions, "place", "loss_nats", palette, marker="")
     _draw(right, repeats, "occurrence", "loss_nats", palette)

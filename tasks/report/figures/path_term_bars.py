@@ -1,4 +1,4 @@
-"""What paths do to the loss: all that pass through no head, through one, through two, and the strongest of them."""
+"""By how much paths lower the loss: all paths through no head, one head, two heads, and the strongest single paths."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,18 +8,17 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, isna
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted, listed
-from tasks.report.figures.style import INDUCTION, INK, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import counted, listed, not_drawn
+from tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, Picture, name_places
 from tasks.results.study_results import StudyResults
 
-QUERIES = ("path_terms",)
 MAX_PATHS = 10
-COLORS = (MUTED, SCORE, INDUCTION)  # by heads on the path; longer ones look like the last
+COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
 BAR = 0.25  # inches
 
 
-def path_terms(results: StudyResults, palette: Palette) -> list[Picture]:
-    """By how much paths lower the loss, order by order and one by one."""
+def path_term_bars(results: StudyResults) -> list[Picture]:
+    """Nats that paths take off the loss, order by order and one by one."""
     terms = results.frame("path_terms").dropna(subset=["loss_effect_nats"])
     single = terms[terms.is_one_path].sort_values("loss_effect_nats", key=abs, ascending=False, kind="stable")
 
@@ -28,19 +27,19 @@ def path_terms(results: StudyResults, palette: Palette) -> list[Picture]:
         return _sentence(label, orders, paths), _bars(label, orders, paths.head(MAX_PATHS))
 
     why_none = "no model has heads whose effect on the loss was measured"
-    return picture_each(results, "path_terms", single, QUERIES, why_none, draw)
+    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw)
 
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
-    """What each order takes off the loss, and which path takes most."""
-    effects = [f"{_order(n)} {e:.2f}" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
+    """By how much each order lowers the loss, and which single path lowers it most."""
+    effects = [f"{e:.2f} nats ({_order(n)})" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
     best, n_harmful = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
-    not_drawn = f" The {len(paths) - MAX_PATHS} weakest are not drawn." if len(paths) > MAX_PATHS else ""
-    held = " Norms are held at their true scales." if paths.linearised.eq(True).any() else ""
+    weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
+    held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
     return (
-        f"Nats that paths take off the loss of {label}, one order after the other: {listed(effects)}. The strongest "
-        f"single path is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise the loss."
-        f"{not_drawn}{held}"
+        f"Added order by order, the paths of {label} lower its loss by {listed(effects)}. The single path that "
+        f"lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise it."
+        f"{weakest}{held}"
     )
 
 
@@ -52,13 +51,13 @@ def _order(n_heads: Any) -> str:
 
 def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
     n_rows = max(len(orders), len(paths))
-    figure = Figure(figsize=(WIDTH, 1.0 + BAR * n_rows), layout="constrained")
+    figure = Figure((WIDTH, 1.0 + BAR * n_rows))
     left, right = figure.subplots(1, 2)
     _draw(left, [_order(n) for n in orders.term_order], orders, n_rows, digits=2)
     rises = orders.removal_effect_nats
     left.plot(rises, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, markerfacecolor="none")
-    left.set_title(f"{label}: paths of an order")
-    left.set_xlabel(f"nats off the loss{'; diamond: its rise without them alone' if rises.notna().any() else ''}")
+    left.set_title(f"{label}: all paths of an order")
+    left.set_xlabel(f"nats off the loss{'; diamond: rise without that order' if rises.notna().any() else ''}")
     _draw(right, list(paths.term), paths, n_rows, digits=3)
     right.set_title("single paths")
     right.set_xlabel("nats off the loss that lower orders leave")
@@ -70,10 +69,8 @@ def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digit
     colors = [MUTED if isna(n) else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
     bars = axes.barh(range(len(terms)), terms.loss_effect_nats, height=0.7, color=colors, alpha=0.75)
     axes.bar_label(bars, fmt=f"%.{digits}f", padding=7, fontsize=9)
-    axes.set_yticks(range(len(terms)), names)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    name_places(axes.yaxis, names)
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.margins(x=0.28)  # for the numbers
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    axes.grid(axis="y", visible=False)
-    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.spines["bottom"].set_visible(False)

@@ -1,8 +1,9 @@
-"""The phase change as figures mark it: a band over the tokens in which a score takes off."""
+"""Axes of tokens seen, and the phase change on them: a band where a score rises fastest."""
 
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from tasks.markdown import compact
 from tasks.report.figures.style import MUTED
@@ -22,7 +23,7 @@ class PhaseChange:
     def sentence(self) -> str:
         return (
             f"The band marks the phase change of {self.label}: its {self.score.removesuffix('_nats')} "
-            f"takes off between {compact(self.start_tokens)} and {compact(self.end_tokens)} tokens."
+            f"rises fastest between {compact(self.start_tokens)} and {compact(self.end_tokens)} tokens."
         )
 
 
@@ -36,9 +37,13 @@ def strongest_change(results: StudyResults, *scores: str) -> PhaseChange | None:
     return None
 
 
-def mark(axes: Axes, change: PhaseChange | None) -> None:
-    """Draw a phase change as a vertical band behind the lines that are there already."""
-    if change:
+def scale_by_tokens(axes: Axes, change: PhaseChange | None, label: str | None = None) -> None:
+    """Give drawn lines a logarithmic axis of tokens and, behind them, the phase change if it is that label's."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("tokens seen")
+    if change and label in (None, change.label):
         left, right = axes.get_xlim()
         axes.axvspan(max(change.start_tokens, left), change.end_tokens, color=MUTED, alpha=0.15, linewidth=0)
         axes.set_xlim(left, right)

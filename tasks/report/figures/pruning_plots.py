@@ -1,4 +1,4 @@
-"""What the loss is with more and more heads pruned, by procedure and by the score that orders them."""
+"""By how much the loss rises as more heads are pruned, by procedure and by the score that orders them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from tasks.measuring.pruned_models import LIMITS
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import INDUCTION, KINDS, MUTED, SCORE, WIDTH, Palette, Picture
+from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
 from tasks.report.pruning_words import HOW, pruning_line
 from tasks.results.study_results import StudyResults
 
@@ -17,24 +17,24 @@ QUERIES = ("pruning_curves", "pruned_heads")
 BARS = tuple(LIMITS.values())
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 1, 5, 20)
 PROCEDURES = {  # the last on top
-    "one_shot": ("one shot", KINDS["K"]),
-    "iterative_retrain": ("retrained", KINDS["V"]),
-    "gates": ("gates", INDUCTION),
-    "iterative": ("iterative", SCORE),
+    "one_shot": ("one shot", ORANGE),
+    "iterative_retrain": ("retrained", GREEN),
+    "gates": ("gates", PURPLE),
+    "iterative": ("iterative", BLUE),
 }
 METHODS = {  # that have a colour of their own
-    "ablation_mean": KINDS["K"],
-    "michel_paper": SCORE,
-    "weight_norm": KINDS["V"],
-    "attention_variance": INDUCTION,
+    "ablation_mean": ORANGE,
+    "michel_paper": BLUE,
+    "weight_norm": GREEN,
+    "attention_variance": PURPLE,
 }
 
 
-def pruning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
-    """The rise of the loss over heads pruned, beside that of random orders."""
+def pruning_curves(results: StudyResults) -> list[Picture]:
+    """Rise of the loss over the number of heads pruned, beside that of random orders."""
 
     def draw(label: str, curves: DataFrame) -> tuple[str, Figure]:
-        line = pruning_line(results, label) or f"How many heads of {label} can go {HOW} is missing."
+        line = pruning_line(results, label) or f"How many heads of {label} can be removed {HOW} is missing."
         return f"{line} {_bands(curves)}", _panels(label, curves)
 
     curves = results.frame("pruning_curves")
@@ -43,21 +43,21 @@ def pruning_curves(results: StudyResults, palette: Palette) -> list[Picture]:
 
 def _bands(curves: DataFrame) -> str:
     """What the bands around lines are."""
-    random = "The grey band holds all random orders. " if "random" in set(curves.procedure) else ""
+    random = "The grey band spans all random orders. " if "random" in set(curves.procedure) else ""
     n_seeds = curves.n_models.max()
     coloured = "Coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
-    return random + (coloured if n_seeds > 1 else "One seed has no error bars.")
+    return random + (coloured if n_seeds > 1 else "A single seed gives no error bars.")
 
 
 def _panels(label: str, curves: DataFrame) -> Figure:
-    figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+    figure = Figure((WIDTH, 4.4))
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes in (left, right):
         _random(axes, curves[curves.procedure == "random"])
     _by_procedure(left, curves[curves.stands_for_procedure])
     _by_score(right, curves[curves.procedure == "one_shot"])
     left.set_title(f"{label}: rise of the loss, by procedure")
-    right.set_title("at one shot, by score")
+    right.set_title("one shot, by score")
     _scale(left, curves.relative_increase_mean.min(), curves.relative_increase_mean.max())
     for axes in (left, right):
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.17), ncols=2, fontsize=9, columnspacing=1.2)
@@ -71,8 +71,7 @@ def _random(axes: Axes, curve: DataFrame) -> None:
     low, high = curve.relative_increase_lowest, curve.relative_increase_highest
     axes.fill_between(curve.n_pruned, low, high, color=MUTED, alpha=0.15, linewidth=0)
     if not curve.empty:
-        style: dict[str, Any] = {"color": MUTED, "linestyle": (0, (5, 2)), "label": "random, mean"}
-        axes.plot(curve.n_pruned, curve.relative_increase_mean, **style)
+        _line(axes, curve, color=MUTED, linestyle=(0, (5, 2)), label="random orders, mean")
 
 
 def _by_procedure(axes: Axes, curves: DataFrame) -> None:
@@ -80,33 +79,29 @@ def _by_procedure(axes: Axes, curves: DataFrame) -> None:
         curve = curves[curves.procedure == procedure]
         if not curve.empty:
             method = curve.order_method.iloc[0]
-            _line(axes, curve, color, f"{name}, {method}" if method != "gate" else name)
-            if procedure == "iterative":
-                _seeds(axes, curve, color)
+            label = f"{name}, {method}" if method != "gate" else name
+            _line(axes, curve, with_seeds=procedure == "iterative", color=color, marker="o", label=label)
 
 
 def _by_score(axes: Axes, curves: DataFrame) -> None:
     """A line for each score; thin and unnamed if it has no colour."""
     by_method = {str(method): curve for method, curve in curves.groupby("order_method")}
-    others = [curve for method, curve in by_method.items() if method not in METHODS]
-    for i, curve in enumerate(others):
-        style: dict[str, Any] = {"color": MUTED, "linewidth": 0.8, "alpha": 0.5, "label": "" if i else "other scores"}
-        axes.plot(curve.n_pruned, curve.relative_increase_mean, **style)
+    for i, method in enumerate(method for method in by_method if method not in METHODS):
+        label = "" if i else "other scores"
+        _line(axes, by_method[method], color=MUTED, linewidth=0.8, alpha=0.5, label=label)
     for method, color in METHODS.items():
         if method in by_method:
-            _line(axes, by_method[method], color, method)
-            if method == "ablation_mean":
-                _seeds(axes, by_method[method], color)
+            with_seeds = method == "ablation_mean"
+            _line(axes, by_method[method], with_seeds=with_seeds, color=color, marker="o", label=method)
 
 
-def _line(axes: Axes, curve: DataFrame, color: str, name: str) -> None:
-    axes.plot(curve.n_pruned, curve.relative_increase_mean, color=color, marker="o", label=name)
-
-
-def _seeds(axes: Axes, curve: DataFrame, color: str) -> None:
-    """The interval over seeds, of one line alone: several would hide each other."""
+def _line(axes: Axes, curve: DataFrame, with_seeds: bool = False, **style: Any) -> None:
+    """A curve and its interval over seeds, which one line of a panel has: several would hide each other."""
     mean, error_bar = curve.relative_increase_mean, curve.relative_increase_ci95
-    axes.fill_between(curve.n_pruned, mean - error_bar, mean + error_bar, color=color, alpha=0.2, linewidth=0)
+    axes.plot(curve.n_pruned, mean, **style)
+    if with_seeds:
+        band = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+        axes.fill_between(curve.n_pruned, mean - error_bar, mean + error_bar, **band)
 
 
 def _scale(axes: Axes, lowest: float, highest: float) -> None:
@@ -118,4 +113,4 @@ def _scale(axes: Axes, lowest: float, highest: float) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
     for panel in axes.figure.axes:
         for bar in BARS:
-            panel.axhline(bar, color=MUTED, linewidth=1, linestyle=(0, (1.5, 1.5)))
+            panel.axhline(bar, color=MUTED, linewidth=1, linestyle=DOTTED)

@@ -1,46 +1,45 @@
-"""What attention scores of later heads are made of: which part reads earlier heads, through what, and which head."""
+"""What attention scores of later heads consist of: how much comes from earlier heads, through what, and from which."""
 
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import INDUCTION, INK, KINDS, MUTED, WIDTH, Palette, Picture
+from tasks.report.figures.sentences import not_drawn
+from tasks.report.figures.style import AMBER, GREY, KIND_COLORS, MUTED, PINK, PURPLE, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
-QUERIES = ("score_terms",)
 MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
-    "position": ("position", "#868e96"),
-    "direct": ("direct: tokens on both sides", "#cc8400"),
-    "Q": ("queries read earlier heads", KINDS["Q"]),
-    "K": ("keys do", KINDS["K"]),
-    "QK": ("both do", INDUCTION),
-    "feed-forward": ("feed-forward layers", "#cc79a7"),
+    "position": ("position", GREY),
+    "direct": ("direct: tokens on both sides", AMBER),
+    "Q": ("queries read earlier heads", KIND_COLORS["Q"]),
+    "K": ("keys read earlier heads", KIND_COLORS["K"]),
+    "QK": ("both read earlier heads", PURPLE),
+    "feed-forward": ("feed-forward layers", PINK),
 }
 SIDES = {"query_source": "queries", "key_source": "keys"}
 BAR = 0.3  # inches
 
 
-def score_terms(results: StudyResults, palette: Palette) -> list[Picture]:
-    """Shares of the variance of later heads' attention scores."""
+def score_term_bars(results: StudyResults) -> list[Picture]:
+    """Shares of the variance of later heads' attention scores, by who wrote what queries and keys read."""
 
     def draw(label: str, terms: DataFrame) -> tuple[str, Figure]:
         shares = terms.groupby(["head_label", "composition"], sort=False).share.sum().unstack(fill_value=0.0)
         shares = shares.reindex(columns=[part for part in PARTS if part in shares.columns])
         composed = shares.reindex(columns=COMPOSED, fill_value=0.0).sum(axis=1)
         drawn = shares[composed.rank(ascending=False, method="first") <= MAX_HEADS]
-        n_more = len(shares) - len(drawn)
-        not_drawn = f" The {n_more} heads that read earlier ones least are not drawn." if n_more else ""
-        return f"{_sentence(label, shares, composed, terms)}{not_drawn}", _bars(label, drawn, terms)
+        others = not_drawn(len(shares) - len(drawn), "head", "with smaller shares")
+        return f"{_sentence(label, shares, composed, terms)}{others}", _bars(label, drawn, terms)
 
     terms = results.frame("score_terms").dropna(subset=["share"])
-    why_none = "no head of a later layer had its scores taken apart"
-    return picture_each(results, "score_terms", terms, QUERIES, why_none, draw)
+    why_none = "no model has later heads whose scores were decomposed"
+    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
-    """The earlier head that most of a head's scores come from, whether queries or keys read it, and its share."""
+    """The earlier head with the largest share in a head's scores, what reads it (queries or keys), and that share."""
     found = []
     for side, name in SIDES.items():
         by_head = terms[terms[side].str.fullmatch(r"L\d+H\d+")].groupby(side).share.sum()
@@ -49,21 +48,19 @@ def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
 
 
 def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame) -> str:
-    """Which head reads earlier ones most, whom, and how many look at positions."""
+    """Which head reads earlier ones most, which it reads, and how many attend by position."""
     best = composed.idxmax()
     source = strongest_source(terms[terms.head_label == best])
-    most = f", the most from {source[0]} in its {source[1]} ({source[2]:.2f})" if source else ""
+    most = f"; {source[0]} in its {source[1]} contributes most ({source[2]:.2f})" if source else ""
     n_by_position = (shares["position"] > 0.5).sum() if "position" in shares else 0
-    return (
-        f"Of the later heads of {label}, {best} owes the largest share of its scores' variance to reading earlier "
-        f"heads: {composed[best]:.2f}{most}. In {n_by_position} of {len(shares)}, position alone has more than half."
-    )
+    largest = f"{best} owes the largest share of the variance of its attention scores to earlier heads"
+    by_position = f"In {n_by_position} of {len(shares)}, position alone accounts for over half."
+    return f"Of the later heads of {label}, {largest}: {composed[best]:.2f}{most}. {by_position}"
 
 
 def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
-    """A bar for each head, its parts side by side; those that oppose the whole lie left of 0."""
-    figure = Figure(figsize=(WIDTH, 1.1 + BAR * len(shares)), layout="constrained")
-    axes = figure.subplots()
+    """A bar for each head, its parts side by side; parts that oppose the whole lie left of 0."""
+    figure, axes = panel(1.1 + BAR * len(shares))
     rows = range(len(shares))
     right, left = (Series(0.0, index=shares.index) for _ in range(2))
     for part in shares:
@@ -76,13 +73,11 @@ def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
         if source := strongest_source(terms[terms.head_label == head]):
             text = f"{source[0]} in {source[1]}: {source[2]:.2f}"
             axes.text(right[head] + 0.015, row, text, va="center", fontsize=9, color=MUTED)
-    axes.set_yticks(rows, shares.index)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    name_places(axes.yaxis, list(shares.index))
     axes.invert_yaxis()
     axes.set_xlim(right=right.max() + 0.3)  # for the text
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.set_title(f"{label}: shares of the variance of attention scores")
-    axes.grid(axis="y", visible=False)
-    axes.spines[["left", "bottom"]].set_visible(False)
-    figure.legend(loc="outside upper left", ncols=3, columnspacing=1.4)
+    axes.spines["bottom"].set_visible(False)
+    figure.legend(loc="outside upper left", ncols=3)
     return figure

@@ -8,12 +8,14 @@ from tasks.markdown import compact
 
 
 def extremes(values: Mapping[str, float], unit: str = "") -> str:
-    """Where a value is highest and where lowest: `highest in 2L4H (1.50 nats), lowest in 0L (0.00 nats)`."""
-    shown = {label: f"{label} ({value:.2f}{unit})" for label, value in values.items() if value == value}
-    if not shown:
+    """Where a value is highest and where lowest: `highest in 2L4H (1.50 nats) and lowest in 0L (0.00 nats)`."""
+    known = {label: value for label, value in values.items() if value == value}
+    if not known:
         return "missing"
-    high, low = (pick(shown, key=values.__getitem__) for pick in (max, min))
-    return f"in {shown[high]}" if high == low else f"highest in {shown[high]}, lowest in {shown[low]}"
+    high, low = (pick(known, key=known.__getitem__) for pick in (max, min))
+    if known[high] == known[low]:
+        return f"{known[high]:.2f}{unit} in {listed(list(known))}"
+    return f"highest in {high} ({known[high]:.2f}{unit}) and lowest in {low} ({known[low]:.2f}{unit})"
 
 
 def listed(items: Sequence[str]) -> str:
@@ -26,18 +28,23 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
+def not_drawn(n: int, what: str, which: str) -> str:
+    """What to say of things too many to draw: ` 2 heads with smaller effects are not drawn.`; nothing of none."""
+    return f" {counted(n, what)} {which} {'is' if n == 1 else 'are'} not drawn." if n > 0 else ""
+
+
 def models_left_out(n: int) -> str:
     """What to say of the kinds of model that a figure leaves out."""
-    return f" {n} more kinds of model are not shown: see the SQL." if n else ""
+    return f" {n} more {'kind of model is' if n == 1 else 'kinds of model are'} not shown: see the SQL." if n else ""
 
 
-def rise(what: str, curve: DataFrame, score: str, smallest: float, digits: int = 2) -> str:
-    """When a score over tokens rose: `L1H2 is half-way from 0.01 to 0.35 at 1.2 M tokens`."""
+def risen(what: str, curve: DataFrame, score: str, smallest: float, digits: int = 2) -> str:
+    """How far and when a score rose over tokens: `it rises from 0.01 to 0.35, halfway by 1.2 M tokens`."""
     known = curve.dropna(subset=[score])
     if known.empty:
         return f"{what} is missing"
     first, last = known[score].iloc[0], known[score].iloc[-1]
     if last - first < smallest:
-        return f"{what} hardly changes ({first:.{digits}f} to {last:.{digits}f})"
+        return f"{what} does not clearly rise ({first:.{digits}f} to {last:.{digits}f})"
     half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
-    return f"{what} is half-way from {first:.{digits}f} to {last:.{digits}f} at {compact(half_way)} tokens"
+    return f"{what} rises from {first:.{digits}f} to {last:.{digits}f}, halfway by {compact(half_way)} tokens"

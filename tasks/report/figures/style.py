@@ -1,32 +1,36 @@
-"""How every figure looks: one style for light and dark pages, each kind of model's colour, axes of tokens."""
+"""How every figure looks: one style for light and dark pages, what colours mean, blank panels, maps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tasks.markdown import compact
+from tasks.results.study_results import StudyResults
 
 WIDTH = 8.6  # inches: the width of a page on GitHub
 LINE_LENGTH = 100  # characters of that width
 INK, MUTED, GRID, CARD = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 IN_THE_DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", CARD: "#0d1117"}
-SCORE, INDUCTION, PREVIOUS_TOKEN = "#3b8fd4", "#a05fd6", "#1a9e8f"  # middle tones, for both
-NEGATIVE = "#d55e00"  # of scores
-KINDS = {"Q": "#3b8fd4", "K": "#d55e00", "V": "#009e73"}  # what of a later head reads an earlier one
+GREY, AMBER, PINK = "#868e96", "#cc8400", "#cc79a7"  # middle tones, for both; most are from Okabe and Ito
+BLUE, ORANGE, GREEN, PURPLE, TEAL = "#3b8fd4", "#d55e00", "#009e73", "#a05fd6", "#1a9e8f"
+KIND_COLORS = {"Q": BLUE, "K": ORANGE, "V": GREEN}  # what of a later head reads an earlier one
+ROLE_COLORS = {"induction": PURPLE, "previous token": TEAL}
+DASHED, DOTTED = (0, (5, 1.5)), (0, (1.5, 1.5))
 
-_BY_DEPTH = ("#868e96", "#cc8400", "#3b8fd4", "#d55e00", "#cc79a7", "#009e73")  # after Okabe and Ito
-_DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
+_BY_DEPTH = (GREY, AMBER, BLUE, ORANGE, PINK, GREEN)
+_DASHES = ("solid", DASHED, DOTTED, (0, (6, 1.5, 1.5, 1.5)))
 _MAX_NAMED = 8  # labels that one figure can tell apart
 _STYLE: Any = {
     "svg.fonttype": "none",  # text that can be searched, in the reader's own font
@@ -42,6 +46,7 @@ _STYLE: Any = {
     "ytick.labelsize": 9,
     "legend.fontsize": 9.5,
     "legend.frameon": False,
+    "legend.columnspacing": 1.4,
     "text.color": INK,
     "text.parse_math": False,
     "axes.titlecolor": INK,
@@ -51,6 +56,10 @@ _STYLE: Any = {
     "ytick.color": MUTED,
     "axes.facecolor": "none",
     "figure.facecolor": CARD,
+    "figure.constrained_layout.use": True,
+    "figure.titlesize": 11,
+    "figure.titleweight": "bold",
+    "figure.labelsize": 9.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -96,6 +105,11 @@ class Palette:
         if self._too_many:
             self._named = {f"{n} layer{'s' * (n != 1)}": {"color": color} for n, color in colors.items()}
 
+    @classmethod
+    def of(cls, results: StudyResults) -> "Palette":
+        """The palette of a study's kinds of model."""
+        return cls({row["label"]: row["n_layers"] for row in results.rows("answer")})
+
     def line(self, label: str) -> dict[str, Any]:
         """How a label's lines are drawn: with dots or, when there are many, finer."""
         return self._lines[label] | ({"linewidth": 0.9, "alpha": 0.7} if self._too_many else {"marker": "o"})
@@ -104,7 +118,7 @@ class Palette:
         """Name the labels or, when they are too many, the depths, above a figure."""
         lines = [Line2D([], [], **line) for line in self._named.values()]
         columns = max(1, LINE_LENGTH // (max(map(len, self._named), default=0) + 8))
-        figure.legend(lines, list(self._named), loc="outside upper left", ncols=columns, columnspacing=1.4)
+        figure.legend(lines, list(self._named), loc="outside upper left", ncols=columns)
 
 
 @contextmanager
@@ -122,16 +136,49 @@ def save(figure: Figure, path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("</style>", f"</style>\n  {dark}", 1), encoding="utf-8")
 
 
-def scale_by_tokens(*panels: Axes) -> None:
-    """A logarithmic axis of tokens."""
+def panel(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
+    """A figure of that many inches with one panel."""
+    figure = Figure((width, height))
+    return figure, figure.subplots()
+
+
+def panel_grid(label: str, n: int, n_columns: int, height: float, **sharing: Any) -> tuple[Figure, list[Axes]]:
+    """A figure that is headed by a label and has `n` panels, row by row."""
+    figure = Figure((WIDTH, height))
+    headline(figure, label)
+    panels = list(figure.subplots(ceil(n / n_columns), n_columns, squeeze=False, **sharing).flat)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    return figure, panels[:n]
+
+
+def headline(figure: Figure, label: str) -> None:
+    """Head a figure with the label of its model."""
+    figure.suptitle(label, x=0.012, ha="left")
+
+
+def wrapped(title: str, n_columns: int) -> str:
+    """A title broken into lines as long as one of so many panels side by side is wide."""
+    return fill(title, LINE_LENGTH // n_columns)
+
+
+def as_map(*panels: Axes) -> None:
+    """Leave only the labels of axes whose cells or nodes are the picture."""
     for axes in panels:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel("tokens seen")
+        axes.tick_params(length=0, labelcolor=INK)
+        axes.grid(False)
+        axes.spines[:].set_visible(False)
 
 
-def tinted(values: np.ndarray, color: str) -> np.ndarray:
+def name_places(axis: XAxis | YAxis, names: Sequence[str]) -> None:
+    """Give the places 0, 1, 2, ... of an axis names instead of ticks and grid lines."""
+    axis.set_ticks(range(len(names)), names)
+    axis.set_tick_params(length=0, labelcolor=INK)
+    axis.grid(False)
+    axis.axes.spines["left" if axis.axis_name == "y" else "bottom"].set_visible(False)
+
+
+def tint(values: np.ndarray, color: str) -> np.ndarray:
     """Values from 0 to 1 as how opaque a colour is, so that it fits any page; NaN is transparent."""
     image = np.empty((*values.shape, 4))
     image[..., :3] = to_rgb(color)

@@ -11,12 +11,13 @@ from tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composit
 from tasks.report.figures.eigenvalue_spectra import MAX_HEADS, score_of
 from tasks.report.figures.path_term_bars import MAX_PATHS, _order
 from tasks.report.figures.score_term_bars import PARTS, strongest_source
-from tasks.report.figures.sentences import counted, rise
-from tasks.report.figures.style import KINDS, Palette, house_style
+from tasks.report.figures.sentences import counted, risen
+from tasks.report.figures.style import KIND_COLORS, house_style
 from tasks.report.model_choice import best_of_depths, labels_best_first
 from tasks.results.study_results import StudyResults, open_results
 
-OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_terms", "eigenvalues", "path_terms", "bigram_fit")
+OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_term_bars", "eigenvalue_spectra", "path_term_bars")
+OF_CIRCUITS += ("bigram_fit",)
 TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8), Model(n_layers=0, loss=4.0)
 
 
@@ -41,7 +42,7 @@ def study(tmp_path):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+        return FIGURES[name](results)
 
 
 # Which heads compose
@@ -56,7 +57,7 @@ def test_a_graph_has_a_node_a_head_and_an_edge_a_significant_pair(results):
     axes = picture.figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["H0", "H1", "H2", "H3"] * 2
     (edge,) = axes.patches
-    assert to_hex(edge.get_edgecolor()) == KINDS["K"]
+    assert to_hex(edge.get_edgecolor()) == KIND_COLORS["K"]
     assert edge.get_linewidth() == THICKEST
     assert edge.get_path().vertices[[0, -1]].tolist() == [[0, 0], [3, 1]]
 
@@ -71,21 +72,21 @@ def test_only_the_strongest_edges_are_drawn(results):
         def rows(self, query: str) -> list:
             return results.rows(query)
 
-    (picture,) = composition_graph(Composed(), Palette({}))
+    (picture,) = composition_graph(Composed())
     assert "48 are significant: 16 through queries, 16 through keys and 16 through values." in picture.sentence
-    assert f"The {48 - MAX_EDGES} weakest are not drawn." in picture.sentence
+    assert f" {48 - MAX_EDGES} others with lower z are not drawn." in picture.sentence
     edges = picture.figure.axes[0].patches
     assert len(edges) == MAX_EDGES
     assert edges[0].get_linewidth() == max(edge.get_linewidth() for edge in edges)
     ends = {to_hex(edge.get_edgecolor()): edge.get_path().vertices[-1, 0] % 1 for edge in edges}
-    assert ends[KINDS["K"]] == 0
-    assert 0 < ends[KINDS["V"]] < 0.5 < ends[KINDS["Q"]] < 1, "each kind enters a head at its own place"
+    assert ends[KIND_COLORS["K"]] == 0
+    assert 0 < ends[KIND_COLORS["V"]] < 0.5 < ends[KIND_COLORS["Q"]] < 1, "each kind enters a head at its own place"
 
 
 def test_no_composition_is_said_to_be_none(study):
     (picture,) = draw("composition_graph", study(Model(composed=D_MODEL**-0.5)))
     assert picture.figure is None
-    assert picture.sentence == "No picture: of the 48 ways in which heads of 2L4H can compose, none is significant."
+    assert picture.sentence == "No picture: none of the 48 ways in which heads of 2L4H can compose is significant."
 
 
 # Spectra
@@ -97,9 +98,9 @@ def test_eigenvalue_scores():
 
 
 def test_spectra_are_beside_each_other_and_scored(results):
-    two, one = draw("eigenvalues", results)
-    assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (1.00); QK looks for the query's own token in no head")
-    assert two.sentence.endswith("with keys that read one earlier head alone, it does in L1H3 (1.00).")
+    two, one = draw("eigenvalue_spectra", results)
+    assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (1.00); QK matches the query's own token in no head")
+    assert two.sentence.endswith("with keys that read one earlier head alone, it does so in L1H3 (1.00).")
     axes = two.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == [
         f"L{layer}H{h}" for layer in (0, 1) for h in range(4)
@@ -114,11 +115,11 @@ def test_spectra_are_beside_each_other_and_scored(results):
 
 
 def test_of_many_heads_those_with_a_role_are_drawn(study):
-    (picture,) = draw("eigenvalues", study(Model(n_heads=7)))
+    (picture,) = draw("eigenvalue_spectra", study(Model(n_heads=7)))
     heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
     assert len(heads) == MAX_HEADS
     assert {"L0H0", "L1H6"} < set(heads)
-    assert "6 heads without a role or with scores nearer to 0 are not drawn." in picture.sentence
+    assert "6 heads without a role or with scores closer to 0 are not drawn." in picture.sentence
 
 
 # Paths and scores
@@ -131,11 +132,11 @@ def test_paths_from_feed_forward_layers_have_no_order():
 
 
 def test_paths_have_bars_as_long_as_their_effects(results):
-    two, one = draw("path_terms", results)
+    two, one = draw("path_term_bars", results)
     assert two.sentence == (
-        "Nats that paths take off the loss of 2L4H, one order after the other: the direct path 2.00, through 1 head "
-        "0.50 and through 2 heads 0.12. The strongest single path is L0H0 (0.30); 0 of 24 raise the loss. "
-        f"The {24 - MAX_PATHS} weakest are not drawn."
+        "Added order by order, the paths of 2L4H lower its loss by 2.00 nats (the direct path), 0.50 nats (through "
+        "1 head) and 0.12 nats (through 2 heads). The single path that lowers it most is L0H0 (0.30); 0 of 24 raise "
+        f"it. {24 - MAX_PATHS} paths with smaller effects are not drawn."
     )
     left, right = two.figure.axes
     assert [bar.get_width() for bar in left.patches] == [2, 0.5, 0.125]
@@ -145,10 +146,10 @@ def test_paths_have_bars_as_long_as_their_effects(results):
 
 
 def test_parts_of_scores_add_up(results):
-    (picture,) = draw("score_terms", results)
+    (picture,) = draw("score_term_bars", results)
     assert picture.sentence == (
-        "Of the later heads of 2L4H, L1H3 owes the largest share of its scores' variance to reading earlier heads: "
-        "0.65, the most from L0H0 in its keys (0.45). In 3 of 4, position alone has more than half."
+        "Of the later heads of 2L4H, L1H3 owes the largest share of the variance of its attention scores to earlier "
+        "heads: 0.65; L0H0 in its keys contributes most (0.45). In 3 of 4, position alone accounts for over half."
     )
     axes = picture.figure.axes[0]
     parts = {container.get_label(): container.patches[3] for container in axes.containers}
@@ -180,10 +181,12 @@ def test_the_strongest_source_counts_both_sides():
 def test_formation_has_all_of_the_circuit_on_one_axis(results):
     (picture,) = draw("circuit_formation", results)
     assert picture.sentence.startswith(
-        "In 2L4H, previous_token of L0H0 is half-way from 0.01 to 0.64 at 1.2 M tokens; "
+        "In 2L4H, previous_token of L0H0 rises from 0.01 to 0.64, halfway by 1.2 M tokens; "
     )
-    assert "K-composition of L1H3 with it is half-way from 0.125 to 0.400 at 1.7 M tokens" in picture.sentence
-    assert "induction_random_period of L1H3 is half-way from 0.01 to 0.35 at 2.3 M tokens. The band" in picture.sentence
+    assert "K-composition of L1H3 with it rises from 0.125 to 0.400, halfway by 1.7 M tokens" in picture.sentence
+    assert (
+        "induction_random_period of L1H3 rises from 0.01 to 0.35, halfway by 2.3 M tokens. The band" in picture.sentence
+    )
     attention, composition, loss = picture.figure.axes
     assert [line.get_ydata()[-1] for line in attention.lines] == pytest.approx([0.64, 0.525, 0.35])
     assert composition.lines[0].get_ydata()[-1] == pytest.approx(0.4)
@@ -233,7 +236,7 @@ def test_large_studies_show_the_best_of_each_depth(study):
     results = study(*models, ZERO)
     labels = labels_best_first(results, {model.name for model in models})
     assert best_of_depths(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
-    pictures = draw("eigenvalues", results)
+    pictures = draw("eigenvalue_spectra", results)
     assert [picture.figure.get_suptitle() for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
     assert pictures[-1].sentence.endswith("3 more kinds of model are not shown: see the SQL.")
     assert "more kinds" not in pictures[0].sentence
@@ -241,7 +244,7 @@ def test_large_studies_show_the_best_of_each_depth(study):
 
 def test_pieces_of_sentences():
     curve = DataFrame({"tokens": [1000, 2000, 3000], "x": [np.nan, 0.0, 1.0]})
-    assert rise("x", curve, "x", 0.1) == "x is half-way from 0.00 to 1.00 at 3.0 k tokens"
-    assert rise("x", curve, "x", 2) == "x hardly changes (0.00 to 1.00)"
-    assert rise("x", curve[:1], "x", 0.1) == "x is missing"
+    assert risen("x", curve, "x", 0.1) == "x rises from 0.00 to 1.00, halfway by 3.0 k tokens"
+    assert risen("x", curve, "x", 2) == "x does not clearly rise (0.00 to 1.00)"
+    assert risen("x", curve[:1], "x", 0.1) == "x is missing"
     assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]

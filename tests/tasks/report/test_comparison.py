@@ -80,7 +80,7 @@ def test_a_report_says_what_moved_since_last_time(tmp_path):
     assert "**Since last time** (2026-01-02T04:00 UTC)" in text
     assert "| validation_loss_nats of 2L4H | 2.31 ± 0.025 | 2.11 ± 0.025 | beyond the error bars |" in text
     render_report(first, "invented", tmp_path / "c", previous=previous)
-    assert "Nothing is otherwise" in (tmp_path / "c" / "report.md").read_text()
+    assert "Nothing differs" in (tmp_path / "c" / "report.md").read_text()
 
 
 def test_a_summary_survives_json(tmp_path):

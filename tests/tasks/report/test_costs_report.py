@@ -7,8 +7,8 @@ import pytest
 from invented_importance import IMPORTANCE
 from invented_study import CIRCUITS, Model, write_warehouse
 
-from tasks.report.figures.cost_curves import costs
-from tasks.report.figures.style import Palette, house_style
+from tasks.report.figures.cost_curves import cost_curves
+from tasks.report.figures.style import house_style
 from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
@@ -74,7 +74,7 @@ def drawn(warehouse):
     def draw(rows: list[dict]):
         fill("costs", [{"study": "invented", **row} for row in rows])
         with open_results(path, "invented") as results, house_style():
-            (picture,) = costs(results, Palette({}))
+            (picture,) = cost_curves(results)
             return picture
 
     return draw
@@ -100,7 +100,7 @@ def test_lines_have_their_costs_and_guides_their_slopes(drawn):
 
 def test_what_was_not_measured_is_not_drawn(drawn):
     assert len(drawn(cost_rows(axes=("d_model",))).figure.axes) == 2
-    assert drawn(cost_rows()[:2]).sentence == "A single size has no exponent."
+    assert drawn(cost_rows()[:2]).sentence == "A single size gives no exponent."
     for rows in ([], cost_rows(axes=("n_heads",))):
         picture = drawn(rows)
         assert picture.figure is None

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from tasks.report.figures import FIGURES, style
 from tasks.report.figures.attention import expected_keys
 from tasks.report.figures.phase_changes import strongest_change
-from tasks.report.figures.sentences import extremes, listed, models_left_out
-from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tinted
+from tasks.report.figures.sentences import extremes, listed, models_left_out, not_drawn
+from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tint
 from tasks.results.study_results import open_results
 
 
@@ -24,7 +24,7 @@ def results(tmp_path_factory):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+        return FIGURES[name](results)
 
 
 def contrast(color: str, other: str) -> float:
@@ -47,7 +47,7 @@ def test_colours_can_be_seen_on_light_and_dark_pages():
     for text in (style.INK, style.MUTED):
         assert contrast(text, cards[0]) >= 4.5
         assert contrast(IN_THE_DARK[text], cards[1]) >= 4.5
-    for color in (*style._BY_DEPTH, *style.KINDS.values(), style.SCORE, style.INDUCTION, style.PREVIOUS_TOKEN):
+    for color in (*style._BY_DEPTH, *style.KIND_COLORS.values(), *style.ROLE_COLORS.values()):
         assert min(contrast(color, card) for card in cards) >= 3
 
 
@@ -82,7 +82,7 @@ def test_labels_keep_their_look_and_share_the_colour_of_their_depth():
 
 
 def test_values_are_tints():
-    image = tinted(np.array([[0, 0.5], [np.nan, 2]]), "#ff0000")
+    image = tint(np.array([[0, 0.5], [np.nan, 2]]), "#ff0000")
     assert image[..., 3].tolist() == [[0, 0.5], [0, 1]]
     assert (image[..., :3] == [1, 0, 0]).all()
 
@@ -90,7 +90,7 @@ def test_values_are_tints():
 # What figures show
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "costs"])  # which few studies measure
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "cost_curves"])  # which few studies measure
 def test_every_figure_has_a_sentence_and_its_queries(results, name):
     for picture in draw(name, results):
         assert picture.figure
@@ -108,7 +108,7 @@ def test_curves_show_every_model_and_the_phase_change(results):
     change = strongest_change(results, "prefix_matching")
     band = axes.patches[0]
     assert (band.get_x(), band.get_x() + band.get_width()) == (change.start_tokens, change.end_tokens)
-    assert "highest in 1L2H (2.80 nats), lowest in 2L4H (2.30 nats)" in picture.sentence
+    assert "highest in 1L2H (2.80 nats) and lowest in 2L4H (2.30 nats)" in picture.sentence
     assert "band marks the phase change of 2L4H" in picture.sentence
 
 
@@ -129,8 +129,8 @@ def test_head_maps_have_a_cell_for_each_head(results):
 
 def test_trajectories_say_when_heads_formed(results):
     picture = draw("head_trajectories", results)[0]
-    assert "best previous-token head, L0H0, is half-way from 0.01 to 0.64" in picture.sentence
-    assert "best induction head, L1H3, is half-way from 0.01 to 0.35" in picture.sentence
+    assert "previous_token of L0H0, the highest at the end, rises from 0.01 to 0.64" in picture.sentence
+    assert "induction_random_period of L1H3, the highest at the end, rises from 0.01 to 0.35" in picture.sentence
 
 
 def test_attention_counts_what_it_outlines(results):
@@ -156,9 +156,12 @@ def test_expected_keys():
 def test_pieces_of_sentences():
     assert (
         extremes({"a": 1.0, "b": 2.0, "c": float("nan")}, " nats")
-        == "highest in b (2.00 nats), lowest in a (1.00 nats)"
+        == "highest in b (2.00 nats) and lowest in a (1.00 nats)"
     )
-    assert extremes({"a": 1.0}) == "in a (1.00)"
+    assert extremes({"a": 1.0}) == "1.00 in a"
+    assert extremes({"a": 1.0, "b": 1.0, "c": float("nan")}) == "1.00 in a and b"
     assert extremes({"a": float("nan")}) == "missing"
     assert [listed(list("abc"[:n])) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
-    assert models_left_out(0) == ""
+    assert models_left_out(0) == not_drawn(0, "head", "with smaller effects") == ""
+    assert models_left_out(1) == " 1 more kind of model is not shown: see the SQL."
+    assert not_drawn(2, "head", "with smaller effects") == " 2 heads with smaller effects are not drawn."

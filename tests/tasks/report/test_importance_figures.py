@@ -11,11 +11,11 @@ from matplotlib.colors import to_hex
 
 from tasks.report.figures import FIGURES
 from tasks.report.figures.ablations import MAX_HEADS
-from tasks.report.figures.style import KINDS, NEGATIVE, SCORE, Palette, house_style, save
+from tasks.report.figures.style import BLUE, ORANGE, house_style, save
 from tasks.results.study_results import StudyResults, open_results
 
 NAMES = ("importance_maps", "importance_agreement", "ablations", "heads_that_matter", "pruning_curves")
-NAMES += ("head_similarity", "probes", "attention_aggregates")
+NAMES += ("head_similarity", "probe_accuracies", "attention_aggregates")
 TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8), Model(n_layers=0, loss=4.0)
 SINGLE = Model(n_layers=1, n_heads=1, spare=0)
 
@@ -67,7 +67,7 @@ def partial(study):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results, Palette({row["label"]: row["n_layers"] for row in results.rows("answer")}))
+        return FIGURES[name](results)
 
 
 def lines(axes) -> dict[str, list[float]]:
@@ -82,7 +82,7 @@ def test_maps_have_a_panel_for_each_method(results):
     two, one = draw("importance_maps", results)
     assert two.sentence == (
         "By ablation_mean, the head of 2L4H that matters most is L0H0, then L1H3; "
-        f"{two.sentence.split('; ')[1].split()[0]} of {len(METHODS) - 1} other methods put L0H0 first, too."
+        f"{two.sentence.split('; ')[1].split()[0]} of {len(METHODS) - 1} other methods also rank L0H0 first."
     )
     panels = [axes for axes in two.figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in panels] == sorted(METHODS)
@@ -90,8 +90,8 @@ def test_maps_have_a_panel_for_each_method(results):
     norm = np.sqrt(sum(effect(TWO, k) ** 2 for k in range(4)))
     assert image[0, 0, 3] == pytest.approx(effect(TWO, 0) / norm)
     signed = panels[sorted(METHODS).index("taylor_signed")]
-    assert to_hex(signed.images[0].get_array()[1, 3, :3]) == NEGATIVE
-    assert to_hex(image[0, 0, :3]) == SCORE
+    assert to_hex(signed.images[0].get_array()[1, 3, :3]) == ORANGE
+    assert to_hex(image[0, 0, :3]) == BLUE
     assert signed.texts[-1].get_text().startswith("-0.")
     assert one.figure.get_suptitle() == "1L2H"
 
@@ -109,16 +109,17 @@ def test_methods_are_sorted_by_their_agreement(results, seeds):
     assert list(dots.get_xdata()) == sorted(dots.get_xdata(), reverse=True)
     assert "ablation_mean" not in [tick.get_text() for tick in axes.get_yticklabels()]
     assert picture.sentence.startswith("Over 1 model with three heads or more, ")
-    assert picture.sentence.endswith(" One model has no error bars.")
+    assert picture.sentence.endswith(" A single model gives no error bars.")
     (picture,) = draw("importance_agreement", seeds)
-    assert re.match(r"Over 3 models with three heads or more, \w+ \(-?\d\.\d\d ± \d\.\d\d\) ranks", picture.sentence)
+    assert picture.sentence.startswith("Over 3 models with three heads or more, the ranking of heads by ")
+    assert re.search(r"\(rank correlation -?\d\.\d\d ± \d\.\d\d\), and that by \w+ least", picture.sentence)
 
 
 def test_bars_of_ablation_have_intervals(results):
     two, _ = draw("ablations", results)
     assert two.sentence == (
-        "With the mean in its place, L0H0 of 2L4H costs most: 0.500 nats (0.490 to 0.510); "
-        "2 of 8 heads cost nothing that can be told from 0."
+        "Of the heads of 2L4H, L0H0 costs most if its mean replaces its output: 0.500 nats (0.490 to 0.510); "
+        "for 2 of 8 heads, the cost is not clearly above 0."
     )
     axes = two.figure.axes[0]
     by_method = {bars.get_label(): bars for bars in axes.containers if bars.get_label() in ("zero", "mean", "resample")}
@@ -131,12 +132,12 @@ def test_bars_of_ablation_have_intervals(results):
 
 def test_intervals_of_a_single_sequence_are_missing(partial):
     (two,) = draw("ablations", partial)
-    assert two.sentence.endswith("costs most: 0.500 nats; intervals are missing.")
+    assert two.sentence.endswith("replaces its output: 0.500 nats; intervals are missing.")
 
 
 def test_heads_that_cost_least_are_left_out(wide):
     (picture,) = draw("ablations", wide)
-    assert picture.sentence.endswith(f" The {18 - MAX_HEADS} heads that cost least are not drawn.")
+    assert picture.sentence.endswith(f" {18 - MAX_HEADS} heads with smaller effects are not drawn.")
     heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
     assert len(heads) == MAX_HEADS
     assert {"L0H0", "L1H8"} < set(heads)
@@ -150,16 +151,17 @@ def test_curves_of_procedures_stand_beside_random_orders(results):
     two, _ = draw("pruning_curves", results)
     assert two.sentence == (
         "Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative pruning on "
-        "ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band holds all random orders. One seed has "
-        "no error bars."
+        "ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band spans all random orders. A single "
+        "seed gives no error bars."
     )
     left, right = two.figure.axes
     drawn = lines(left)
     assert drawn.keys() == {
-        "random, mean", "iterative, ablation_mean", "one shot, ablation_mean", "retrained, michel_paper", "gates",
+        "random orders, mean", "iterative, ablation_mean", "one shot, ablation_mean", "retrained, michel_paper",
+        "gates",
     }  # fmt: skip
     assert drawn["iterative, ablation_mean"] == pytest.approx([increase(n, 3) for n in range(9)])
-    assert drawn["random, mean"] == pytest.approx([0.008 * 3 * n for n in range(9)])
+    assert drawn["random orders, mean"] == pytest.approx([0.008 * 3 * n for n in range(9)])
     assert len(drawn["gates"]) == 3
     band = left.collections[0].get_paths()[0].vertices
     assert band[:, 1].max() == pytest.approx(0.008 * N_DRAWS * 8)
@@ -171,10 +173,10 @@ def test_curves_of_procedures_stand_beside_random_orders(results):
 def test_seeds_have_bands(seeds):
     (picture,) = draw("pruning_curves", seeds)
     assert picture.sentence.startswith("Of 4 heads of 1L4H, 2.0 ± 0.0 can go")
-    assert "of iterative pruning and of one shot by ablation_mean. 1 more kinds" in picture.sentence
+    assert "of iterative pruning and of one shot by ablation_mean. 1 more kind of model" in picture.sentence
 
 
-def test_loss_and_heads_that_can_go_over_the_number_of_heads(seeds, results):
+def test_loss_and_removable_heads_over_the_number_of_heads(seeds, results):
     assert draw("heads_that_matter", results) == [], "the number of heads is not all that varies"
     (picture,) = draw("heads_that_matter", seeds)
     loss, within_1, within_5 = (
@@ -182,7 +184,7 @@ def test_loss_and_heads_that_can_go_over_the_number_of_heads(seeds, results):
     )
     assert (loss, within_1, within_5) == ([2.25, 2.125], [1, 2], [2, 3])
     assert picture.sentence.startswith("Validation loss by number of heads (n_layers=1): 2.250 ± 0.000 (2), 2.125")
-    assert picture.sentence.endswith("On the thin line, all heads could go.")
+    assert picture.sentence.endswith("On the thin line, all heads could be removed.")
 
 
 # Similar heads
@@ -192,7 +194,7 @@ def test_similar_heads_are_neighbours(results):
     two, one = draw("head_similarity", results)
     assert two.sentence == (
         "In 2L4H, L0H1 and L0H2 attend most alike (distance 0.10). Its 8 heads fall into 7 clusters (outlined). "
-        "Redundant (in orange) are 1 of 8 pairs tried."
+        "Redundant pairs (in orange): 1 of 8 tried."
     )
     axes = two.figure.axes[0]
     heads = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -200,15 +202,15 @@ def test_similar_heads_are_neighbours(results):
     alphas = axes.images[0].get_array()[..., 3]
     assert alphas[0, 1] == alphas[1, 0] == pytest.approx(0.9)
     assert (alphas.diagonal() == 1).all()
-    frames = {color: [p for p in axes.patches if to_hex(p.get_edgecolor()) == color] for color in (KINDS["K"],)}
-    assert sorted(frame.get_xy() for frame in frames[KINDS["K"]]) == [(-0.5, 0.5), (0.5, -0.5)]
+    frames = {color: [p for p in axes.patches if to_hex(p.get_edgecolor()) == color] for color in (ORANGE,)}
+    assert sorted(frame.get_xy() for frame in frames[ORANGE]) == [(-0.5, 0.5), (0.5, -0.5)]
     assert len(axes.patches) == 7 + 2
-    assert one.sentence.endswith("Redundant (in orange) are 0 of 1 pair tried.")
+    assert one.sentence.endswith("Redundant pairs (in orange): 0 of 1 tried.")
 
 
 def test_heads_without_clusters_are_in_their_own_order(partial):
     (two,) = draw("head_similarity", partial)
-    assert two.sentence.endswith("(distance 0.10). Whether pairs are redundant is missing.")
+    assert two.sentence.endswith("(distance 0.10). Whether pairs are redundant was not measured.")
     axes = two.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()][:2] == ["L0H0", "L0H1"]
     assert not axes.patches
@@ -218,10 +220,11 @@ def test_heads_without_clusters_are_in_their_own_order(partial):
 
 
 def test_probes_are_a_map_of_tasks_and_places(results):
-    two, _ = draw("probes", results)
+    two, _ = draw("probe_accuracies", results)
     assert two.sentence == (
-        "What heads of 2L4H tell best is lexical class: at L1H3 a probe is right for 0.90 of tokens, 0.30 more than "
-        "for random labels; the stream at R2 has 0.33. To say the commonest label always is right for 0.55."
+        "What heads of 2L4H reveal best is lexical class: a probe of L1H3 is right for 0.90 of tokens, 0.30 more than "
+        "with random labels; for the best place in the stream, R2, that difference is 0.33. "
+        "Always guessing the commonest label is right for 0.55."
     )
     axes, right = two.figure.axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["lexical class", "bracket depth", "seen before"]
@@ -244,7 +247,7 @@ def test_probes_of_the_stream_alone_are_no_picture(results):
         def rows(self, query: str) -> list:
             return results.rows(query)
 
-    (none,) = draw("probes", WithoutHeads())
+    (none,) = draw("probe_accuracies", WithoutHeads())
     assert none.sentence == "No picture: no model has heads that were probed."
     assert none.figure is None
 
@@ -255,8 +258,8 @@ def test_probes_of_the_stream_alone_are_no_picture(results):
 def test_the_gallery_has_heads_that_are_not_drawn_yet(results):
     *_, gallery = draw("attention", results)
     assert gallery.sentence == (
-        "In 2L4H, the highest duplicate_token has L0H3 (0.05), the highest copying_eigenvalues has L1H3 (0.95, above), "
-        "the highest ablation_mean has L0H0 (0.50, above) and L0H1 and L0H2 are redundant (distance 0.10)."
+        "In 2L4H, L0H3 has the highest duplicate_token (0.05); L1H3 has the highest copying_eigenvalues (0.95, shown "
+        "above); L0H0 has the highest ablation_mean (0.50, shown above); L0H1 and L0H2 are redundant (distance 0.10)."
     )
     panels = [axes for axes in gallery.figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in panels] == [
@@ -268,7 +271,7 @@ def test_the_gallery_has_heads_that_are_not_drawn_yet(results):
     assert weights.sum(axis=1).tolist() == pytest.approx([1] * len(TWO.passage))
 
 
-def test_summed_up_attention_has_a_panel_for_each_way(results):
+def test_aggregated_attention_has_a_panel_for_each_way(results):
     (picture,) = draw("attention_aggregates", results)
     n = len(TWO.passage)
     own = [kept + (1 - kept) * np.mean([1 / q for q in range(2, n + 1)]) for kept in (0.5, 0.75, 0.25)]
