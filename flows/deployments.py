@@ -15,7 +15,7 @@ from flows.study import run_study
 from flows.time_limits import fail_after
 from tasks import places, steps
 from tasks.housekeeping import check_all, require_sound
-from tasks.markdown import escaped, printed
+from tasks.markdown import as_markdown, escaped
 from tasks.report.comparison import Summary, changes, summarise
 from tasks.report.rendering import previous_summary
 from tasks.results.claims import claims_of
@@ -89,7 +89,7 @@ def _link(report: Path, study: str) -> str:
 
 def _cells(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows for a table, whose cells Prefect renders as markdown."""
-    return [{name: printed(value) for name, value in row.items()} for row in rows]
+    return [{name: as_markdown(value) for name, value in row.items()} for row in rows]
 
 
 @flow(name="check", on_running=[fail_after(6 * HOUR)], on_failure=[tell_of_failure])

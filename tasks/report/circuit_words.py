@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.markdown import MISSING, compact
-from tasks.report.model_choice import best_of_depths
+from tasks.markdown import MISSING, short_count
+from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
 CLEARLY = 0.5  # eigenvalue score, -1..1, from which a head copies or matches
@@ -18,7 +18,7 @@ def induction_paragraphs(results: StudyResults) -> list[str]:
     circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
     if not circuits:
         return ["No model has two layers, so none can have an induction circuit: keys need an earlier head to read."]
-    told, n_more = best_of_depths(results, circuits)
+    told, n_more = best_label_of_each_depth(results, circuits)
     paragraphs = [_paragraph(circuits[label]) for label in told]
     return [*paragraphs, f"{n_more} more kinds of model are not told of: see the SQL."] if n_more else paragraphs
 
@@ -74,7 +74,7 @@ def _paragraph(circuit: Circuit) -> str:
     if circuit["reader_role"] != "induction" and _is_complete(circuit):
         sentences.append("So all of an induction circuit is there, only weak.")
     if formed is not None:
-        sentences.append(f"It reached half of its score at about {compact(formed)} tokens.")
+        sentences.append(f"It reached half of its score at about {short_count(formed)} tokens.")
     return " ".join(sentences)
 
 

@@ -13,7 +13,7 @@ def labels_best_first(results: StudyResults, present: Iterable[str]) -> list[str
     return [row["label"] for row in results.rows("answer") if row["label"] in labels]
 
 
-def best_of_depths(results: StudyResults, present: Iterable[str]) -> tuple[list[str], int]:
+def best_label_of_each_depth(results: StudyResults, present: Iterable[str]) -> tuple[list[str], int]:
     """Of the kinds of model that are there, the best of each depth, best first; and how many others there are."""
     depths = {row["label"]: row["n_layers"] for row in results.rows("answer")}
     labels = labels_best_first(results, present)

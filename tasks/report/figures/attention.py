@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from models.heads.attended_keys import induction_keys, previous_token_keys
-from tasks.markdown import visible
+from tasks.plain_text import terminal_safe
 from tasks.report.figures.pattern_panels import pattern_matrix, pattern_panels
 from tasks.report.figures.sentences import listed
 from tasks.report.figures.style import INDUCTION, INK, MUTED, PREVIOUS_TOKEN, SCORE, WIDTH, Palette, Picture, tinted
@@ -41,7 +41,7 @@ def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
 
 def _picture(role: str, pattern: DataFrame) -> Picture:
     weights = pattern_matrix(pattern)
-    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(visible).tolist()
+    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(terminal_safe).tolist()
     expected = expected_keys(role, tokens)
     head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the best {role.replace(' ', '-')} head,"
     queries = expected.any(axis=1)

@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from tasks.report.figures.sentences import models_left_out
 from tasks.report.figures.style import Picture
-from tasks.report.model_choice import best_of_depths
+from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
 
@@ -20,7 +20,7 @@ def picture_each(
     draw: Callable[[str, DataFrame], tuple[str, Figure | None]],
 ) -> list[Picture]:
     """What `draw` makes of each label's rows: a sentence, maybe a figure. The last one says how many are left out."""
-    shown, n_more = best_of_depths(results, rows.label)
+    shown, n_more = best_label_of_each_depth(results, rows.label)
     if not shown:
         return [Picture(name, f"No picture: {why_none}.", queries)]
     pictures = []

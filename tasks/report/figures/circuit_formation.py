@@ -21,7 +21,7 @@ from tasks.report.figures.style import (
     Picture,
     scale_by_tokens,
 )
-from tasks.report.model_choice import best_of_depths
+from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
@@ -43,7 +43,7 @@ LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel
 def circuit_formation(results: StudyResults, palette: Palette) -> list[Picture]:
     """Over tokens, the earlier head, its K-composition with the later one, the later head and the loss."""
     curves = results.frame("circuit_formation")
-    shown, n_more = best_of_depths(results, curves.label)
+    shown, n_more = best_label_of_each_depth(results, curves.label)
     if not shown:
         return [Picture(NAME, "No picture: no model has a pair of heads that could be an induction circuit.", QUERIES)]
     figure = Figure(figsize=(WIDTH, 5.4), layout="constrained")

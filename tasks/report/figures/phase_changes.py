@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 from tasks.report.figures.style import MUTED
 from tasks.results.study_results import StudyResults
 
@@ -22,7 +22,7 @@ class PhaseChange:
     def sentence(self) -> str:
         return (
             f"The band marks the phase change of {self.label}: its {self.score.removesuffix('_nats')} "
-            f"takes off between {compact(self.start_tokens)} and {compact(self.end_tokens)} tokens."
+            f"takes off between {short_count(self.start_tokens)} and {short_count(self.end_tokens)} tokens."
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pandas import DataFrame
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 
 
 def extremes(values: Mapping[str, float], unit: str = "") -> str:
@@ -40,4 +40,4 @@ def rise(what: str, curve: DataFrame, score: str, smallest: float, digits: int =
     if last - first < smallest:
         return f"{what} hardly changes ({first:.{digits}f} to {last:.{digits}f})"
     half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
-    return f"{what} is half-way from {first:.{digits}f} to {last:.{digits}f} at {compact(half_way)} tokens"
+    return f"{what} is half-way from {first:.{digits}f} to {last:.{digits}f} at {short_count(half_way)} tokens"

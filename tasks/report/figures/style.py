@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 
 WIDTH = 8.6  # inches: the width of a page on GitHub
 LINE_LENGTH = 100  # characters of that width
@@ -126,7 +126,7 @@ def scale_by_tokens(*panels: Axes) -> None:
     """A logarithmic axis of tokens."""
     for axes in panels:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: short_count(tokens).replace(".0 ", " ")))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("tokens seen")
 

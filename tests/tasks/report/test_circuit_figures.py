@@ -13,7 +13,7 @@ from tasks.report.figures.path_term_bars import MAX_PATHS, _order
 from tasks.report.figures.score_term_bars import PARTS, strongest_source
 from tasks.report.figures.sentences import counted, rise
 from tasks.report.figures.style import KINDS, Palette, house_style
-from tasks.report.model_choice import best_of_depths, labels_best_first
+from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
 from tasks.results.study_results import StudyResults, open_results
 
 OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_terms", "eigenvalues", "path_terms", "bigram_fit")
@@ -232,7 +232,7 @@ def test_large_studies_show_the_best_of_each_depth(study):
     models = [Model(n_layers=n, n_heads=h, induction=0.01 * h * n) for n in (1, 2, 3) for h in (1, 2)]
     results = study(*models, ZERO)
     labels = labels_best_first(results, {model.name for model in models})
-    assert best_of_depths(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
+    assert best_label_of_each_depth(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
     pictures = draw("eigenvalues", results)
     assert [picture.figure.get_suptitle() for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
     assert pictures[-1].sentence.endswith("3 more kinds of model are not shown: see the SQL.")

@@ -3,7 +3,7 @@
 import pytest
 from invented_study import Model, write_warehouse
 
-from tasks.markdown import table
+from tasks.markdown import table_with_error_bars
 from tasks.report.answer import MAX_LINES, answer_lines
 from tasks.report.pruning_words import loss_line, mean_of
 from tasks.results.study_results import open_results
@@ -104,7 +104,7 @@ def test_tables_have_error_bars_over_seeds(tmp_path):
     with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
 
         def shown(query: str) -> str:
-            return table(results.rows(query)).replace("\u00a0", " ")
+            return table_with_error_bars(results.rows(query)).replace("\u00a0", " ")
 
         assert "| 2L2H | L0H0 | 0.500 | 0.550 | 0.250 | 0.400 |" in shown("ablated_heads")
         assert shown("prunable_heads").endswith(
