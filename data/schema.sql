@@ -1,7 +1,7 @@
 -- The warehouse's tables, the one place that fixes names, types, keys and units.
 --
 -- What follows `--` becomes the COMMENT of the table, column or macro it stands at: above a CREATE, after a column.
--- To add a table, write it here; `python -m tasks.results.warehouse` then brings data/README.md up to date.
+-- To add a table, write it here; `python -m tasks.results.reference` then brings data/README.md up to date.
 -- Losses are nats per token, fractions and scores 0..1, timestamps UTC. NULL is "not measured", never 0.
 
 -- 97.5 % quantile of Student's t with df degrees of freedom: a table to 30, then its expansion around the normal.
@@ -23,10 +23,20 @@ CREATE MACRO share_low(p, n) AS
 CREATE MACRO share_high(p, n) AS
     (2 * n * p + 3.841459 + sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
 
--- A place in a study's grid without its variant's name and without axes like `seed|n_layers`: equal where models differ
--- in these alone.
-CREATE MACRO without_axes(cell, axes) AS
-    trim(regexp_replace(cell, '(^| )(variant|' || axes || ')=(\[[^\]]*\]|\S*)', '', 'g'));
+-- A head as people write it, like L0H3.
+CREATE MACRO head_label(layer, head) AS 'L' || layer || 'H' || head;
+
+-- What an eigenvalue score must reach for a head to clearly copy, or match: half of all that there is.
+CREATE MACRO clear_eigenvalues() AS 0.5;
+
+-- A place in a study's grid without axes like `seed|n_layers`.
+CREATE MACRO drop_axes(cell, axes) AS trim(regexp_replace(cell, '(^| )(' || axes || ')=(\[[^\]]*\]|\S*)', '', 'g'));
+
+-- The same without its variant's name either: equal where models differ in these axes, or their variant, alone.
+CREATE MACRO without_axes(cell, axes) AS drop_axes(cell, 'variant|' || axes);
+
+-- Where a verdict on a claim stands among others: the decided ones first.
+CREATE MACRO verdict_rank(verdict) AS list_position(['holds', 'fails', 'undecided', 'not tested'], verdict);
 
 -- One row a study: what was asked, and the run that answered it last.
 CREATE TABLE studies (

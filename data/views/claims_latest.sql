@@ -39,7 +39,7 @@ LEFT JOIN studies USING (study)
 QUALIFY row_number() OVER (
     PARTITION BY claim_id
     ORDER BY
-        CASE WHEN verdict IN ('holds', 'fails') THEN 0 WHEN verdict = 'undecided' THEN 1 ELSE 2 END,
+        greatest(verdict_rank('fails'), verdict_rank(verdict)),
         n DESC NULLS LAST,
         finished_at DESC NULLS LAST,
         study

@@ -23,8 +23,7 @@ WITH settings AS (
         without_axes(any_value(cell), 'seed|n_heads') AS setting,
         any_value(total_heads) AS total_heads
     FROM labelled_models
-    JOIN study_models USING (study, model_id)
-    JOIN models USING (model_id)
+        JOIN models USING (model_id)
     GROUP BY study, label
     HAVING any_value(total_heads) > 0
 ),

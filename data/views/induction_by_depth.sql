@@ -12,17 +12,9 @@
 -- repeat_gain_ci95: half the width of its 95 % confidence interval, nats
 -- validation_loss_nats: validation loss of the last checkpoint, nats per token
 -- validation_loss_ci95: half the width of its 95 % confidence interval, nats
-WITH members AS (
-    SELECT
-        study,
-        trim(regexp_replace(cell, '(^| )(seed|n_layers)=\S*', '', 'g')) AS setting,
-        model_summary.*
-    FROM study_models
-    JOIN model_summary USING (model_id)
-)
 SELECT
     study,
-    setting,
+    drop_axes(cell, 'seed|n_layers') AS setting,
     n_layers,
     count(*) AS n_models,
     avg(best_induction_random_period) AS induction,
@@ -33,6 +25,7 @@ SELECT
     ci95(repeat_gain_nats) AS repeat_gain_ci95,
     avg(validation_loss_nats) AS validation_loss_nats,
     ci95(validation_loss_nats) AS validation_loss_ci95
-FROM members
+FROM study_models
+JOIN model_summary USING (model_id)
 GROUP BY study, setting, n_layers
 ORDER BY study, setting, n_layers

@@ -4,6 +4,7 @@
 -- label: what the models have in common, as in labelled_models
 -- n_layers: layers
 -- n_models: models, one a seed
+-- place: counted from 1, the highest mean of best_induction_random_period of the study first; of equals, the lowest validation loss
 -- best_model_id: the model that stands for the label, as in labelled_models
 -- parameters: trained numbers, of that model
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
@@ -33,6 +34,10 @@ SELECT
     label,
     any_value(labelled_models.n_layers) AS n_layers,
     count(*) AS n_models,
+    row_number() OVER (
+        PARTITION BY study
+        ORDER BY avg(best_induction_random_period) DESC NULLS LAST, avg(validation_loss_nats) NULLS LAST, label
+    ) AS place,
     max(model_id) FILTER (stands_for_label) AS best_model_id,
     max(parameters) FILTER (stands_for_label) AS parameters,
     avg(validation_loss_nats) AS validation_loss_nats_mean,
@@ -53,4 +58,4 @@ JOIN model_summary USING (model_id)
 LEFT JOIN heads_found USING (model_id)
 LEFT JOIN formations USING (model_id)
 GROUP BY study, label
-ORDER BY study, best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+ORDER BY study, place

@@ -1,11 +1,7 @@
 -- When did a score take off? One row a model and score: the steepest change of its trajectory over ln(1 + tokens),
 -- so that the initialisation has a place. Trajectories are smoothed by medians of 3, their two ends left as they are.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers of the model
+-- named_models.*
 -- score: prefix_matching, of the head in which it is highest at the last checkpoint, or repeat_gain_nats
 -- layer: layer of that head; NULL for repeat_gain_nats
 -- head: that head, counted from 0 within its layer; NULL for repeat_gain_nats
@@ -93,11 +89,7 @@ changes AS (
     GROUP BY model_id, score
 )
 SELECT
-    model_id,
-    name,
-    studies,
-    seed,
-    n_layers,
+    named_models.*,
     score,
     layer,
     head,
@@ -114,7 +106,7 @@ SELECT
         (learning_at_end - learning_at_start) / (last_learning - first_learning),
         NULL
     ) AS in_context_learning_share
-FROM model_summary
+FROM named_models
 CROSS JOIN smallest_changes
 LEFT JOIN changes USING (model_id, score)
 ORDER BY name, seed, model_id, score

@@ -24,17 +24,9 @@
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
 -- in_context_learning_nats_sd: its standard deviation over seeds
 -- in_context_learning_nats_ci95: half the width of its 95 % confidence interval
-WITH members AS (
-    SELECT
-        study,
-        trim(regexp_replace(cell, '(^| )(seed|n_layers|n_heads|d_model)=(\[[^\]]*\]|\S*)', '', 'g')) AS setting,
-        model_summary.*
-    FROM study_models
-    JOIN model_summary USING (model_id)
-)
 SELECT
     study,
-    setting,
+    drop_axes(cell, 'seed|n_layers|n_heads|d_model') AS setting,
     d_model,
     n_layers,
     n_heads,
@@ -57,6 +49,7 @@ SELECT
     avg(in_context_learning_nats) AS in_context_learning_nats_mean,
     stddev_samp(in_context_learning_nats) AS in_context_learning_nats_sd,
     ci95(in_context_learning_nats) AS in_context_learning_nats_ci95
-FROM members
+FROM study_models
+JOIN model_summary USING (model_id)
 GROUP BY study, setting, d_model, n_layers, n_heads, heads_per_layer, total_heads, d_head
 ORDER BY study, setting, d_model, n_layers, total_heads, heads_per_layer

@@ -1,10 +1,6 @@
 -- What do heads' skip-trigrams say, and does the corpus agree? One row a skip-trigram, as in skip_trigrams.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers of the model
+-- named_models.*
 -- layer: counted from 0
 -- head: counted from 0 within its layer
 -- label: the head as people write it, like L1H3
@@ -21,10 +17,7 @@
 -- copies: whether output is source, but for a space before it
 -- right_output: of a bug: the skip-trigram in which the output is right
 -- right_destination: of a bug: the one that is right after the destination
-WITH memberships AS (
-    SELECT model_id, list(study ORDER BY study) AS studies FROM study_models GROUP BY model_id
-),
-ranked AS (
+WITH ranked AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY model_id, layer, head, source ORDER BY rank) - 1 AS rank_of_source,
@@ -33,13 +26,10 @@ ranked AS (
 )
 SELECT
     model_id,
-    name,
-    studies,
-    seed,
-    n_layers,
+    named_models.* EXCLUDE (model_id),
     layer,
     head,
-    'L' || layer || 'H' || head AS label,
+    head_label(layer, head) AS label,
     rank,
     source || ' … ' || destination || ' → ' || output AS skip_trigram,
     dense_rank() OVER (PARTITION BY model_id, layer, head ORDER BY best_rank) - 1 AS source_rank,
@@ -58,6 +48,5 @@ SELECT
     source || ' … ' || other_destination || ' → ' || output AS right_output,
     source || ' … ' || destination || ' → ' || other_output AS right_destination
 FROM ranked
-LEFT JOIN models USING (model_id)
-LEFT JOIN memberships USING (model_id)
+LEFT JOIN named_models USING (model_id)
 ORDER BY name, seed, model_id, layer, head, rank

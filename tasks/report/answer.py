@@ -102,7 +102,7 @@ def _losses(groups: Sequence[Group]) -> str:
 
 def _previous_token(best: Group) -> str:
     score, label = _value(best, "best_previous_token_layer_0"), best["label"]
-    name = f", {best['previous_token_head']}," if best["n_models"] == 1 else ""
+    name = f", {best['best_previous_token_head_layer_0']}," if best["n_models"] == 1 else ""
     return f"The best previous-token head in layer 0 of {label}{name} gives the token before {score} of its attention."
 
 

@@ -12,7 +12,7 @@ from tasks.report.circuit_words import induction_paragraphs, skip_trigram_senten
 from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 
 ONE, ZERO = Model(n_layers=1, n_heads=2, induction=0.02), Model(n_layers=0)
 HOSTILE = ("<|bos|>", "<b>", "|", "$x$", "`a`", "\\", "*", "_")

@@ -1,0 +1,14 @@
+-- Where in its grid does a study have each model, and how did the model come out? One row a study and trained model.
+-- Claims are decided by it.
+--
+-- study: studies.study
+-- cell: study_models.cell
+-- models.*
+-- validation_loss_nats: model_summary.validation_loss_nats
+-- repeat_gain_nats: model_summary.repeat_gain_nats
+-- best_induction_random_period: model_summary.best_induction_random_period
+SELECT study, cell, models.*, validation_loss_nats, repeat_gain_nats, best_induction_random_period
+FROM study_models
+JOIN models USING (model_id)
+JOIN model_summary USING (model_id)
+ORDER BY study, model_id
