@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -317,8 +318,9 @@ def test_a_damaged_block_is_noticed(built):
 
 
 def test_a_changed_view_means_a_rebuild(built, monkeypatch, tmp_path):
-    (tmp_path / "answers.sql").write_text("-- One row.\n--\n-- answer: to everything\nSELECT 42 AS answer\n")
-    monkeypatch.setattr(view_files, "VIEWS", tmp_path)
+    changed = Path(shutil.copytree(view_files.VIEWS, tmp_path / "views"))
+    (changed / "answers.sql").write_text("-- One row.\n--\n-- answer: to everything\nSELECT 42 AS answer\n")
+    monkeypatch.setattr(view_files, "VIEWS", changed)
     assert built.build()
     assert built.query("FROM answers") == [(42,)]
 
