@@ -4,9 +4,7 @@
 -- study: studies.study
 -- cell: study_models.cell
 -- models.*
--- validation_loss_nats: model_summary.validation_loss_nats
--- repeat_gain_nats: model_summary.repeat_gain_nats
--- best_induction_random_period: model_summary.best_induction_random_period
+-- model_summary.*
 SELECT study, cell, models.*, validation_loss_nats, repeat_gain_nats, best_induction_random_period
 FROM study_models
 JOIN models USING (model_id)

@@ -1,10 +1,7 @@
 -- How fast do costs grow? One row a study, size that varies, attention and pass: exponents of that size, fitted to the
 -- larger half of what was measured, two sizes at least.
 --
--- study: studies.study
--- axis: what varies: n_ctx or d_model
--- attention: full or local
--- pass: forward, or forward_backward
+-- costs.*
 -- n_sizes: sizes fitted to
 -- smallest_size: the smallest of them
 -- largest_size: the largest of them

@@ -1,17 +1,9 @@
 -- One row a head of each model's last checkpoint: its main scores and, in plain words, its role.
 --
 -- named_models.*
--- step: optimiser steps taken at the checkpoint
--- layer: counted from 0
--- head: counted from 0 within its layer
+-- heads.*
 -- label: the head as people write it, like L1H3
 -- role: induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold in data/views/head_summary.sql; other if none does; NULL without any score
--- induction_random_period: heads.induction_random_period
--- previous_token: heads.previous_token
--- duplicate_token: heads.duplicate_token
--- bos_attention: heads.bos_attention
--- prefix_matching: heads.prefix_matching
--- induction_natural: heads.induction_natural
 -- positional_offset: heads.positional_offset_without_bos, positions
 -- positional_share: heads.positional_share_without_bos
 -- entropy: heads.entropy_without_bos

@@ -1,15 +1,10 @@
 -- How many heads, and how many of them matter? One row a study and label with heads: the loss, and how many heads can
 -- go in iterative pruning by ablation_mean and in random orders; means and error bars are over the seeds.
 --
--- study: studies.study
+-- model_groups.*
 -- setting: what the study's grid says beside n_heads and the seed, like `n_layers=2`; empty if nothing
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
 -- total_heads: heads in all layers
 -- n_head_counts: in how many numbers of heads the study has models of this setting
--- n_models: models, one a seed
--- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token
--- validation_loss_nats_ci95: half the width of its 95 % confidence interval
 -- within_1_percent_mean: most heads that can go at under 1 % more loss, as in prunable_heads
 -- within_1_percent_ci95: half the width of its 95 % confidence interval
 -- within_5_percent_mean: most heads that can go at under 5 % more loss

@@ -1,11 +1,8 @@
 -- What does a report call a model? One row a study and trained model; models that differ only in their seed share a label.
 --
--- study: studies.study
+-- study_models.*
+-- models.*
 -- label: the model's short name, its variant, and what else varies in the study's grid, seeds left out, like `2L4H positions=rotary`
--- model_id: models.model_id
--- cell: study_models.cell
--- seed: of weights and batches
--- n_layers: layers
 -- stands_for_label: true for the model with the highest best_induction_random_period of its label; of equals, the lowest validation loss
 WITH settings AS (
     SELECT study, model_id, unnest(regexp_extract_all(cell, '\w+=(\[[^\]]*\]|\S*)')) AS setting

@@ -1,12 +1,7 @@
 -- One row a model and checkpoint: the losses, and the highest score that any head has by then.
 --
 -- named_models.*
--- step: optimiser steps taken; 0 is the initialisation
--- tokens: tokens seen so far
--- validation_loss_nats: mean loss on validation text, nats per token
--- validation_loss_sem_nats: its standard error over sequences, nats
--- in_context_learning_nats: late minus early loss, nats: negative if context helps
--- repeat_gain_nats: first minus later occurrences in repeated random tokens, nats
+-- evaluations.*
 -- best_induction_random_period: of the model's heads, the highest induction_random_period at the step
 -- best_prefix_matching: of the model's heads, the highest prefix_matching at the step
 -- best_previous_token: of the model's heads, the highest previous_token at the step

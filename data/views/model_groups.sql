@@ -1,8 +1,6 @@
 -- How did each kind of model come out, the best induction first? One row a study and label, means and error bars over seeds.
 --
--- study: studies.study
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
+-- labelled_models.*
 -- n_models: models, one a seed
 -- place: counted from 1, the highest mean of best_induction_random_period of the study first; of equals, the lowest validation loss
 -- best_model_id: the model that stands for the label, as in labelled_models

@@ -1,20 +1,8 @@
 -- One row a model: what people want to know first, losses and scores at its last checkpoint.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers
--- n_heads: heads in every layer; NULL if layers differ
--- heads_per_layer: heads in each layer
--- total_heads: heads in all layers
--- d_model: width of the residual stream
--- d_head: width of queries and keys
--- parameters: trained numbers
--- tokens: tokens trained on
--- validation_loss_nats: mean loss on validation text, nats per token
--- in_context_learning_nats: late minus early loss, nats: negative if context helps
--- repeat_gain_nats: first minus later occurrences in repeated random tokens, nats
+-- evaluations.*
+-- models.*
+-- named_models.*
 -- best_induction_random_period: of the model's heads, the highest induction_random_period
 -- best_induction_head: the head that has it, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
@@ -22,8 +10,6 @@
 -- best_previous_token_head: the head that has it, like L0H2
 -- best_previous_token_layer_0: of the heads of layer 0, the highest previous_token
 -- best_previous_token_head_layer_0: the head that has it
--- seconds: wall time of training
--- tokens_per_second: training speed
 WITH last_evaluations AS (
     FROM evaluations QUALIFY step = max(step) OVER (PARTITION BY model_id)
 ),

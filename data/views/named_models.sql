@@ -1,10 +1,7 @@
 -- What is a model called, and which studies does it belong to? One row a model.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
+-- models.*
 -- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers of the model
 SELECT model_id, name, list(study ORDER BY study) FILTER (study IS NOT NULL) AS studies, seed, n_layers
 FROM models
 LEFT JOIN study_models USING (model_id)

@@ -2,7 +2,7 @@
 -- residual stream that does.
 --
 -- named_models.*
--- task: probe_tasks.task
+-- probe_tasks.*
 -- baseline_accuracy: accuracy if the commonest label is told always
 -- best_head: the head with the highest selectivity, like L0H3; NULL if none was measured
 -- head_accuracy: its accuracy

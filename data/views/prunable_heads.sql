@@ -3,8 +3,7 @@
 --
 -- named_models.*
 -- total_heads: heads in all layers
--- procedure: pruning.procedure
--- order_method: pruning.order_method
+-- pruning.*
 -- n_orders: orders that were tried: several if they are random
 -- within_1_percent: most heads that can go at under 1 % more loss than the intact model's; of random orders, the mean
 -- fraction_within_1_percent: the same over all heads

@@ -1,13 +1,8 @@
 -- What does pruning cost? One row a study, label, procedure, order and number of heads pruned; means and error bars are
 -- over the models, one a seed, and of random orders over all draws of all models.
 --
--- study: studies.study
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
--- procedure: pruning.procedure
--- order_method: pruning.order_method
--- n_pruned: heads pruned
--- fraction_pruned: n_pruned over all heads
+-- labelled_models.*
+-- pruning.*
 -- n_models: models that were pruned of so many
 -- n_curves: curves of these models: more than n_models where orders are random
 -- loss_nats_mean: validation loss, nats per token

@@ -2,12 +2,7 @@
 --
 -- study: studies.study
 -- setting: what else the study's grid varies, like `positions=rotary`; empty if nothing
--- d_model: width of the residual stream
--- n_layers: layers
--- n_heads: heads in every layer; NULL if layers differ
--- heads_per_layer: heads in each layer
--- total_heads: heads in all layers
--- d_head: width of queries and keys
+-- models.*
 -- n_models: models, one a seed
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
 -- validation_loss_nats_sd: its standard deviation over seeds

@@ -1,18 +1,11 @@
 -- What do heads' skip-trigrams say, and does the corpus agree? One row a skip-trigram, as in skip_trigrams.
 --
 -- named_models.*
--- layer: counted from 0
--- head: counted from 0 within its layer
+-- skip_trigrams.*
 -- label: the head as people write it, like L1H3
--- rank: counted from 0, strongest first
 -- skip_trigram: `source … destination → output`, their texts
 -- source_rank: rank of its source among the head's, counted from 0
 -- rank_of_source: rank among those of the head with this source, counted from 0
--- qk_effect: attention score before softmax, less its mean over sources by frequency
--- ov_effect: logit that attending to source adds to output, less its mean over outputs
--- n_pairs: how often destination comes after source within a context, sampled training text
--- corpus_probability: fraction of these that output follows
--- output_probability: fraction of all tokens that are output
 -- verdict: right if output follows more than twice as often as it comes anywhere, and 5 times or more; bug as in skip_trigrams.is_bug; else neither
 -- copies: whether output is source, but for a space before it
 -- right_output: of a bug: the skip-trigram in which the output is right

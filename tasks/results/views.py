@@ -17,13 +17,13 @@ VIEWS = SCHEMA.parent / "views"
 class View:
     """A file of data/views: a SELECT under a header that says what a row is and, column by column, what it holds.
 
-    Instead of columns the header may name tables and views whose columns it has, comments included: `heads.*`.
+    A line `heads.*` says that columns are as those of that name in `heads`; of several such lines the last one counts.
     """
 
     name: str
     comment: str
     columns: dict[str, str]
-    sources: list[str]
+    like: list[str]
     select: str
 
 
@@ -41,7 +41,9 @@ def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
     for view in views():
         connection.execute(f"CREATE VIEW {view.name} AS {view.select}")
         connection.execute(f"COMMENT ON VIEW {view.name} IS {quoted(view.comment)}")
-        for column, comment in (_comments_of(connection, view.sources) | view.columns).items():
+        has = _comments_of(connection, [view.name])
+        as_elsewhere = {column: text for column, text in _comments_of(connection, view.like).items() if column in has}
+        for column, comment in (as_elsewhere | view.columns).items():
             connection.execute(f"COMMENT ON COLUMN {view.name}.{column} IS {quoted(comment)}")
     connection.commit()
 
@@ -51,12 +53,15 @@ def _read_view(path: Path) -> View:
     lines = path.read_text().splitlines()
     header = [line.removeprefix("--").strip() for line in takewhile(lambda line: line.startswith("--"), lines)]
     empty = header.index("")
-    sources = [line.removesuffix(".*") for line in header[empty + 1 :] if line.endswith(".*")]
+    like = [line.removesuffix(".*") for line in header[empty + 1 :] if line.endswith(".*")]
     columns = dict(line.split(": ", 1) for line in header[empty + 1 :] if not line.endswith(".*"))
-    return View(path.stem, " ".join(header[:empty]), columns, sources, "\n".join(lines[len(header) :]))
+    return View(path.stem, " ".join(header[:empty]), columns, like, "\n".join(lines[len(header) :]))
 
 
 def _comments_of(connection: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, str]:
     """What the columns of tables and views hold."""
-    query = "SELECT column_name, comment FROM duckdb_columns() WHERE list_contains(?, table_name)"
-    return dict(connection.execute(query, [names]).fetchall())
+    query = (
+        "SELECT column_name, comment FROM duckdb_columns() WHERE list_contains($names, table_name)"
+        " ORDER BY list_position($names, table_name)"
+    )
+    return dict(connection.execute(query, {"names": names}).fetchall())
