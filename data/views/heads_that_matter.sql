@@ -6,11 +6,8 @@
 -- total_heads: heads in all layers
 -- n_head_counts: in how many numbers of heads the study has models of this setting
 -- within_1_percent_mean: most heads that can go at under 1 % more loss, as in prunable_heads
--- within_1_percent_ci95: half the width of its 95 % confidence interval
 -- within_5_percent_mean: most heads that can go at under 5 % more loss
--- within_5_percent_ci95: half the width of its 95 % confidence interval
 -- random_within_1_percent_mean: most heads that can go at under 1 % more loss in a random order, on average
--- random_within_1_percent_ci95: half the width of its 95 % confidence interval
 WITH settings AS (
     SELECT
         study,

@@ -5,13 +5,9 @@
 -- n_layers: layers
 -- n_models: models, one a seed
 -- induction: the best head's induction_random_period
--- induction_ci95: half the width of its 95 % confidence interval
 -- previous_token: the best previous_token in layer 0
--- previous_token_ci95: half the width of its 95 % confidence interval
 -- repeat_gain_nats: repeat_gain_nats of the last checkpoint, nats
--- repeat_gain_ci95: half the width of its 95 % confidence interval, nats
 -- validation_loss_nats: validation loss of the last checkpoint, nats per token
--- validation_loss_ci95: half the width of its 95 % confidence interval, nats
 SELECT
     study,
     drop_axes(cell, 'seed|n_layers') AS setting,

@@ -6,18 +6,12 @@
 -- best_model_id: the model that stands for the label, as in labelled_models
 -- parameters: trained numbers, of that model
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
--- validation_loss_nats_ci95: half the width of its 95 % confidence interval
 -- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
--- repeat_gain_nats_ci95: half the width of its 95 % confidence interval
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
--- in_context_learning_nats_ci95: half the width of its 95 % confidence interval
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
--- best_induction_random_period_ci95: half the width of its 95 % confidence interval
 -- n_with_induction_head: models in which a head's role in head_summary is induction; NULL if not measured
 -- best_previous_token_layer_0_mean: the best previous_token in layer 0, mean over seeds
--- best_previous_token_layer_0_ci95: half the width of its 95 % confidence interval
 -- formed_tokens_mean: tokens at the steepest rise of prefix_matching, mean over the models in which phase_changes has one
--- formed_tokens_ci95: half the width of its 95 % confidence interval
 WITH heads_found AS (
     SELECT model_id, count(role) FILTER (role = 'induction') > 0 AS has_induction_head
     FROM head_summary

@@ -6,13 +6,9 @@
 -- stands_for_procedure: true for the order by ablation_mean; of a procedure without it, for the first by name
 -- n_models: models, one a seed
 -- within_1_percent_mean: most heads that can go at under 1 % more loss
--- within_1_percent_ci95: half the width of its 95 % confidence interval
 -- fraction_within_1_percent_mean: the same over all heads
--- fraction_within_1_percent_ci95: half the width of its 95 % confidence interval
 -- within_5_percent_mean: most heads that can go at under 5 % more loss
--- within_5_percent_ci95: half the width of its 95 % confidence interval
 -- fraction_within_5_percent_mean: the same over all heads
--- fraction_within_5_percent_ci95: half the width of its 95 % confidence interval
 SELECT
     study,
     label,

@@ -6,9 +6,7 @@
 -- n_models: models that were pruned of so many
 -- n_curves: curves of these models: more than n_models where orders are random
 -- loss_nats_mean: validation loss, nats per token
--- loss_nats_ci95: half the width of its 95 % confidence interval
 -- relative_increase_mean: by how much the loss rises over the intact model's, as a fraction of it
--- relative_increase_ci95: half the width of its 95 % confidence interval
 -- relative_increase_lowest: the lowest of any curve
 -- relative_increase_highest: the highest of any curve
 SELECT

@@ -5,20 +5,10 @@
 -- models.*
 -- n_models: models, one a seed
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
--- validation_loss_nats_sd: its standard deviation over seeds
--- validation_loss_nats_ci95: half the width of its 95 % confidence interval
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
--- best_induction_random_period_sd: its standard deviation over seeds
--- best_induction_random_period_ci95: half the width of its 95 % confidence interval
 -- best_previous_token_mean: the best head's previous_token, mean over seeds
--- best_previous_token_sd: its standard deviation over seeds
--- best_previous_token_ci95: half the width of its 95 % confidence interval
 -- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
--- repeat_gain_nats_sd: its standard deviation over seeds
--- repeat_gain_nats_ci95: half the width of its 95 % confidence interval
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
--- in_context_learning_nats_sd: its standard deviation over seeds
--- in_context_learning_nats_ci95: half the width of its 95 % confidence interval
 SELECT
     study,
     drop_axes(cell, 'seed|n_layers|n_heads|d_model') AS setting,

@@ -11,6 +11,10 @@ import duckdb
 from tasks.results.tables import SCHEMA, quoted, schema_script
 
 VIEWS = SCHEMA.parent / "views"
+SUFFIXES = {  # of columns that need no line in a header
+    "_ci95": "half the width of the mean's 95 % confidence interval",
+    "_sd": "standard deviation over seeds",
+}
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,7 @@ def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
     for view in views():
         connection.execute(f"CREATE VIEW {view.name} AS {view.select}")
         connection.execute(f"COMMENT ON VIEW {view.name} IS {quoted(view.comment)}")
-        has = _comments_of(connection, [view.name])
-        as_elsewhere = {column: text for column, text in _comments_of(connection, view.like).items() if column in has}
-        for column, comment in (as_elsewhere | view.columns).items():
+        for column, comment in _columns(connection, view).items():
             connection.execute(f"COMMENT ON COLUMN {view.name}.{column} IS {quoted(comment)}")
     connection.commit()
 
@@ -56,6 +58,14 @@ def _read_view(path: Path) -> View:
     like = [line.removesuffix(".*") for line in header[empty + 1 :] if line.endswith(".*")]
     columns = dict(line.split(": ", 1) for line in header[empty + 1 :] if not line.endswith(".*"))
     return View(path.stem, " ".join(header[:empty]), columns, like, "\n".join(lines[len(header) :]))
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, view: View) -> dict[str, str]:
+    """What each column of a view holds: by its header, as in the tables that it is like, or as its suffix says."""
+    columns = _comments_of(connection, [view.name])
+    as_elsewhere = _comments_of(connection, view.like)
+    by_suffix = {name: text for name in columns for suffix, text in SUFFIXES.items() if name.endswith(suffix)}
+    return by_suffix | {name: text for name, text in as_elsewhere.items() if name in columns} | view.columns
 
 
 def _comments_of(connection: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, str]:
