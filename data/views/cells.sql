@@ -1,5 +1,5 @@
--- Where in its grid does a study have each model, and how did the model come out? One row a study and trained model.
--- Claims are decided by it.
+-- Which models does a study have, where in its grid, and how did they turn out? One row a study and trained model.
+-- Claims read it.
 --
 -- study: studies.study
 -- cell: study_models.cell

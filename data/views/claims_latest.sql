@@ -1,5 +1,5 @@
--- What is known of each claim? One row a claim: its most decisive verdict over all studies; of several the one over most
--- values, then the newest. Holds and fails are more decisive than undecided, and undecided is more than not tested.
+-- What is known of each claim? One row a claim: its most decisive verdict over all studies; of several, the one over most
+-- values, then the newest. Holds and fails are more decisive than undecided, and undecided more than not tested.
 --
 -- claims.*
 -- study: the study that says so

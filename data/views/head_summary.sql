@@ -3,7 +3,7 @@
 -- named_models.*
 -- heads.*
 -- label: the head as people write it, like L1H3
--- role: induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold in data/views/head_summary.sql; other if none does; NULL without any score
+-- role: induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold in data/views/head_summary.sql; other if none does; NULL if no score was measured
 -- positional_offset: heads.positional_offset_without_bos, positions
 -- positional_share: heads.positional_share_without_bos
 -- entropy: heads.entropy_without_bos

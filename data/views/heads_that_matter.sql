@@ -1,13 +1,13 @@
 -- How many heads, and how many of them matter? One row a study and label with heads: the loss, and how many heads can
--- go in iterative pruning by ablation_mean and in random orders; means and error bars are over the seeds.
+-- be removed in iterative pruning by ablation_mean and in random orders; means and error bars are over seeds.
 --
 -- model_groups.*
--- setting: what the study's grid says beside n_heads and the seed, like `n_layers=2`; empty if nothing
+-- setting: the place in the study's grid without n_heads and seed, like `n_layers=2`; empty if nothing is left
 -- total_heads: heads in all layers
--- n_head_counts: in how many numbers of heads the study has models of this setting
--- within_1_percent_mean: most heads that can go at under 1 % more loss, as in prunable_heads
--- within_5_percent_mean: most heads that can go at under 5 % more loss
--- random_within_1_percent_mean: most heads that can go at under 1 % more loss in a random order, on average
+-- n_head_counts: how many different numbers of heads the study's models of this setting have
+-- within_1_percent_mean: most heads that can be removed at under 1 % more loss, as in prunable_heads
+-- within_5_percent_mean: most heads that can be removed at under 5 % more loss
+-- random_within_1_percent_mean: most heads that can be removed at under 1 % more loss in a random order, on average
 WITH settings AS (
     SELECT
         study,

@@ -1,9 +1,9 @@
--- Does induction need depth? One row a study, depth and setting; scores and losses are means over the seeds.
+-- Does induction need depth? One row a study, depth and setting; scores and losses are means over seeds.
 --
 -- study: studies.study
--- setting: what else the study's grid varies, like `n_heads=4`; empty if nothing
+-- setting: the place in the study's grid without n_layers and seed, like `n_heads=4`; empty if nothing is left
 -- n_layers: layers
--- n_models: models, one a seed
+-- n_models: models, one for each seed
 -- induction: the best head's induction_random_period
 -- previous_token: the best previous_token in layer 0
 -- repeat_gain_nats: repeat_gain_nats of the last checkpoint, nats

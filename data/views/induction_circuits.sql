@@ -3,30 +3,30 @@
 --
 -- named_models.*
 -- reader: the reader as people write it, like L1H3; NULL if no score was measured
--- reader_role: its role, as in head_summary
--- induction_random_period: of the reader
--- prefix_matching: of the reader
--- copying_eigenvalues: of the reader's OV circuit, -1..1: 1 copies
--- copies: whether that is clear, as in clear_eigenvalues
+-- reader_role: the reader's role, as in head_summary
+-- induction_random_period: the reader's induction_random_period
+-- prefix_matching: the reader's prefix_matching
+-- copying_eigenvalues: eigenvalue score of the reader's OV circuit, -1..1: 1 copies
+-- copies: whether copying_eigenvalues reaches clear_eigenvalues()
 -- writer: the writer, like L0H1; NULL if there is no earlier layer
--- writer_role: its role, as in head_summary
--- previous_token: of the writer
+-- writer_role: the writer's role, as in head_summary
+-- previous_token: the writer's previous_token
 -- n_earlier: heads in layers before the reader's; NULL if there are none
--- k_score: K-composition of the two, 0..1
--- k_z: its distance from chance, standard deviations of score^2
--- k_rank: rank of k_z among all heads that the reader could K-compose with, 1 is the highest
+-- k_score: K-composition of reader and writer, 0..1
+-- k_z: distance of k_score from chance, standard deviations of score^2
+-- k_rank: rank of k_z among all heads with which the reader could K-compose; 1 is the highest
 -- k_significant: compositions.significant
--- matching_eigenvalues: of the reader's QK circuit if its keys read the writer alone, -1..1: 1 looks for the query's token
--- matches: whether that is clear, as in clear_eigenvalues
+-- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the writer alone, -1..1: 1 looks for the query's token
+-- matches: whether matching_eigenvalues reaches clear_eigenvalues()
 -- key_share: share of the variance of the reader's scores that comes from keys reading the writer
--- induction_random_period_without: of the reader when its keys don't read the writer
--- depends: whether that is half of its induction_random_period or less; NULL if that was not tried
--- prefix_matching_without: of the reader when its keys don't read the writer
--- loss_effect_nats: by how much validation loss rises then, nats
--- formed_step: first checkpoint at which the reader has half of its last induction_random_period; NULL unless its role is induction
--- formed_tokens: tokens seen by then
--- found: whether the reader's role is induction and it depends on the writer; NULL if that was not tried
--- is_complete: whether the writer's role is previous token, k_significant, depends, matches and copies all hold; NULL if one of them is not known and no other fails
+-- induction_random_period_without: the reader's induction_random_period when its keys don't read the writer
+-- depends: whether induction_random_period_without is at most half of induction_random_period; NULL if not tried
+-- prefix_matching_without: the reader's prefix_matching when its keys don't read the writer
+-- loss_effect_nats: rise of validation loss when the reader's keys don't read the writer, nats
+-- formed_step: first checkpoint at which the reader reaches half of its last induction_random_period; NULL unless its role is induction
+-- formed_tokens: tokens seen by formed_step
+-- found: whether the reader's role is induction and it depends on the writer; NULL if not tried
+-- is_complete: whether the writer's role is previous token and k_significant, depends, matches and copies are all true
 WITH readers AS (
     FROM head_summary
     WHERE induction_random_period IS NOT NULL

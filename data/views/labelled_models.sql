@@ -2,7 +2,7 @@
 --
 -- study_models.*
 -- models.*
--- label: the model's short name, its variant, and what else varies in the study's grid, seeds left out, like `2L4H positions=rotary`
+-- label: the model's short name, its variant and whatever else the study's grid varies, except seeds, like `2L4H positions=rotary`
 -- stands_for_label: true for the model with the highest best_induction_random_period of its label; of equals, the lowest validation loss
 WITH settings AS (
     SELECT study, model_id, unnest(regexp_extract_all(cell, '\w+=(\[[^\]]*\]|\S*)')) AS setting

@@ -1,4 +1,4 @@
--- One row a model and checkpoint: the losses, and the highest score that any head has by then.
+-- One row a model and checkpoint: its losses, and the highest score that any head has at that step.
 --
 -- named_models.*
 -- evaluations.*

@@ -1,10 +1,10 @@
--- How did each kind of model come out, the best induction first? One row a study and label, means and error bars over seeds.
+-- How did each kind of model turn out, the best induction first? One row a study and label, means and error bars over seeds.
 --
 -- labelled_models.*
--- n_models: models, one a seed
--- place: counted from 1, the highest mean of best_induction_random_period of the study first; of equals, the lowest validation loss
+-- n_models: models, one for each seed
+-- place: within the study, counted from 1, the highest best_induction_random_period_mean first; of equals, the lowest validation loss
 -- best_model_id: the model that stands for the label, as in labelled_models
--- parameters: trained numbers, of that model
+-- parameters: trained numbers of best_model_id
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
 -- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds

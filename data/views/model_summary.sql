@@ -4,12 +4,12 @@
 -- models.*
 -- named_models.*
 -- best_induction_random_period: of the model's heads, the highest induction_random_period
--- best_induction_head: the head that has it, like L1H3
+-- best_induction_head: the head with the highest induction_random_period, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
 -- best_previous_token: of the model's heads, the highest previous_token
--- best_previous_token_head: the head that has it, like L0H2
+-- best_previous_token_head: the head with the highest previous_token, like L0H2
 -- best_previous_token_layer_0: of the heads of layer 0, the highest previous_token
--- best_previous_token_head_layer_0: the head that has it
+-- best_previous_token_head_layer_0: the head of layer 0 with the highest previous_token
 WITH last_evaluations AS (
     FROM evaluations QUALIFY step = max(step) OVER (PARTITION BY model_id)
 ),

@@ -1,15 +1,15 @@
--- What do heads tell a linear probe? One row a model and task: the head that tells most of it, and the place in the
--- residual stream that does.
+-- What do heads tell a linear probe? One row a model and task: the head and the place in the residual
+-- stream that tell most of it.
 --
 -- named_models.*
 -- probe_tasks.*
--- baseline_accuracy: accuracy if the commonest label is told always
+-- baseline_accuracy: accuracy of always answering the commonest label
 -- best_head: the head with the highest selectivity, like L0H3; NULL if none was measured
--- head_accuracy: its accuracy
--- head_selectivity: its selectivity: accuracy minus that of random labels, one a token type
+-- head_accuracy: accuracy of best_head
+-- head_selectivity: selectivity of best_head: accuracy minus that on random labels, one for each token type
 -- best_stream: the place in the stream with the highest selectivity, like R1
--- stream_accuracy: its accuracy
--- stream_selectivity: its selectivity
+-- stream_accuracy: accuracy of best_stream
+-- stream_selectivity: selectivity of best_stream
 WITH best AS (
     SELECT *, head IS NOT NULL AS is_head
     FROM probes

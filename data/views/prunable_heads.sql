@@ -1,14 +1,14 @@
--- How many heads can a model do without? One row a model, procedure and order. Heads can go at under 1 % more loss if
--- the curve is under 1 % once they are pruned, even if it was higher with fewer. To prune none costs nothing.
+-- How many heads can a model do without? One row a model, procedure and order. Heads can be removed at under 1 % more
+-- loss if the curve is under 1 % once they are pruned, even if it was higher with fewer. Pruning none costs nothing.
 --
 -- named_models.*
 -- total_heads: heads in all layers
 -- pruning.*
 -- n_orders: orders that were tried: several if they are random
--- within_1_percent: most heads that can go at under 1 % more loss than the intact model's; of random orders, the mean
--- fraction_within_1_percent: the same over all heads
--- within_5_percent: most heads that can go at under 5 % more loss
--- fraction_within_5_percent: the same over all heads
+-- within_1_percent: most heads that can be removed at under 1 % more loss than the intact model's; of random orders, the mean
+-- fraction_within_1_percent: within_1_percent divided by total_heads
+-- within_5_percent: most heads that can be removed at under 5 % more loss
+-- fraction_within_5_percent: within_5_percent divided by total_heads
 WITH orders AS (
     SELECT
         model_id,

@@ -1,14 +1,14 @@
 -- How many heads can each kind of model do without? One row a study, label, procedure and order; means and error bars
--- are over the seeds, numbers of heads as in prunable_heads.
+-- are over seeds, numbers of heads as in prunable_heads.
 --
 -- labelled_models.*
 -- prunable_heads.*
 -- stands_for_procedure: true for the order by ablation_mean; of a procedure without it, for the first by name
--- n_models: models, one a seed
--- within_1_percent_mean: most heads that can go at under 1 % more loss
--- fraction_within_1_percent_mean: the same over all heads
--- within_5_percent_mean: most heads that can go at under 5 % more loss
--- fraction_within_5_percent_mean: the same over all heads
+-- n_models: models, one for each seed
+-- within_1_percent_mean: most heads that can be removed at under 1 % more loss
+-- fraction_within_1_percent_mean: within_1_percent_mean divided by total_heads
+-- within_5_percent_mean: most heads that can be removed at under 5 % more loss
+-- fraction_within_5_percent_mean: within_5_percent_mean divided by total_heads
 SELECT
     study,
     label,

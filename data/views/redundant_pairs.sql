@@ -5,9 +5,9 @@
 -- n_pairs: pairs of heads
 -- n_tried: pairs that were ablated together
 -- n_redundant: pairs that are redundant; NULL if none was tried
--- fraction_redundant: n_redundant over n_tried
+-- fraction_redundant: n_redundant divided by n_tried
 -- nearest_distance: Jensen-Shannon distance of the two heads that attend most alike, 0..1
--- nearest_pair: these two, like `L0H1 and L0H3`
+-- nearest_pair: the two heads that attend most alike, like `L0H1 and L0H3`
 WITH counted AS (
     SELECT
         model_id,

@@ -1,9 +1,9 @@
--- What do more heads buy at a given width? One row a study and shape; means and error bars are over the seeds.
+-- What do more heads buy at a given width? One row a study and shape; means and error bars are over seeds.
 --
 -- study: studies.study
--- setting: what else the study's grid varies, like `positions=rotary`; empty if nothing
+-- setting: the place in the study's grid without sizes and seed, like `positions=rotary`; empty if nothing is left
 -- models.*
--- n_models: models, one a seed
+-- n_models: models, one for each seed
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
 -- best_previous_token_mean: the best head's previous_token, mean over seeds

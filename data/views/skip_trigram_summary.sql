@@ -5,11 +5,11 @@
 -- label: the head as people write it, like L1H3
 -- skip_trigram: `source … destination → output`, their texts
 -- source_rank: rank of its source among the head's, counted from 0
--- rank_of_source: rank among those of the head with this source, counted from 0
--- verdict: right if output follows more than twice as often as it comes anywhere, and 5 times or more; bug as in skip_trigrams.is_bug; else neither
--- copies: whether output is source, but for a space before it
--- right_output: of a bug: the skip-trigram in which the output is right
--- right_destination: of a bug: the one that is right after the destination
+-- rank_of_source: rank among the head's skip-trigrams with this source, counted from 0
+-- verdict: right if output follows more than twice as often as it occurs anywhere, and 5 times or more; bug as in skip_trigrams.is_bug; else neither
+-- copies: whether output is source, apart from a space before it
+-- right_output: bugs only: the skip-trigram in which the output is right
+-- right_destination: bugs only: the skip-trigram that is right after the destination
 WITH ranked AS (
     SELECT
         *,

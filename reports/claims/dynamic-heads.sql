@@ -1,4 +1,4 @@
--- statement: how many heads are active can follow the input: fewest active at loss within 1 % of the same model
+-- statement: the number of active heads can follow the input: the fewest active at a loss within 1 % of the same model's
 --   without gates
 -- source: 003
 -- over: seeds

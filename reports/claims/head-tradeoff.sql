@@ -1,4 +1,4 @@
--- statement: many narrow heads or few wide ones is a trade-off at one d_model: the lowest loss is at neither end
+-- statement: at a given d_model, many narrow heads or few wide ones is a trade-off: the lowest loss is at neither end
 -- source: 001, 003
 -- over: seeds
 -- needs: EXISTS (

@@ -1,5 +1,5 @@
--- statement: head outputs encode syntax: a head tells lexical class, and one bracket depth, by more than control
---   labels
+-- statement: head outputs encode syntax: one head tells lexical class, and one bracket depth, better than
+--   control labels
 -- source: 003
 -- over: models
 -- needs: total_heads > 0 AND measures($study, 'probes')

@@ -1,4 +1,4 @@
--- statement: at one d_model the number of heads doesn't change the asymptotic cost: 8 heads take as many FLOPs as 1,
+-- statement: at a given d_model the number of heads doesn't change the asymptotic cost: 8 heads take as many FLOPs as 1,
 --   and under 1.5 times as long
 -- source: 001, 003
 -- over: configurations

@@ -1,4 +1,4 @@
--- statement: many heads can go without harm: pruned one by one by their ablation, at under 1 % more loss
+-- statement: many heads can be removed without harm: pruned one by one by their ablation, at under 1 % more loss
 -- source: 003
 -- over: models
 -- needs: total_heads > 0 AND measures($study, 'pruning')

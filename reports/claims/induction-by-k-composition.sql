@@ -1,5 +1,5 @@
--- statement: an induction head K-composes with a previous-token head: of all it could K-compose with, that ranks
---   first, and without it in the keys prefix_matching is half or less
+-- statement: an induction head K-composes with a previous-token head: of all heads with which it could, that one
+--   ranks first, and without it in the keys prefix_matching is at most half
 -- source: 000
 -- over: models
 -- needs: n_layers > 1 AND total_heads > 1

@@ -13,17 +13,17 @@ Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql
 
 
 def induction_paragraphs(results: StudyResults) -> list[str]:
-    """For the best kinds of model with two layers or more: the circuit that does induction, or why there is none."""
+    """For the best kinds of model with two layers or more, the circuit that does induction, or why there is none."""
     circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
     if not circuits:
         return ["No model has two layers, so none can have an induction circuit: keys need an earlier head to read."]
-    told, n_more = best_label_of_each_depth(results, circuits)
-    paragraphs = [_paragraph(circuits[label]) for label in told]
-    return [*paragraphs, f"{n_more} more kinds of model are not told of: see the SQL."] if n_more else paragraphs
+    described, n_more = best_label_of_each_depth(results, circuits)
+    paragraphs = [_paragraph(circuits[label]) for label in described]
+    return [*paragraphs, f"{n_more} more kinds of model are not described: see the SQL."] if n_more else paragraphs
 
 
 def skip_trigram_sentence(results: StudyResults) -> str:
-    """What became of all skip-trigrams that were kept of the model whose strongest are listed."""
+    """How many skip-trigrams are right, bugs or copies, in the model whose strongest are listed."""
     listed = results.rows("skip_trigrams")
     if not listed:
         has_heads = any(row["total_heads"] for row in results.rows("answer"))
@@ -41,7 +41,7 @@ def skip_trigram_sentence(results: StudyResults) -> str:
 
 
 def circuit_line(circuit: Circuit, n_models: int) -> str | None:
-    """The circuit in one line; None if it was not taken apart."""
+    """The circuit in one line; None if the reader was not tried without the writer."""
     score, without = circuit["induction_random_period"], circuit["induction_random_period_without"]
     if without is None:
         return None

@@ -87,11 +87,11 @@ class _Page:
         return induction_paragraphs(self._results)
 
     def skip_trigrams(self) -> str:
-        """What became of the skip-trigrams, in one sentence."""
+        """How many skip-trigrams are right, bugs or copies, in one sentence."""
         return skip_trigram_sentence(self._results)
 
     def changes(self) -> list[Change]:
-        """What is not as in the study's last run: settings and text, claims, metrics."""
+        """What differs from the study's last run: settings and text, claims, metrics."""
         return changes(self.previous, summarise(self._results)) if self.previous else []
 
     def sql(self, *queries: str) -> Markdown:

@@ -92,7 +92,7 @@ def test_the_best_of_each_depth_is_told(told):
     first, second, more = told(*models)
     assert first.startswith("L2H2 of 3L3H is")
     assert second.startswith("L1H2 of 2L3H is")
-    assert more == "2 more kinds of model are not told of: see the SQL."
+    assert more == "2 more kinds of model are not described: see the SQL."
 
 
 def test_the_answer_names_the_circuit_of_the_best_seed(tmp_path):

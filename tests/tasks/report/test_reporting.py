@@ -250,7 +250,7 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
     assert f"1L4H has none (best {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
     assert others.endswith(f"best of each depth: 4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
-    assert pruned.startswith("Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%")
+    assert pruned.startswith("Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%")
     assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
     assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
 
