@@ -15,7 +15,7 @@ from tasks.errors import UserError
 from tasks.results.warehouse_reading import attach_warehouse
 
 MEMORY_GIB = 4  # that a query may use
-RESULT_MIB = 256  # that its result may take, which Python spells out in several times that
+RESULT_MIB = 256  # that its result may take; as text in Python it takes several times that
 QUERY_LENGTH = 100_000  # characters
 LONGEST_SECONDS = 86_400  # that a timeout may be
 STUBBORN_SECONDS = 10.0  # that a query may go on after its time
@@ -116,7 +116,7 @@ def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, l
 
 @contextmanager
 def _time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Event]:
-    """Interrupts the connection once the time is over, and ends the process if that doesn't help.
+    """Interrupt the connection once the time is over, and end the process if that doesn't help.
 
     Yields the event that says so.
     """
@@ -145,7 +145,7 @@ def _time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterat
 
 @contextmanager
 def _memory_limit() -> Iterator[None]:
-    """Caps the memory of this process, since functions like `range` allocate past DuckDB's own limit."""
+    """Cap the memory of this process, since functions like `range` allocate past DuckDB's own limit."""
     if not _MEMORY_IN_USE.exists():  # not Linux
         yield
         return

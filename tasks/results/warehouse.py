@@ -47,9 +47,9 @@ class Delivery:
 
 
 def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
-    """Brings the warehouse up to date with the store; False when it already was, unless it is to be built anew.
+    """Bring the warehouse up to date with the store; False when it already was, unless it is to be built anew.
 
-    The new file is built beside the old one and renamed over it: who has the old one open goes on reading it.
+    The new file is built beside the old one and renamed over it: whoever has the old one open continues to read it.
     Builders wait for each other.
 
     Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
@@ -102,7 +102,7 @@ def is_whole(path: Path) -> bool:
 
 
 def sources(store: Store) -> list[Source]:
-    """The latest record of each study, and of all artifacts they name the newest of each stage and subject.
+    """The latest record of each study, and the newest artifact of each stage and subject that they name.
 
     So what older code found about the same model doesn't count a second time.
     """
@@ -247,7 +247,7 @@ def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Deli
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[str, Delivery]) -> None:
-    """Fills a table with each stage's rows, one below the other, and the stages side by side."""
+    """Fill a table with each stage's rows, one below the other, and the stages side by side."""
     first, *others = [f"read_parquet(?, union_by_name = true) AS part_{i}" for i in range(len(by_stage))]
     joined = first + "".join(f" FULL JOIN {other} USING ({', '.join(table.key)})" for other in others)
     files = [[str(file) for file in delivery.files] for delivery in by_stage.values()]
