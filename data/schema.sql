@@ -1,10 +1,10 @@
--- The warehouse's tables, the one place that fixes names, types, keys and units.
+-- The warehouse's tables: the one place that decides their names, types, keys and units.
 --
--- What follows `--` becomes the COMMENT of the table, column or macro it stands at: above a CREATE, after a column.
--- To add a table, write it here; `python -m tasks.results.warehouse` then brings data/README.md up to date.
+-- Text after `--` above a CREATE, or after a column, becomes the COMMENT of that table, macro or column.
+-- To add a table, write it here; `python -m tasks.results.table_reference` then brings data/README.md up to date.
 -- Losses are nats per token, fractions and scores 0..1, timestamps UTC. NULL is "not measured", never 0.
 
--- 97.5 % quantile of Student's t with df degrees of freedom: a table to 30, then its expansion around the normal.
+-- 97.5 % quantile of Student's t with df degrees of freedom: from a table up to 30, then its expansion around the normal.
 CREATE MACRO t_975(df) AS coalesce(
     [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
      2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
@@ -19,14 +19,25 @@ CREATE MACRO ci95(x) AS CASE WHEN count(x) > 1 THEN t_975(count(x) - 1) * stddev
 CREATE MACRO share_low(p, n) AS
     (2 * n * p + 3.841459 - sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
 
--- Its upper end: above 0 even where none counts.
+-- Upper end of the 95 % confidence interval of a share p of n, by Wilson's score: above 0 even where none counts.
 CREATE MACRO share_high(p, n) AS
     (2 * n * p + 3.841459 + sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
 
--- A place in a study's grid without its variant's name and without axes like `seed|n_layers`: equal where models differ
--- in these alone.
-CREATE MACRO without_axes(cell, axes) AS
-    trim(regexp_replace(cell, '(^| )(variant|' || axes || ')=(\[[^\]]*\]|\S*)', '', 'g'));
+-- A head as people write it, like L0H3.
+CREATE MACRO head_label(layer, head) AS 'L' || layer || 'H' || head;
+
+-- Eigenvalue score, -1..1, from which a head clearly copies or matches.
+CREATE MACRO clear_eigenvalues() AS 0.5;
+
+-- A place in a study's grid without axes like `seed|n_layers`.
+CREATE MACRO drop_axes(cell, axes) AS trim(regexp_replace(cell, '(^| )(' || axes || ')=(\[[^\]]*\]|\S*)', '', 'g'));
+
+-- A place in a study's grid without its variant's name and without axes like `seed|n_heads`: equal where models differ in
+-- these alone.
+CREATE MACRO without_axes(cell, axes) AS drop_axes(cell, 'variant|' || axes);
+
+-- Place of a verdict on a claim in lists: the decided ones first.
+CREATE MACRO verdict_rank(verdict) AS list_position(['holds', 'fails', 'undecided', 'not tested'], verdict);
 
 -- One row a study: what was asked, and the run that answered it last.
 CREATE TABLE studies (
@@ -41,7 +52,7 @@ CREATE TABLE studies (
     n_failed            INTEGER               -- models that failed
 );
 
--- Whether a study measures its models by a stage like `pruning`; so it is taken if the study does not say.
+-- Whether a study measures its models by a stage like `pruning`; true if the study doesn't say.
 CREATE MACRO measures(name, stage) AS coalesce(
     (SELECT list_contains((config -> '$.analysis.stages')::VARCHAR[], stage) FROM studies WHERE study = name), true
 );
@@ -49,7 +60,7 @@ CREATE MACRO measures(name, stage) AS coalesce(
 -- One row a model of a study, failed ones included; equal models of several studies are trained once and shared.
 CREATE TABLE study_models (
     study     VARCHAR,  -- studies.study
-    model_id  VARCHAR,  -- models.model_id; a failed model has no row there
+    model_id  VARCHAR,  -- models.model_id; a model whose training failed has no row there
     cell      VARCHAR,  -- the model's place in the grid, like `n_layers=2 seed=0`
     status    VARCHAR,  -- trained or failed
     failure   VARCHAR,  -- why it failed, in one line
@@ -66,8 +77,8 @@ CREATE TABLE corpora (
     validation_documents  BIGINT,               -- documents in the validation split
     train_tokens          BIGINT,               -- tokens in the training split
     validation_tokens     BIGINT,               -- tokens in the validation split
-    vocabulary            INTEGER,              -- tokens the tokenizer knows, BOS included
-    bytes_per_token       DOUBLE,               -- bytes of text a token stands for, on average
+    vocabulary            INTEGER,              -- tokens that the tokenizer knows, BOS included
+    bytes_per_token       DOUBLE,               -- bytes of text that a token stands for, on average
     tokenizer_sha256      VARCHAR,              -- hash of the tokenizer file
     text_sha256           VARCHAR               -- hash of the text
 );
@@ -94,28 +105,28 @@ CREATE TABLE models (
     output_biases               BOOLEAN,              -- whether attention outputs have biases, linear maps or not
     tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
-    attention                   VARCHAR,              -- keys a query sees: full (all before), local, strided or top_k
-    attention_window            INTEGER,              -- keys a query sees, its own included; NULL but for local, strided
-    stride                      INTEGER,              -- positions between these keys; NULL but for local, strided
-    top_k                       INTEGER,              -- keys of highest score that count; NULL but for top_k
+    attention                   VARCHAR,              -- keys that a query sees: full (all before it), local, strided or top_k
+    attention_window            INTEGER,              -- keys that a query sees, its own included; NULL unless local or strided
+    stride                      INTEGER,              -- positions between the keys that a query sees; NULL unless local or strided
+    top_k                       INTEGER,              -- keys of highest score that count; NULL unless top_k
     gates                       VARCHAR,              -- on heads: none, hard_concrete (one a head) or dynamic (a token)
-    seed                        INTEGER,              -- of weights and batches
+    seed                        INTEGER,              -- random seed of weights and batches
     tokens                      BIGINT,               -- tokens trained on
     batch_size                  INTEGER,              -- sequences a step
-    optimizer                   VARCHAR,              -- of the attention matrices
-    learning_rate               DOUBLE,               -- peak, of AdamW
-    muon_learning_rate          DOUBLE,               -- peak, of Muon
+    optimizer                   VARCHAR,              -- optimiser of the attention matrices
+    learning_rate               DOUBLE,               -- peak learning rate of AdamW
+    muon_learning_rate          DOUBLE,               -- peak learning rate of Muon
     position_rate               DOUBLE,               -- how many times faster the relative position bias learns
     weight_decay                DOUBLE,               -- decoupled decay of AdamW's matrices, times its rate
     muon_weight_decay           DOUBLE,               -- decoupled decay of Muon's matrices, times its rate
     warmup_steps                INTEGER,              -- steps of linear warm-up
-    final_rate_fraction         DOUBLE,               -- of the peak, where the learning rates' cosine ends
+    final_rate_fraction         DOUBLE,               -- fraction of their peak at which the learning rates' cosine ends
     gradient_clip               DOUBLE,               -- largest gradient norm
     repeats_fraction            DOUBLE,               -- fraction of training sequences that are repeated random tokens
     prune_to                    DOUBLE,               -- share of heads that pruning while training leaves; 1 prunes none
-    heads_left                  INTEGER[],            -- heads in each layer that such pruning left
-    gate_penalty                DOUBLE,               -- nats a head expected open, or for the square of heads off target
-    active_fraction             DOUBLE,               -- share of heads that dynamic gates were to open for a token
+    heads_left                  INTEGER[],            -- heads in each layer that pruning while training left
+    gate_penalty                DOUBLE,               -- nats for each head expected open, or for the square of the heads off target
+    active_fraction             DOUBLE,               -- share of heads that dynamic gates should open for a token
     gate_rate                   DOUBLE,               -- how many times faster gates learn
     checkpoints                 INTEGER,              -- checkpoints kept, the initialisation and the last included
     precision                   VARCHAR,              -- of matrix products in training: bfloat16 or float32
@@ -136,8 +147,8 @@ CREATE TABLE training (
     step           INTEGER,  -- optimiser steps taken
     tokens         BIGINT,   -- tokens seen so far
     loss_nats      DOUBLE,   -- training loss of the step, nats per token
-    learning_rate  DOUBLE,   -- of AdamW at the step
-    gradient_norm  DOUBLE,   -- before clipping
+    learning_rate  DOUBLE,   -- learning rate of AdamW at the step
+    gradient_norm  DOUBLE,   -- gradient norm before clipping
     heads_left     INTEGER,  -- heads that pruning while training has left
     seconds        DOUBLE,   -- wall time since training began
     PRIMARY KEY (model_id, step)
@@ -149,13 +160,13 @@ CREATE TABLE evaluations (
     step                        INTEGER,  -- optimiser steps taken; 0 is the initialisation
     tokens                      BIGINT,   -- tokens seen so far
     validation_loss_nats        DOUBLE,   -- mean loss on validation text, nats per token
-    validation_loss_sem_nats    DOUBLE,   -- its standard error over sequences, nats
+    validation_loss_sem_nats    DOUBLE,   -- standard error of validation_loss_nats over sequences, nats
     in_context_learning_nats    DOUBLE,   -- loss at late_index minus loss at early_index, nats: negative if context helps
     early_index                 INTEGER,  -- prediction, counted from 0, around which the early loss is taken
     late_index                  INTEGER,  -- prediction, counted from 0, around which the late loss is taken
     first_occurrence_loss_nats  DOUBLE,   -- loss on first occurrences in repeated random tokens, random period, nats
-    later_occurrence_loss_nats  DOUBLE,   -- loss on later occurrences there, nats
-    repeat_gain_nats            DOUBLE,   -- first minus later, nats: positive if repeats are predicted
+    later_occurrence_loss_nats  DOUBLE,   -- loss on later occurrences in repeated random tokens, random period, nats
+    repeat_gain_nats            DOUBLE,   -- loss on first minus later occurrences of repeats, nats: positive if predicted
     PRIMARY KEY (model_id, step)
 );
 
@@ -172,12 +183,12 @@ CREATE TABLE position_losses (
 CREATE TABLE repeat_losses (
     model_id    VARCHAR,  -- models.model_id
     step        INTEGER,  -- optimiser steps taken
-    occurrence  INTEGER,  -- 1 is the first time that the predicted token comes
+    occurrence  INTEGER,  -- 1 is the first time that the predicted token occurs
     loss_nats   DOUBLE,   -- mean loss, nats
     PRIMARY KEY (model_id, step, occurrence)
 );
 
--- One row a head and checkpoint: everything about a head that is one number.
+-- One row a head and checkpoint: every measure of a head that is a single number.
 CREATE TABLE heads (
     model_id                       VARCHAR,  -- models.model_id
     step                           INTEGER,  -- optimiser steps taken; 0 is the initialisation
@@ -186,9 +197,9 @@ CREATE TABLE heads (
     previous_token                 DOUBLE,   -- mean attention on the token before, validation text
     duplicate_token                DOUBLE,   -- mean attention on earlier copies of the current token, validation text
     prefix_matching                DOUBLE,   -- mean attention on what followed earlier copies, random tokens repeated 4 times
-    induction_random_period        DOUBLE,   -- the same, a random period for each sequence: a fixed offset earns nothing
-    induction_natural              DOUBLE,   -- the same on validation text, where the token occurred before
-    entropy                        DOUBLE,   -- entropy of the pattern over that of attending evenly to visible keys
+    induction_random_period        DOUBLE,   -- prefix_matching with a random period for each sequence: a fixed offset earns nothing
+    induction_natural              DOUBLE,   -- prefix_matching on validation text, where the token occurred before
+    entropy                        DOUBLE,   -- entropy of the pattern, divided by that of attending evenly to visible keys
     entropy_without_bos            DOUBLE,   -- entropy, BOS not among the keys
     mean_distance                  DOUBLE,   -- mean distance attended back, positions
     mean_distance_without_bos      DOUBLE,   -- mean_distance, BOS not among the keys
@@ -198,7 +209,7 @@ CREATE TABLE heads (
     confidence_without_bos         DOUBLE,   -- confidence, BOS not among the keys
     bos_attention                  DOUBLE,   -- mean attention on BOS, over queries that see it
     positional_offset              INTEGER,  -- most frequent distance back to the most attended key, positions
-    positional_share               DOUBLE,   -- fraction of queries whose most attended key is at that distance
+    positional_share               DOUBLE,   -- fraction of queries whose most attended key is at positional_offset
     positional_offset_without_bos  INTEGER,  -- positional_offset, BOS not among the keys
     positional_share_without_bos   DOUBLE,   -- positional_share, BOS not among the keys
     copying_eigenvalues            DOUBLE,   -- eigenvalues of the full OV circuit: sum over sum of sizes, -1..1: 1 copies
@@ -207,16 +218,16 @@ CREATE TABLE heads (
     copying_top1_weighted          DOUBLE,   -- copying_top1, tokens weighted by how often the corpus has them
     copying_top5_weighted          DOUBLE,   -- copying_top5, tokens weighted by how often the corpus has them
     copying_evaluator              DOUBLE,   -- share of what the head raises that is on seen tokens, -1 (none)..1 (all)
-    matching_eigenvalues           DOUBLE,   -- the same as copying_eigenvalues for QK: 1 looks for the query's own token
+    matching_eigenvalues           DOUBLE,   -- copying_eigenvalues of the full QK circuit, -1..1: 1 looks for the query's own token
     qk_content_sd                  DOUBLE,   -- standard deviation over source tokens of what tokens add to scores
     qk_position_sd                 DOUBLE,   -- standard deviation over keys of what relative positions add to scores
-    ov_rank                        INTEGER,  -- dimensions that the head can write: singular values of OV above rounding
+    ov_rank                        INTEGER,  -- dimensions that the head can write: singular values of OV above rounding error
     ov_effective_rank              DOUBLE,   -- exp(entropy) of the squared singular values of OV, 1..ov_rank
-    qk_rank                        INTEGER,  -- dimensions that queries and keys meet in: singular values of QK above rounding
+    qk_rank                        INTEGER,  -- dimensions in which queries and keys meet: singular values of QK above rounding error
     qk_effective_rank              DOUBLE,   -- exp(entropy) of the squared singular values of QK, 1..qk_rank
     query_key_overlap              DOUBLE,   -- mean squared cosine of the angles between what queries and keys read
-    query_value_overlap            DOUBLE,   -- the same between what queries and values read
-    key_value_overlap              DOUBLE,   -- the same between what keys and values read
+    query_value_overlap            DOUBLE,   -- mean squared cosine of the angles between what queries and values read
+    key_value_overlap              DOUBLE,   -- mean squared cosine of the angles between what keys and values read
     persistence                    DOUBLE,   -- share of the head's output left in the final stream, 0 erased, 1 untouched
     active_fraction                DOUBLE,   -- fraction of tokens at which its gate is open, validation text
     PRIMARY KEY (model_id, step, layer, head)
@@ -227,8 +238,8 @@ CREATE TABLE gate_activity (
     model_id         VARCHAR,  -- models.model_id
     layer            INTEGER,  -- counted from 0
     head             INTEGER,  -- counted from 0 within its layer
-    token_class      VARCHAR,  -- bos, word, number, punctuation or space: by the token's first visible sign
-    active_fraction  DOUBLE,   -- fraction of such tokens at which the gate is open
+    token_class      VARCHAR,  -- bos, word, number, punctuation or space: by the token's first visible character
+    active_fraction  DOUBLE,   -- fraction of the class's tokens at which the gate is open
     PRIMARY KEY (model_id, layer, head, token_class)
 );
 
@@ -254,23 +265,23 @@ CREATE TABLE compositions (
     writer_head           INTEGER,  -- the earlier head, counted from 0 within its layer
     reader_layer          INTEGER,  -- layer of the later head
     reader_head           INTEGER,  -- the later head, counted from 0 within its layer
-    kind                  VARCHAR,  -- Q, K or V: what of the later head reads the earlier one's output
+    kind                  VARCHAR,  -- Q, K or V: which part of the later head reads the earlier one's output
     score                 DOUBLE,   -- norm of the product of both heads' matrices over the product of their norms, 0..1
     null_mean             DOUBLE,   -- mean of score^2 between heads turned at random, exact
-    null_sd               DOUBLE,   -- standard deviation of score^2 there, exact
+    null_sd               DOUBLE,   -- standard deviation of score^2 between heads turned at random, exact
     z                     DOUBLE,   -- (score^2 - null_mean) / null_sd
     rotated_mean          DOUBLE,   -- mean of score^2 over random rotations of the earlier head's output
-    rotated_sd            DOUBLE,   -- standard deviation of score^2 there
+    rotated_sd            DOUBLE,   -- standard deviation of score^2 over these rotations
     initial_score         DOUBLE,   -- score at the initialisation
     rotated_chance        DOUBLE,   -- chance that a randomly turned earlier head scores as much
     initial_chance        DOUBLE,   -- chance that score^2 rises as much from its initialisation by turning alone
     significant           BOOLEAN,  -- whether both chances are small among all of the model's pairs and kinds (Holm)
-    matching_eigenvalues  DOUBLE,   -- of kind K: matching_eigenvalues if keys read the earlier head's output alone
+    matching_eigenvalues  DOUBLE,   -- kind K only: heads.matching_eigenvalues if keys read the earlier head's output alone
     PRIMARY KEY (model_id, step, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
 -- One row a skip-trigram (source ... destination -> output) that a head's weights hold, last checkpoint. A bug is one that
--- the corpus seldom has, forced on the head by two others that the corpus does have.
+-- is rare in the corpus but forced on the head by two others that are not.
 CREATE TABLE skip_trigrams (
     model_id            VARCHAR,  -- models.model_id
     layer               INTEGER,  -- counted from 0
@@ -281,8 +292,8 @@ CREATE TABLE skip_trigrams (
     output              VARCHAR,  -- text of the token that becomes likelier after destination
     qk_effect           DOUBLE,   -- attention score before softmax, less its mean over sources by frequency
     ov_effect           DOUBLE,   -- logit that attending to source adds to output, less its mean over outputs
-    n_pairs             BIGINT,   -- how often destination comes after source within a context, sampled training text
-    corpus_probability  DOUBLE,   -- fraction of these that output follows
+    n_pairs             BIGINT,   -- how often destination occurs after source within a context, sampled training text
+    corpus_probability  DOUBLE,   -- fraction of these n_pairs that output follows
     output_probability  DOUBLE,   -- fraction of all tokens that are output
     is_bug              BOOLEAN,  -- whether output is rare here but not in the two skip-trigrams that force this one
     other_destination   VARCHAR,  -- of a bug: the destination after which source does call for output
@@ -299,12 +310,12 @@ CREATE TABLE subspaces (
     reader_head     INTEGER,  -- the later head, counted from 0 within its layer
     kind            VARCHAR,  -- Q, K or V: queries, keys or values of the later head
     overlap         DOUBLE,   -- mean squared cosine of the angles between the space written and the space read, 0..1
-    random_overlap  DOUBLE,   -- the same between random spaces of these dimensions, on average
-    rewriting       DOUBLE,   -- of kind V: what the later head adds along the output it reads, over it; -1 erases
+    random_overlap  DOUBLE,   -- overlap between random spaces of these dimensions, on average
+    rewriting       DOUBLE,   -- kind V only: what the later head adds along the output that it reads, relative to it; -1 erases
     PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
--- One row an eigenvalue of a head's full circuit, last checkpoint, without those that are 0 as heads are narrow.
+-- One row an eigenvalue of a head's full circuit, last checkpoint, without those that are 0 because heads are narrow.
 -- K-composed: the QK circuit with keys that read, of the earlier heads, only the one it K-composes with most.
 CREATE TABLE eigenvalues (
     model_id      VARCHAR,  -- models.model_id
@@ -314,8 +325,8 @@ CREATE TABLE eigenvalues (
     rank          INTEGER,  -- counted from 0, largest absolute value first
     real          DOUBLE,   -- real part: positive copies (OV) or matches (QK, K-composed)
     imaginary     DOUBLE,   -- imaginary part
-    writer_layer  INTEGER,  -- of K-composed: layer of the earlier head
-    writer_head   INTEGER,  -- of K-composed: the earlier head
+    writer_layer  INTEGER,  -- K-composed only: layer of the earlier head
+    writer_head   INTEGER,  -- K-composed only: the earlier head, counted from 0 within its layer
     PRIMARY KEY (model_id, layer, head, circuit, rank)
 );
 
@@ -335,21 +346,21 @@ CREATE TABLE path_terms (
 );
 
 -- One row a head and pair of sources of its attention scores, last checkpoint, on validation text, BOS left out. Sources
--- are who wrote what is read: embedding, position, bias, a head (L0H3), a feed-forward layer (L0MLP); distance is a bias
+-- are the writers of what is read: embedding, position, bias, a head (L0H3), a feed-forward layer (L0MLP); distance is a bias
 -- of scores.
 CREATE TABLE score_terms (
     model_id      VARCHAR,  -- models.model_id
     layer         INTEGER,  -- layer of the head that attends
     head          INTEGER,  -- counted from 0 within its layer
-    query_source  VARCHAR,  -- who wrote what the query reads
-    key_source    VARCHAR,  -- who wrote what the key reads
+    query_source  VARCHAR,  -- writer of what the query reads
+    key_source    VARCHAR,  -- writer of what the key reads
     composition   VARCHAR,  -- direct, Q, K or QK: which side reads earlier heads; else position or feed-forward
     covariance    DOUBLE,   -- of this part of the score with the whole, within queries, squared score
-    share         DOUBLE,   -- covariance over the whole score's variance; sums to 1 over a head, parts may be negative
+    share         DOUBLE,   -- covariance divided by the whole score's variance; sums to 1 over a head, parts may be negative
     PRIMARY KEY (model_id, layer, head, query_source, key_source)
 );
 
--- One row a pair of an earlier and a later head, last checkpoint: the two in a row as one head.
+-- One row a pair of an earlier and a later head, last checkpoint: the two in series, as one head.
 CREATE TABLE virtual_heads (
     model_id             VARCHAR,  -- models.model_id
     first_layer          INTEGER,  -- layer of the earlier head
@@ -361,12 +372,12 @@ CREATE TABLE virtual_heads (
     loss_effect_nats     DOUBLE,   -- by how much it lowers the loss that paths through at most one head leave
     logit_share          DOUBLE,   -- share of the variance of logits, by covariance
     mean_distance        DOUBLE,   -- mean distance attended back by the product of patterns, BOS left out, positions
-    confidence           DOUBLE,   -- mean largest weight of a query there
+    confidence           DOUBLE,   -- mean largest weight of a query in that product
     PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
 );
 
--- One row a model, last checkpoint: how well its direct path W_E W_U fits the bigrams of the training text. Losses are of
--- a text drawn from these bigrams, whose source token comes at least 20 times.
+-- One row a model, last checkpoint: how well its direct path W_E W_U fits the bigrams of the training text. Losses are on
+-- text drawn from these bigrams, whose source token occurs at least 20 times.
 CREATE TABLE bigrams (
     model_id                VARCHAR PRIMARY KEY,  -- models.model_id
     n_sources               INTEGER,              -- source tokens that count
@@ -377,7 +388,7 @@ CREATE TABLE bigrams (
     explained_share         DOUBLE,               -- (unigram - direct) / (unigram - bigram): 1 is all, negative is worse than none
     kl_nats                 DOUBLE,               -- direct minus bigram loss: KL divergence from the bigrams
     correlation             DOUBLE,               -- direct logits with log probabilities, each minus its source's mean
-    n_gap_sources           INTEGER,              -- source tokens that the validation text has at least 20 times, too
+    n_gap_sources           INTEGER,              -- source tokens that also occur at least 20 times in the validation text
     gap_coverage            DOUBLE,               -- fraction of all bigrams that have such a source
     gap_correlation         DOUBLE,               -- correlation with log probabilities minus the rest of the model's mean logits
     gap_bigram_correlation  DOUBLE,               -- correlation over the same sources with nothing subtracted
@@ -391,15 +402,15 @@ CREATE TABLE bigram_samples (
     rank                  INTEGER,  -- counted from 0, most frequent first
     source                VARCHAR,  -- text of the first token
     target                VARCHAR,  -- text of the second
-    n_pairs               BIGINT,   -- how often the bigram comes
-    log_probability_nats  DOUBLE,   -- of the target after the source
+    n_pairs               BIGINT,   -- how often the bigram occurs
+    log_probability_nats  DOUBLE,   -- log probability of the target after the source
     direct_logit          DOUBLE,   -- what the direct path adds to the target
     rest_logit            DOUBLE,   -- what the rest of the model adds on average; NULL if the source is too rare to know
     PRIMARY KEY (model_id, rank)
 );
 
 -- One row an earlier head, a later head and what the later one reads with, last checkpoint: the earlier one's output is
--- taken out of that alone. Scores are the later head's.
+-- removed from that alone. Scores are the later head's.
 CREATE TABLE causal_checks (
     model_id                         VARCHAR,  -- models.model_id
     writer_layer                     INTEGER,  -- layer of the earlier head
@@ -407,16 +418,16 @@ CREATE TABLE causal_checks (
     reader_layer                     INTEGER,  -- layer of the later head
     reader_head                      INTEGER,  -- the later head, counted from 0 within its layer
     kind                             VARCHAR,  -- Q, K or V: queries, keys or values of the later head
-    prefix_matching                  DOUBLE,   -- as it is
-    prefix_matching_without          DOUBLE,   -- with the earlier head taken out
-    induction_random_period          DOUBLE,   -- as it is
-    induction_random_period_without  DOUBLE,   -- with the earlier head taken out
+    prefix_matching                  DOUBLE,   -- of the intact model
+    prefix_matching_without          DOUBLE,   -- without the earlier head's output
+    induction_random_period          DOUBLE,   -- of the intact model
+    induction_random_period_without  DOUBLE,   -- without the earlier head's output
     pattern_change                   DOUBLE,   -- fraction of attention that moves, mean over queries of validation text
     loss_effect_nats                 DOUBLE,   -- by how much the loss on validation text rises
     PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
--- One row an identity that must hold exactly in a model, last checkpoint: by how much it doesn't. Sums of paths are in
+-- One row an identity that must hold exactly in a model, last checkpoint: how far it is from holding. Sums of paths are in
 -- float32, the rest in float64.
 CREATE TABLE identities (
     model_id    VARCHAR,  -- models.model_id
@@ -425,19 +436,19 @@ CREATE TABLE identities (
     PRIMARY KEY (model_id, identity)
 );
 
--- One row a head, what is ablated, how and in which scope, last checkpoint. Effects are by how much the loss on validation
--- text rises, paired by sequence; their intervals are bootstrapped over sequences. resample takes z from other sequences
+-- One row a head, what is ablated, how and in which scope, last checkpoint. Effects are rises of the loss on validation
+-- text, paired by sequence; their intervals are bootstrapped over sequences. resample takes z from other sequences
 -- of that text, mean over 5 of them, which a single sequence doesn't have.
 CREATE TABLE ablations (
     model_id          VARCHAR,  -- models.model_id
     layer             INTEGER,  -- counted from 0
     head              INTEGER,  -- counted from 0 within its layer
     ablated           VARCHAR,  -- head: this head; others: all heads of its layer but this one
-    method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean a position) or resample
+    method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean for each position) or resample
     scope             VARCHAR,  -- full: later layers see it; frozen_patterns: their attention patterns stay as they were
     loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token; NULL if there is none
     ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
-    ci_high_nats      DOUBLE,   -- upper end
+    ci_high_nats      DOUBLE,   -- upper end of its 95 % interval, nats
     kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
     n_sequences       INTEGER,  -- sequences measured on
     PRIMARY KEY (model_id, layer, head, ablated, method, scope)
@@ -454,7 +465,7 @@ CREATE TABLE feed_forward_ablations (
     n_neurons         INTEGER,  -- the part's neurons, which follow each other
     loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token
     ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
-    ci_high_nats      DOUBLE,   -- upper end
+    ci_high_nats      DOUBLE,   -- upper end of its 95 % interval, nats
     kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
     share_of_loss     DOUBLE,   -- loss_effect_nats over the effect of all feed-forward layers; NULL unless that is > 0
     n_sequences       INTEGER,  -- sequences measured on
@@ -481,7 +492,7 @@ CREATE TABLE gates (
     head              INTEGER,  -- counted from 0 within its layer
     log_alpha         DOUBLE,   -- the gate's parameter
     open_probability  DOUBLE,   -- chance that the gate is not 0 while it is sampled
-    gate              DOUBLE,   -- its value without noise, 0..1: what the head's output is multiplied by
+    gate              DOUBLE,   -- the gate's value without noise, 0..1: the head's output is multiplied by it
     PRIMARY KEY (model_id, penalty_nats, layer, head)
 );
 
@@ -493,8 +504,8 @@ CREATE TABLE gate_sweeps (
     expected_open        DOUBLE,   -- sum of open probabilities
     intact_loss_nats     DOUBLE,   -- validation loss without gates
     gated_loss_nats      DOUBLE,   -- validation loss with gates as they are without noise
-    folded_loss_nats     DOUBLE,   -- the same after gates are folded into W_O and closed heads are removed
-    binarised_loss_nats  DOUBLE,   -- with every gate that is not 0 at 1
+    folded_loss_nats     DOUBLE,   -- validation loss after gates are folded into W_O and closed heads removed
+    binarised_loss_nats  DOUBLE,   -- validation loss with every gate that is not 0 set to 1
     PRIMARY KEY (model_id, penalty_nats)
 );
 
@@ -509,10 +520,10 @@ CREATE TABLE pruning (
     head               INTEGER,  -- the head pruned last, counted from 0 within its layer
     fraction_pruned    DOUBLE,   -- n_pruned over all heads
     loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output, all others whole
-    loss_effect_nats   DOUBLE,   -- by how much it rises over the intact model's
+    loss_effect_nats   DOUBLE,   -- rise of validation loss over the intact model's
     ci_low_nats        DOUBLE,   -- lower end of its 95 % interval over sequences, nats; NULL for a single sequence
-    ci_high_nats       DOUBLE,   -- upper end
-    relative_increase  DOUBLE,   -- loss_effect_nats over the intact model's loss
+    ci_high_nats       DOUBLE,   -- upper end of its 95 % interval, nats
+    relative_increase  DOUBLE,   -- loss_effect_nats divided by the intact model's loss
     parameters         BIGINT,   -- of the model with the pruned heads physically removed
     PRIMARY KEY (model_id, procedure, order_method, draw, n_pruned)
 );
@@ -520,28 +531,28 @@ CREATE TABLE pruning (
 -- One row a model with heads physically removed, kept as a checkpoint of its own.
 CREATE TABLE pruned_models (
     model_id                 VARCHAR,    -- models.model_id of the model that was pruned
-    procedure                VARCHAR,    -- pruning.procedure; training: heads went while the model trained (prune_to)
+    procedure                VARCHAR,    -- pruning.procedure; training: heads were removed while the model trained (prune_to)
     order_method             VARCHAR,    -- pruning.order_method; gradient for training
     n_pruned                 INTEGER,    -- heads removed
-    chosen_as                VARCHAR,    -- within 1 %, within 5 %: most heads at less more loss; half: of all heads; trained: all that went
-    heads_per_layer          INTEGER[],  -- heads left in each layer, layers that vanished left out
+    chosen_as                VARCHAR,    -- within 1 %, within 5 %: most heads at less additional loss; half: of all heads; trained: all that were removed
+    heads_per_layer          INTEGER[],  -- heads left in each layer; layers that vanished are left out
     parameters               BIGINT,     -- numbers in the model
-    intact_parameters        BIGINT,     -- the same before
+    intact_parameters        BIGINT,     -- as the column before, of the intact model
     checkpoint_bytes         BIGINT,     -- size of the weights' file
-    intact_checkpoint_bytes  BIGINT,     -- the same before
+    intact_checkpoint_bytes  BIGINT,     -- as the column before, of the intact model
     logit_difference         DOUBLE,     -- largest, of logits from the masked model's, over their sd; NULL if trained on since
     loss_nats                DOUBLE,     -- validation loss
-    intact_loss_nats         DOUBLE,     -- the same before
+    intact_loss_nats         DOUBLE,     -- as the column before, of the intact model
     seconds_batch_1          DOUBLE,     -- of a forward pass of one sequence, median
-    intact_seconds_batch_1   DOUBLE,     -- the same before, timed in turns
+    intact_seconds_batch_1   DOUBLE,     -- as the column before, of the intact model, timed in turns
     seconds_batch_32         DOUBLE,     -- of a forward pass of 32 sequences, median
-    intact_seconds_batch_32  DOUBLE,     -- the same before, timed in turns
+    intact_seconds_batch_32  DOUBLE,     -- as the column before, of the intact model, timed in turns
     checkpoint               VARCHAR,    -- folder of the checkpoint within the artifact
     PRIMARY KEY (model_id, procedure, order_method, n_pruned, chosen_as)
 );
 
--- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether one does for both. A
--- pair is redundant if either alone costs under 1 % of the loss, and both more than the sum by over 2 standard errors.
+-- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether one stands in for both. A
+-- pair is redundant if losing either costs under 1 % of the loss, and losing both exceeds the sum by over 2 standard errors.
 CREATE TABLE head_similarity (
     model_id                 VARCHAR,  -- models.model_id
     first_layer              INTEGER,  -- layer of the first head
@@ -550,22 +561,22 @@ CREATE TABLE head_similarity (
     second_head              INTEGER,  -- counted from 0 within its layer
     jensen_shannon_distance  DOUBLE,   -- of their attention, 0 (same)..1, mean over queries; root of the divergence in bits
     initial_distance         DOUBLE,   -- jensen_shannon_distance at the initialisation
-    output_cka               DOUBLE,   -- linear CKA of what they write, 0..1 (same but for rotation and scale)
+    output_cka               DOUBLE,   -- linear CKA of what they write, 0..1 (equal up to rotation and scale)
     ov_cosine                DOUBLE,   -- cosine of their OV matrices, -1..1; NULL under norms after each sublayer
-    first_effect_nats        DOUBLE,   -- by how much the loss rises without the first head, mean-ablated
-    second_effect_nats       DOUBLE,   -- the same without the second
-    both_effect_nats         DOUBLE,   -- the same without both; NULL if not tried
+    first_effect_nats        DOUBLE,   -- rise of the loss without the first head, mean-ablated
+    second_effect_nats       DOUBLE,   -- rise of the loss without the second head
+    both_effect_nats         DOUBLE,   -- rise of the loss without both heads; NULL if not tried
     excess_sem_nats          DOUBLE,   -- standard error, over sequences, of both minus first minus second
-    is_redundant             BOOLEAN,  -- whether one does for both; NULL if not tried, or on a single sequence
+    is_redundant             BOOLEAN,  -- whether one stands in for both; NULL if not tried, or on a single sequence
     PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
 );
 
--- One row a head: where it stands among the others by the distance of attention patterns.
+-- One row a head: its place among the others by the distance of attention patterns.
 CREATE TABLE head_clusters (
     model_id   VARCHAR,  -- models.model_id
     layer      INTEGER,  -- counted from 0
     head       INTEGER,  -- counted from 0 within its layer
-    cluster    INTEGER,  -- heads of one number attend alike; counted from 0
+    cluster    INTEGER,  -- heads with one number attend alike; counted from 0
     leaf       INTEGER,  -- place in the order that puts similar heads next to each other, counted from 0
     PRIMARY KEY (model_id, layer, head)
 );
@@ -584,18 +595,18 @@ CREATE TABLE attention_aggregates (
     PRIMARY KEY (model_id, method, layer, query, key)
 );
 
--- One row a place in the model, and a task: how well a linear probe tells the labels from what is there, last checkpoint.
+-- One row a place in the model, and a task: how well a linear probe tells labels from what is there, last checkpoint.
 CREATE TABLE probes (
     model_id           VARCHAR,  -- models.model_id
     site               VARCHAR,  -- a head (L0H3), the stream before a layer (R0) or at the end (the highest R)
     task               VARCHAR,  -- probe_tasks.task
     layer              INTEGER,  -- of the head, or that reads the stream; n_layers at the end
     head               INTEGER,  -- counted from 0 within its layer; NULL for the stream
-    accuracy           DOUBLE,   -- fraction of test tokens told right
-    baseline_accuracy  DOUBLE,   -- the same if the commonest training label is told always
-    control_accuracy   DOUBLE,   -- the same if labels are random, one a token type
+    accuracy           DOUBLE,   -- fraction of test tokens labelled right
+    baseline_accuracy  DOUBLE,   -- accuracy of always answering the commonest training label
+    control_accuracy   DOUBLE,   -- accuracy if labels are random, one for each token type
     selectivity        DOUBLE,   -- accuracy minus control_accuracy
-    converged          BOOLEAN,  -- whether both fits reached their optimum within the steps that they may take
+    converged          BOOLEAN,  -- whether both fits reached their optimum within the steps allowed
     PRIMARY KEY (model_id, site, task)
 );
 
@@ -603,10 +614,10 @@ CREATE TABLE probes (
 CREATE TABLE probe_tasks (
     model_id    VARCHAR,  -- models.model_id
     task        VARCHAR,  -- like lexical_class or bracket_depth
-    n_classes   INTEGER,  -- labels that come
+    n_classes   INTEGER,  -- labels that occur
     n_train     INTEGER,  -- tokens trained on
     n_test      INTEGER,  -- tokens tested on, of other documents
-    why_absent  VARCHAR,  -- why this text does not give the task, which then has no other values; NULL if it does
+    why_absent  VARCHAR,  -- why this text doesn't offer the task, which then has no other values; NULL if it does
     PRIMARY KEY (model_id, task)
 );
 
@@ -624,22 +635,22 @@ CREATE TABLE costs (
     n_heads           INTEGER,  -- heads; d_head is d_model / n_heads
     seconds           DOUBLE,   -- processor time, median of repeats
     flops_counted     BIGINT,   -- floating-point operations of the matrix products, counted while they ran
-    flops_formula     BIGINT,   -- the same by the formula in models/flops.py
-    bytes             BIGINT,   -- most that tensors held at once, weights and gradients included
+    flops_formula     BIGINT,   -- flops_counted by the formula in models/flops.py
+    bytes             BIGINT,   -- most bytes that tensors held at once, weights and gradients included
     PRIMARY KEY (study, axis, config_id, pass)
 );
 
 -- One row a study and claim of reports/claims: what the study says of it.
 CREATE TABLE claims (
     study      VARCHAR,  -- studies.study
-    claim_id   VARCHAR,  -- name of its file in reports/claims
-    verdict    VARCHAR,  -- holds, fails, undecided (the interval holds the bar, or there is none) or not tested
-    estimate   DOUBLE,   -- mean over what n counts; of what must hold for every model, the largest deviation
-    ci_low     DOUBLE,   -- lower end of its 95 % interval
-    ci_high    DOUBLE,   -- upper end; both NULL where every model must meet the bar, or n is 1
+    claim_id   VARCHAR,  -- name of the claim's file in reports/claims
+    verdict    VARCHAR,  -- holds, fails, undecided (the bar is within the interval, or there is none) or not tested
+    estimate   DOUBLE,   -- mean over what n counts; where every model must meet the bar, the largest value
+    ci_low     DOUBLE,   -- lower end of the estimate's 95 % interval
+    ci_high    DOUBLE,   -- upper end of that interval; both NULL where every model must meet the bar, or n is 1
     n          INTEGER,  -- how many values there are
     over       VARCHAR,  -- what n counts: seeds, models or configurations
-    unit       VARCHAR,  -- of the estimate; NULL if it has none
+    unit       VARCHAR,  -- unit of the estimate; NULL if it has none
     rule       VARCHAR,  -- what the estimate must be
     statement  VARCHAR,  -- what is claimed
     source     VARCHAR,  -- the texts that claim it
@@ -650,13 +661,13 @@ CREATE TABLE claims (
 
 -- One row an artifact that the warehouse was built from.
 CREATE TABLE artifacts (
-    stage    VARCHAR,    -- the step that made it
-    key      VARCHAR,    -- hash of everything that decided its content
-    digest   VARCHAR,    -- hash of its content
-    subject  VARCHAR,    -- what it is about: a model_id, a corpus_id or a study
-    created  TIMESTAMP,  -- when it was committed, UTC
-    seconds  DOUBLE,     -- wall time that making it took
-    bytes    BIGINT,     -- size of its files
+    stage    VARCHAR,    -- stage that made the artifact
+    key      VARCHAR,    -- hash of everything that decided the artifact's content
+    digest   VARCHAR,    -- hash of the artifact's content
+    subject  VARCHAR,    -- what the artifact is about: a model_id, a corpus_id or a study
+    created  TIMESTAMP,  -- when the artifact was committed, UTC
+    seconds  DOUBLE,     -- wall time that it took to make
+    bytes    BIGINT,     -- size of the artifact's files
     PRIMARY KEY (stage, key)
 );
 

@@ -57,7 +57,8 @@ def sql(
 ) -> None:
     """Query the results in SQL; queries only read, and reach nothing outside the warehouse."""
     from tasks import places
-    from tasks.results.sql import format_table, list_tables, run_sql
+    from tasks.results.output_formats import format_table
+    from tasks.results.sql import list_tables, run_sql
 
     warehouse = places.warehouse_file()
     rows = run_sql(warehouse, query, timeout_seconds=timeout) if query else list_tables(warehouse)
@@ -69,7 +70,7 @@ def claims(study: StudyArgument, format: Format = "table") -> None:
     """Show which claims a study confirms and which it refutes, or why it can't tell."""
     from tasks import places
     from tasks.results.claims import claims_of
-    from tasks.results.sql import format_table
+    from tasks.results.output_formats import format_table
     from tasks.results.warehouse import build_warehouse
     from tasks.storage.store import Store
 
@@ -168,9 +169,9 @@ def main() -> None:
     try:
         app()
     except (UserError, WorkError) as error:
-        from tasks.markdown import visible
+        from tasks.plain_text import terminal_safe
 
-        print(f"headstream: {visible(' '.join(str(error).split()))}", file=sys.stderr)
+        print(f"headstream: {terminal_safe(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UserError) else 1)
     except BrokenPipeError:
         sys.exit(0)

@@ -14,7 +14,7 @@ from flows.hooks import fail_after, notify_of_failure
 from flows.study import run_study
 from tasks import places, steps
 from tasks.housekeeping import check_all, require_all_well
-from tasks.markdown import escaped, printed
+from tasks.markdown import as_markdown, escaped
 from tasks.report.comparison import Summary, changes, summarise
 from tasks.report.publishing import previous_summary
 from tasks.results.claims import claims_of
@@ -88,7 +88,7 @@ def _link(report: Path, study: str) -> str:
 
 def _cells(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of a Prefect table artifact, with cells escaped because Prefect renders them as markdown."""
-    return [{name: printed(value) for name, value in row.items()} for row in rows]
+    return [{name: as_markdown(value) for name, value in row.items()} for row in rows]
 
 
 @flow(name="check", on_running=[fail_after(6 * HOUR)], on_failure=[notify_of_failure])

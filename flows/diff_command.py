@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks import places
-from tasks.markdown import visible
+from tasks.plain_text import terminal_safe
 from tasks.report.comparison import claim_changes, config_changes, metric_changes, summarise
 from tasks.results.study_results import open_results
 
@@ -36,4 +36,4 @@ def print_changes(first: str, second: str) -> None:
 
 
 def _cell(value: object) -> Text:
-    return Text("-" if value is None else visible(str(value)))  # a path may hold what rich would take for markup
+    return Text("-" if value is None else terminal_safe(str(value)))  # a path may hold what rich would take for markup

@@ -2,9 +2,11 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from tasks.plain_text import terminal_safe
 
 MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
@@ -25,7 +27,7 @@ class Markdown(str):
     __slots__ = ()
 
 
-def printed(value: Any) -> Markdown:
+def as_markdown(value: Any) -> Markdown:
     """What a template prints for a value."""
     return value if isinstance(value, Markdown) else escaped(readable(value))
 
@@ -35,14 +37,9 @@ def escaped(text: str) -> Markdown:
 
     This holds in table cells and at the start of a line, too. Numbers and most words need no escape.
     """
-    one_line = visible(" ".join(text.split()))
+    one_line = terminal_safe(" ".join(text.split()))
     inline = _SYNTAX.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), one_line)
     return Markdown(re.sub(_LIST_NUMBER, r"\1\\", inline))
-
-
-def visible(text: str) -> str:
-    r"""Text with what has no shape of its own, steers terminals or reorders other text spelled out, like `\x00`."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def readable(value: Any, column: str = "") -> str:
@@ -56,13 +53,13 @@ def readable(value: Any, column: str = "") -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} UTC"
     if isinstance(value, int | float) and column.endswith(("tokens", "bytes")):
-        return compact(value)
+        return short_count(value)
     if isinstance(value, float):
         return f"{value:z,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 3}f}"
     return f"{value:,}" if isinstance(value, int) and column not in _NOT_QUANTITIES else str(value)
 
 
-def compact(count: float) -> str:
+def short_count(count: float) -> str:
     """A count in two or three digits: 5.0 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(count) >= 0.9995 * size:
@@ -70,21 +67,24 @@ def compact(count: float) -> str:
     return f"{count:.0f}"
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> Markdown:
+def table_with_error_bars(rows: Sequence[Mapping[str, Any]]) -> Markdown:
     """Rows as a table; of a column `x`, `x_ci95` is the error bar, and `x_note` says why there is no value."""
     columns = [name for name in rows[0] if not name.endswith(("_ci95", "_note"))]
-    headings = [_heading(name) for name in columns]
     numeric = [f"{name}_ci95" in rows[0] or any(isinstance(row[name], int | float) for row in rows) for name in columns]
+    return markdown_table(map(_heading, columns), numeric, ([_cell(row, name) for name in columns] for row in rows))
+
+
+def markdown_table(headings: Iterable[str], numeric: Iterable[bool], rows: Iterable[Iterable[str]]) -> Markdown:
+    """Cells that are markdown already as a table, columns of numbers to the right."""
     rule = ["---:" if is_numeric else "---" for is_numeric in numeric]
-    cells = [[_cell(row, name) for name in columns] for row in rows]
-    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in (headings, rule, *cells)))
+    return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows)))
 
 
 def code_block(text: str, language: str = "") -> Markdown:
     """Text as it is, line by line, in a fence longer than any in it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return Markdown("\n".join([fence + language, *map(visible, text.strip().split("\n")), fence]))
+    return Markdown("\n".join([fence + language, *map(terminal_safe, text.strip().split("\n")), fence]))
 
 
 def _heading(column: str) -> str:

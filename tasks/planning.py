@@ -11,9 +11,10 @@ import pyarrow as pa
 from tasks import artifact_specs, places
 from tasks.errors import WorkError
 from tasks.housekeeping import artifact_bytes
-from tasks.results.claims import read_claims, undecidable
+from tasks.results.claim_files import read_claims
+from tasks.results.claims import undecidable
 from tasks.results.tables import table_schema
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 from tasks.study.cells import Cell

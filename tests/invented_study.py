@@ -17,7 +17,7 @@ from invented_importance import IMPORTANCE
 
 from tasks.results.claims import insert_claims
 from tasks.results.tables import quoted, write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 
 TOKENS_PER_STEP = 4096
 STEPS = [0, 1, 4, 16, 64, 150, 300, 420, 560, 760, 1220]

@@ -1,13 +1,8 @@
 -- What does each study say of each claim, in words? One row a study and claim, as in claims.
 --
--- study: studies.study
--- claim_id: name of the claim's file in reports/claims
--- verdict: holds, fails, undecided or not tested
+-- claims.*
 -- finding: the estimate, its 95 % interval, unit and n, or why there is none
 -- must_be: what the estimate must be for the claim to hold
--- statement: what is claimed
--- source: the texts that claim it
--- evidence: heading of the report's section that shows more
 WITH in_words AS (
     SELECT
         *,

@@ -1,18 +1,7 @@
--- What is known of each claim? One row a claim: its most decisive verdict over all studies; of several the one over most
--- values, then the newest. Holds and fails are more decisive than undecided, and undecided is more than not tested.
+-- What is known of each claim? One row a claim: its most decisive verdict over all studies; of several, the one over most
+-- values, then the newest. Holds and fails are more decisive than undecided, and undecided more than not tested.
 --
--- claim_id: name of the claim's file in reports/claims
--- statement: what is claimed
--- source: the texts that claim it
--- verdict: holds, fails, undecided or not tested
--- estimate: claims.estimate
--- ci_low: lower end of its 95 % interval
--- ci_high: upper end
--- n: how many values there are
--- over: what n counts: seeds, models or configurations
--- unit: of the estimate
--- rule: what the estimate must be
--- reason: why it is undecided or not tested
+-- claims.*
 -- study: the study that says so
 -- finished_at: when that study ended, UTC
 -- n_holds: studies in which the claim holds
@@ -39,7 +28,7 @@ LEFT JOIN studies USING (study)
 QUALIFY row_number() OVER (
     PARTITION BY claim_id
     ORDER BY
-        CASE WHEN verdict IN ('holds', 'fails') THEN 0 WHEN verdict = 'undecided' THEN 1 ELSE 2 END,
+        greatest(verdict_rank('fails'), verdict_rank(verdict)),
         n DESC NULLS LAST,
         finished_at DESC NULLS LAST,
         study

@@ -1,16 +1,13 @@
 -- How fast do costs grow? One row a study, size that varies, attention and pass: exponents of that size, fitted to the
--- larger half of what was measured, two sizes at least.
+-- larger half of what was measured, at least two sizes.
 --
--- study: studies.study
--- axis: what varies: n_ctx or d_model
--- attention: full or local
--- pass: forward, or forward_backward
--- n_sizes: sizes fitted to
--- smallest_size: the smallest of them
--- largest_size: the largest of them
+-- costs.*
+-- n_sizes: sizes that the exponents are fitted to
+-- smallest_size: the smallest size fitted to
+-- largest_size: the largest size fitted to
 -- flops_exponent: slope of the logarithm of counted FLOPs over that of the size; NULL for a single size
--- seconds_exponent: the same of seconds
--- bytes_exponent: the same of bytes
+-- seconds_exponent: slope of the logarithm of seconds
+-- bytes_exponent: slope of the logarithm of bytes
 WITH sizes AS (
     SELECT *, if(axis = 'n_ctx', n_ctx, d_model) AS size
     FROM costs

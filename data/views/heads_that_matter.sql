@@ -1,21 +1,13 @@
 -- How many heads, and how many of them matter? One row a study and label with heads: the loss, and how many heads can
--- go in iterative pruning by ablation_mean and in random orders; means and error bars are over the seeds.
+-- be removed in iterative pruning by ablation_mean and in random orders; means and error bars are over seeds.
 --
--- study: studies.study
--- setting: what the study's grid says beside n_heads and the seed, like `n_layers=2`; empty if nothing
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
+-- model_groups.*
+-- setting: the place in the study's grid without n_heads and seed, like `n_layers=2`; empty if nothing is left
 -- total_heads: heads in all layers
--- n_head_counts: in how many numbers of heads the study has models of this setting
--- n_models: models, one a seed
--- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token
--- validation_loss_nats_ci95: half the width of its 95 % confidence interval
--- within_1_percent_mean: most heads that can go at under 1 % more loss, as in prunable_heads
--- within_1_percent_ci95: half the width of its 95 % confidence interval
--- within_5_percent_mean: most heads that can go at under 5 % more loss
--- within_5_percent_ci95: half the width of its 95 % confidence interval
--- random_within_1_percent_mean: most heads that can go at under 1 % more loss in a random order, on average
--- random_within_1_percent_ci95: half the width of its 95 % confidence interval
+-- n_head_counts: how many different numbers of heads the study's models of this setting have
+-- within_1_percent_mean: most heads that can be removed at under 1 % more loss, as in prunable_heads
+-- within_5_percent_mean: most heads that can be removed at under 5 % more loss
+-- random_within_1_percent_mean: most heads that can be removed at under 1 % more loss in a random order, on average
 WITH settings AS (
     SELECT
         study,
@@ -23,8 +15,7 @@ WITH settings AS (
         without_axes(any_value(cell), 'seed|n_heads') AS setting,
         any_value(total_heads) AS total_heads
     FROM labelled_models
-    JOIN study_models USING (study, model_id)
-    JOIN models USING (model_id)
+        JOIN models USING (model_id)
     GROUP BY study, label
     HAVING any_value(total_heads) > 0
 ),

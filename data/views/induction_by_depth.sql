@@ -1,28 +1,16 @@
--- Does induction need depth? One row a study, depth and setting; scores and losses are means over the seeds.
+-- Does induction need depth? One row a study, depth and setting; scores and losses are means over seeds.
 --
 -- study: studies.study
--- setting: what else the study's grid varies, like `n_heads=4`; empty if nothing
+-- setting: the place in the study's grid without n_layers and seed, like `n_heads=4`; empty if nothing is left
 -- n_layers: layers
--- n_models: models, one a seed
+-- n_models: models, one for each seed
 -- induction: the best head's induction_random_period
--- induction_ci95: half the width of its 95 % confidence interval
 -- previous_token: the best previous_token in layer 0
--- previous_token_ci95: half the width of its 95 % confidence interval
 -- repeat_gain_nats: repeat_gain_nats of the last checkpoint, nats
--- repeat_gain_ci95: half the width of its 95 % confidence interval, nats
 -- validation_loss_nats: validation loss of the last checkpoint, nats per token
--- validation_loss_ci95: half the width of its 95 % confidence interval, nats
-WITH members AS (
-    SELECT
-        study,
-        trim(regexp_replace(cell, '(^| )(seed|n_layers)=\S*', '', 'g')) AS setting,
-        model_summary.*
-    FROM study_models
-    JOIN model_summary USING (model_id)
-)
 SELECT
     study,
-    setting,
+    drop_axes(cell, 'seed|n_layers') AS setting,
     n_layers,
     count(*) AS n_models,
     avg(best_induction_random_period) AS induction,
@@ -33,6 +21,7 @@ SELECT
     ci95(repeat_gain_nats) AS repeat_gain_ci95,
     avg(validation_loss_nats) AS validation_loss_nats,
     ci95(validation_loss_nats) AS validation_loss_ci95
-FROM members
+FROM study_models
+JOIN model_summary USING (model_id)
 GROUP BY study, setting, n_layers
 ORDER BY study, setting, n_layers

@@ -1,10 +1,8 @@
 -- What does a report call a model? One row a study and trained model; models that differ only in their seed share a label.
 --
--- study: studies.study
--- label: the model's short name, its variant, and what else varies in the study's grid, seeds left out, like `2L4H positions=rotary`
--- model_id: models.model_id
--- seed: of weights and batches
--- n_layers: layers
+-- study_models.*
+-- models.*
+-- label: the model's short name, its variant and whatever else the study's grid varies, except seeds, like `2L4H positions=rotary`
 -- stands_for_label: true for the model with the highest best_induction_random_period of its label; of equals, the lowest validation loss
 WITH settings AS (
     SELECT study, model_id, unnest(regexp_extract_all(cell, '\w+=(\[[^\]]*\]|\S*)')) AS setting
@@ -26,6 +24,7 @@ labels AS (
     SELECT
         study,
         model_id,
+        cell,
         concat_ws(' ', name, string_agg(replace(setting, 'variant=', ''), ' ' ORDER BY setting) FILTER (
             split_part(setting, '=', 1) NOT IN ('seed', 'n_layers')
             AND (n_layers = 0 OR split_part(setting, '=', 1) <> 'n_heads')  -- the name of a model with layers says it
@@ -35,12 +34,13 @@ labels AS (
     LEFT JOIN (
         FROM varied ANTI JOIN of_variants ON varied.study = of_variants.study AND split_part(setting, '=', 1) = axis
     ) USING (study, model_id)
-    GROUP BY study, model_id, name
+    GROUP BY study, model_id, cell, name
 )
 SELECT
     study,
     label,
     model_id,
+    cell,
     seed,
     n_layers,
     row_number() OVER (

@@ -1,24 +1,17 @@
--- How did each kind of model come out, the best induction first? One row a study and label, means and error bars over seeds.
+-- How did each kind of model turn out, the best induction first? One row a study and label, means and error bars over seeds.
 --
--- study: studies.study
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
--- n_models: models, one a seed
+-- labelled_models.*
+-- n_models: models, one for each seed
+-- place: within the study, counted from 1, the highest best_induction_random_period_mean first; of equals, the lowest validation loss
 -- best_model_id: the model that stands for the label, as in labelled_models
--- parameters: trained numbers, of that model
+-- parameters: trained numbers of best_model_id
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
--- validation_loss_nats_ci95: half the width of its 95 % confidence interval
 -- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
--- repeat_gain_nats_ci95: half the width of its 95 % confidence interval
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
--- in_context_learning_nats_ci95: half the width of its 95 % confidence interval
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
--- best_induction_random_period_ci95: half the width of its 95 % confidence interval
 -- n_with_induction_head: models in which a head's role in head_summary is induction; NULL if not measured
 -- best_previous_token_layer_0_mean: the best previous_token in layer 0, mean over seeds
--- best_previous_token_layer_0_ci95: half the width of its 95 % confidence interval
 -- formed_tokens_mean: tokens at the steepest rise of prefix_matching, mean over the models in which phase_changes has one
--- formed_tokens_ci95: half the width of its 95 % confidence interval
 WITH heads_found AS (
     SELECT model_id, count(role) FILTER (role = 'induction') > 0 AS has_induction_head
     FROM head_summary
@@ -33,6 +26,10 @@ SELECT
     label,
     any_value(labelled_models.n_layers) AS n_layers,
     count(*) AS n_models,
+    row_number() OVER (
+        PARTITION BY study
+        ORDER BY avg(best_induction_random_period) DESC NULLS LAST, avg(validation_loss_nats) NULLS LAST, label
+    ) AS place,
     max(model_id) FILTER (stands_for_label) AS best_model_id,
     max(parameters) FILTER (stands_for_label) AS parameters,
     avg(validation_loss_nats) AS validation_loss_nats_mean,
@@ -53,4 +50,4 @@ JOIN model_summary USING (model_id)
 LEFT JOIN heads_found USING (model_id)
 LEFT JOIN formations USING (model_id)
 GROUP BY study, label
-ORDER BY study, best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+ORDER BY study, place

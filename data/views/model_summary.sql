@@ -1,33 +1,17 @@
 -- One row a model: what people want to know first, losses and scores at its last checkpoint.
 --
--- model_id: models.model_id
--- name: short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers
--- n_heads: heads in every layer; NULL if layers differ
--- heads_per_layer: heads in each layer
--- total_heads: heads in all layers
--- d_model: width of the residual stream
--- d_head: width of queries and keys
--- parameters: trained numbers
--- tokens: tokens trained on
--- validation_loss_nats: mean loss on validation text, nats per token
--- in_context_learning_nats: late minus early loss, nats: negative if context helps
--- repeat_gain_nats: first minus later occurrences in repeated random tokens, nats
+-- evaluations.*
+-- models.*
+-- named_models.*
 -- best_induction_random_period: of the model's heads, the highest induction_random_period
--- best_induction_head: the head that has it, like L1H3
+-- best_induction_head: the head with the highest induction_random_period, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
 -- best_previous_token: of the model's heads, the highest previous_token
--- best_previous_token_head: the head that has it, like L0H2
+-- best_previous_token_head: the head with the highest previous_token, like L0H2
 -- best_previous_token_layer_0: of the heads of layer 0, the highest previous_token
--- seconds: wall time of training
--- tokens_per_second: training speed
+-- best_previous_token_head_layer_0: the head of layer 0 with the highest previous_token
 WITH last_evaluations AS (
     FROM evaluations QUALIFY step = max(step) OVER (PARTITION BY model_id)
-),
-memberships AS (
-    SELECT model_id, list(study ORDER BY study) AS studies FROM study_models GROUP BY model_id
 ),
 best AS (
     SELECT
@@ -37,19 +21,20 @@ best AS (
         max(prefix_matching) AS best_prefix_matching,
         max(previous_token) AS best_previous_token,
         arg_max(label, previous_token) AS best_previous_token_head,
-        max(previous_token) FILTER (layer = 0) AS best_previous_token_layer_0
+        max(previous_token) FILTER (layer = 0) AS best_previous_token_layer_0,
+        arg_max(label, previous_token) FILTER (layer = 0) AS best_previous_token_head_layer_0
     FROM head_summary
     GROUP BY model_id
 )
 SELECT
     model_id,
-    name,
+    models.name,
     studies,
-    seed,
-    n_layers,
+    models.seed,
+    models.n_layers,
     n_heads,
     heads_per_layer,
-    total_heads,
+    models.total_heads,
     d_model,
     d_head,
     parameters,
@@ -63,10 +48,11 @@ SELECT
     best_previous_token,
     best_previous_token_head,
     best_previous_token_layer_0,
+    best_previous_token_head_layer_0,
     seconds,
     tokens_per_second
 FROM models
-LEFT JOIN memberships USING (model_id)
+JOIN named_models USING (model_id)
 LEFT JOIN last_evaluations USING (model_id)
 LEFT JOIN best USING (model_id)
-ORDER BY name, seed, model_id
+ORDER BY models.name, models.seed, model_id

@@ -1,23 +1,19 @@
 -- When did a score take off? One row a model and score: the steepest change of its trajectory over ln(1 + tokens),
--- so that the initialisation has a place. Trajectories are smoothed by medians of 3, their two ends left as they are.
+-- so that the initialisation has a place. Trajectories are smoothed by medians of 3, except at their two ends.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers of the model
+-- named_models.*
 -- score: prefix_matching, of the head in which it is highest at the last checkpoint, or repeat_gain_nats
--- layer: layer of that head; NULL for repeat_gain_nats
--- head: that head, counted from 0 within its layer; NULL for repeat_gain_nats
+-- layer: layer of the head with the score; NULL for repeat_gain_nats
+-- head: the head with the score, counted from 0 within its layer; NULL for repeat_gain_nats
 -- occurred: whether the score rose by 0.1 or more (prefix_matching) or 0.2 nats or more (repeat_gain_nats); NULL if not measured
--- step: the checkpoint that the steepest change led to; NULL, like the window, if none occurred
--- tokens: tokens seen by that checkpoint
+-- step: the checkpoint to which the steepest change led; NULL, like the window, if none occurred
+-- tokens: tokens seen by the checkpoint to which the steepest change led
 -- before: the score at the first checkpoint
 -- after: the score at the last checkpoint
 -- change: after minus before
--- window_start_tokens: first checkpoint of the stretch around it in which the score rises at least a quarter as fast, tokens
+-- window_start_tokens: first checkpoint of the stretch around step in which the score rises at least a quarter as fast, tokens
 -- window_end_tokens: last checkpoint of that stretch, tokens
--- in_context_learning_share: of the fall of in_context_learning_nats in all of training, the fraction inside the window
+-- in_context_learning_share: fraction of the whole fall of in_context_learning_nats that lies inside the window
 WITH smallest_changes AS (
     FROM (VALUES ('prefix_matching', 0.1), ('repeat_gain_nats', 0.2)) AS t(score, smallest_change)
 ),
@@ -93,11 +89,7 @@ changes AS (
     GROUP BY model_id, score
 )
 SELECT
-    model_id,
-    name,
-    studies,
-    seed,
-    n_layers,
+    named_models.*,
     score,
     layer,
     head,
@@ -114,7 +106,7 @@ SELECT
         (learning_at_end - learning_at_start) / (last_learning - first_learning),
         NULL
     ) AS in_context_learning_share
-FROM model_summary
+FROM named_models
 CROSS JOIN smallest_changes
 LEFT JOIN changes USING (model_id, score)
 ORDER BY name, seed, model_id, score

@@ -1,23 +1,16 @@
--- What do heads tell a linear probe? One row a model and task: the head that tells most of it, and the place in the
--- residual stream that does.
+-- What do heads tell a linear probe? One row a model and task: the head and the place in the residual
+-- stream that tell most of it.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers of the model
--- task: probe_tasks.task
--- baseline_accuracy: accuracy if the commonest label is told always
+-- named_models.*
+-- probe_tasks.*
+-- baseline_accuracy: accuracy of always answering the commonest label
 -- best_head: the head with the highest selectivity, like L0H3; NULL if none was measured
--- head_accuracy: its accuracy
--- head_selectivity: its selectivity: accuracy minus that of random labels, one a token type
+-- head_accuracy: accuracy of best_head
+-- head_selectivity: selectivity of best_head: accuracy minus that on random labels, one for each token type
 -- best_stream: the place in the stream with the highest selectivity, like R1
--- stream_accuracy: its accuracy
--- stream_selectivity: its selectivity
-WITH memberships AS (
-    SELECT model_id, list(study ORDER BY study) AS studies FROM study_models GROUP BY model_id
-),
-best AS (
+-- stream_accuracy: accuracy of best_stream
+-- stream_selectivity: selectivity of best_stream
+WITH best AS (
     SELECT *, head IS NOT NULL AS is_head
     FROM probes
     WHERE selectivity IS NOT NULL
@@ -41,19 +34,8 @@ sides AS (
 )
 SELECT
     model_id,
-    name,
-    studies,
-    seed,
-    n_layers,
-    task,
-    baseline_accuracy,
-    best_head,
-    head_accuracy,
-    head_selectivity,
-    best_stream,
-    stream_accuracy,
-    stream_selectivity
+    named_models.* EXCLUDE (model_id),
+    sides.* EXCLUDE (model_id)
 FROM sides
-LEFT JOIN models USING (model_id)
-LEFT JOIN memberships USING (model_id)
+LEFT JOIN named_models USING (model_id)
 ORDER BY name, seed, model_id, task

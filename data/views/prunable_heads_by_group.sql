@@ -1,22 +1,14 @@
 -- How many heads can each kind of model do without? One row a study, label, procedure and order; means and error bars
--- are over the seeds, numbers of heads as in prunable_heads.
+-- are over seeds, numbers of heads as in prunable_heads.
 --
--- study: studies.study
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
--- total_heads: heads in all layers
--- procedure: pruning.procedure
--- order_method: pruning.order_method
+-- labelled_models.*
+-- prunable_heads.*
 -- stands_for_procedure: true for the order by ablation_mean; of a procedure without it, for the first by name
--- n_models: models, one a seed
--- within_1_percent_mean: most heads that can go at under 1 % more loss
--- within_1_percent_ci95: half the width of its 95 % confidence interval
--- fraction_within_1_percent_mean: the same over all heads
--- fraction_within_1_percent_ci95: half the width of its 95 % confidence interval
--- within_5_percent_mean: most heads that can go at under 5 % more loss
--- within_5_percent_ci95: half the width of its 95 % confidence interval
--- fraction_within_5_percent_mean: the same over all heads
--- fraction_within_5_percent_ci95: half the width of its 95 % confidence interval
+-- n_models: models, one for each seed
+-- within_1_percent_mean: most heads that can be removed at under 1 % more loss
+-- fraction_within_1_percent_mean: within_1_percent_mean divided by total_heads
+-- within_5_percent_mean: most heads that can be removed at under 5 % more loss
+-- fraction_within_5_percent_mean: within_5_percent_mean divided by total_heads
 SELECT
     study,
     label,

@@ -1,21 +1,14 @@
 -- What does pruning cost? One row a study, label, procedure, order and number of heads pruned; means and error bars are
--- over the models, one a seed, and of random orders over all draws of all models.
+-- over the models, one for each seed; for random orders, over all draws of all models.
 --
--- study: studies.study
--- label: what the models have in common, as in labelled_models
--- n_layers: layers
--- procedure: pruning.procedure
--- order_method: pruning.order_method
--- n_pruned: heads pruned
--- fraction_pruned: n_pruned over all heads
--- n_models: models that were pruned of so many
+-- labelled_models.*
+-- pruning.*
+-- n_models: models of which so many heads were pruned
 -- n_curves: curves of these models: more than n_models where orders are random
 -- loss_nats_mean: validation loss, nats per token
--- loss_nats_ci95: half the width of its 95 % confidence interval
--- relative_increase_mean: by how much the loss rises over the intact model's, as a fraction of it
--- relative_increase_ci95: half the width of its 95 % confidence interval
--- relative_increase_lowest: the lowest of any curve
--- relative_increase_highest: the highest of any curve
+-- relative_increase_mean: rise of the loss over the intact model's, as a fraction of that
+-- relative_increase_lowest: the lowest relative_increase of any curve
+-- relative_increase_highest: the highest relative_increase of any curve
 SELECT
     study,
     label,

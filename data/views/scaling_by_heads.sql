@@ -1,40 +1,17 @@
--- What do more heads buy at a given width? One row a study and shape; means and error bars are over the seeds.
+-- What do more heads buy at a given width? One row a study and shape; means and error bars are over seeds.
 --
 -- study: studies.study
--- setting: what else the study's grid varies, like `positions=rotary`; empty if nothing
--- d_model: width of the residual stream
--- n_layers: layers
--- n_heads: heads in every layer; NULL if layers differ
--- heads_per_layer: heads in each layer
--- total_heads: heads in all layers
--- d_head: width of queries and keys
--- n_models: models, one a seed
+-- setting: the place in the study's grid without sizes and seed, like `positions=rotary`; empty if nothing is left
+-- models.*
+-- n_models: models, one for each seed
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
--- validation_loss_nats_sd: its standard deviation over seeds
--- validation_loss_nats_ci95: half the width of its 95 % confidence interval
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
--- best_induction_random_period_sd: its standard deviation over seeds
--- best_induction_random_period_ci95: half the width of its 95 % confidence interval
 -- best_previous_token_mean: the best head's previous_token, mean over seeds
--- best_previous_token_sd: its standard deviation over seeds
--- best_previous_token_ci95: half the width of its 95 % confidence interval
 -- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
--- repeat_gain_nats_sd: its standard deviation over seeds
--- repeat_gain_nats_ci95: half the width of its 95 % confidence interval
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
--- in_context_learning_nats_sd: its standard deviation over seeds
--- in_context_learning_nats_ci95: half the width of its 95 % confidence interval
-WITH members AS (
-    SELECT
-        study,
-        trim(regexp_replace(cell, '(^| )(seed|n_layers|n_heads|d_model)=(\[[^\]]*\]|\S*)', '', 'g')) AS setting,
-        model_summary.*
-    FROM study_models
-    JOIN model_summary USING (model_id)
-)
 SELECT
     study,
-    setting,
+    drop_axes(cell, 'seed|n_layers|n_heads|d_model') AS setting,
     d_model,
     n_layers,
     n_heads,
@@ -57,6 +34,7 @@ SELECT
     avg(in_context_learning_nats) AS in_context_learning_nats_mean,
     stddev_samp(in_context_learning_nats) AS in_context_learning_nats_sd,
     ci95(in_context_learning_nats) AS in_context_learning_nats_ci95
-FROM members
+FROM study_models
+JOIN model_summary USING (model_id)
 GROUP BY study, setting, d_model, n_layers, n_heads, heads_per_layer, total_heads, d_head
 ORDER BY study, setting, d_model, n_layers, total_heads, heads_per_layer

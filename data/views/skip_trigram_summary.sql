@@ -1,30 +1,16 @@
 -- What do heads' skip-trigrams say, and does the corpus agree? One row a skip-trigram, as in skip_trigrams.
 --
--- model_id: models.model_id
--- name: the model's short name, like 2L4H
--- studies: the studies that the model belongs to
--- seed: of weights and batches
--- n_layers: layers of the model
--- layer: counted from 0
--- head: counted from 0 within its layer
+-- named_models.*
+-- skip_trigrams.*
 -- label: the head as people write it, like L1H3
--- rank: counted from 0, strongest first
 -- skip_trigram: `source … destination → output`, their texts
 -- source_rank: rank of its source among the head's, counted from 0
--- rank_of_source: rank among those of the head with this source, counted from 0
--- qk_effect: attention score before softmax, less its mean over sources by frequency
--- ov_effect: logit that attending to source adds to output, less its mean over outputs
--- n_pairs: how often destination comes after source within a context, sampled training text
--- corpus_probability: fraction of these that output follows
--- output_probability: fraction of all tokens that are output
--- verdict: right if output follows more than twice as often as it comes anywhere, and 5 times or more; bug as in skip_trigrams.is_bug; else neither
--- copies: whether output is source, but for a space before it
--- right_output: of a bug: the skip-trigram in which the output is right
--- right_destination: of a bug: the one that is right after the destination
-WITH memberships AS (
-    SELECT model_id, list(study ORDER BY study) AS studies FROM study_models GROUP BY model_id
-),
-ranked AS (
+-- rank_of_source: rank among the head's skip-trigrams with this source, counted from 0
+-- verdict: right if output follows more than twice as often as it occurs anywhere, and 5 times or more; bug as in skip_trigrams.is_bug; else neither
+-- copies: whether output is source, apart from a space before it
+-- right_output: bugs only: the skip-trigram in which the output is right
+-- right_destination: bugs only: the skip-trigram that is right after the destination
+WITH ranked AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY model_id, layer, head, source ORDER BY rank) - 1 AS rank_of_source,
@@ -33,13 +19,10 @@ ranked AS (
 )
 SELECT
     model_id,
-    name,
-    studies,
-    seed,
-    n_layers,
+    named_models.* EXCLUDE (model_id),
     layer,
     head,
-    'L' || layer || 'H' || head AS label,
+    head_label(layer, head) AS label,
     rank,
     source || ' … ' || destination || ' → ' || output AS skip_trigram,
     dense_rank() OVER (PARTITION BY model_id, layer, head ORDER BY best_rank) - 1 AS source_rank,
@@ -58,6 +41,5 @@ SELECT
     source || ' … ' || other_destination || ' → ' || output AS right_output,
     source || ' … ' || destination || ' → ' || other_output AS right_destination
 FROM ranked
-LEFT JOIN models USING (model_id)
-LEFT JOIN memberships USING (model_id)
+LEFT JOIN named_models USING (model_id)
 ORDER BY name, seed, model_id, layer, head, rank

@@ -8,21 +8,9 @@
 -- rule: holds if estimate > 0.2
 -- unit: nats
 -- evidence: In context
-WITH pairs AS (
-    SELECT
-        seed,
-        avg(repeat_gain_nats) FILTER (n_layers = 2) - avg(repeat_gain_nats) FILTER (n_layers = 1) AS difference
-    FROM study_models
-    JOIN model_summary USING (model_id)
-    WHERE study = $study
-    GROUP BY seed, without_axes(cell, 'n_layers|n_heads'), total_heads
-),
-by_seed AS (
-    SELECT seed, avg(difference) AS difference FROM pairs GROUP BY seed
-)
 SELECT
-    avg(difference) AS estimate,
-    avg(difference) - ci95(difference) AS ci_low,
-    avg(difference) + ci95(difference) AS ci_high,
-    count(difference) AS n
-FROM by_seed
+    seed,
+    avg(repeat_gain_nats) FILTER (n_layers = 2) - avg(repeat_gain_nats) FILTER (n_layers = 1) AS value
+FROM cells
+WHERE study = $study
+GROUP BY seed, without_axes(cell, 'n_layers|n_heads'), total_heads

@@ -21,9 +21,6 @@ exponents AS (
     JOIN reached USING (axis)
     WHERE study = $study AND attention = 'full' AND far >= 1 AND flops_exponent IS NOT NULL
 )
-SELECT
-    if(count(DISTINCT axis) = 2, max(abs(exponent - 2)), NULL) AS estimate,
-    NULL AS ci_low,
-    NULL AS ci_high,
-    if(count(DISTINCT axis) = 2, count(*), 0) AS n
+SELECT axis, abs(exponent - 2) AS value
 FROM exponents
+WHERE (SELECT count(DISTINCT axis) FROM exponents) = 2

@@ -7,12 +7,7 @@
 -- rule: holds if estimate > 0.9
 -- unit: share of loss
 -- evidence: The direct path and bigrams
-SELECT
-    avg(explained_share) AS estimate,
-    avg(explained_share) - ci95(explained_share) AS ci_low,
-    avg(explained_share) + ci95(explained_share) AS ci_high,
-    count(explained_share) AS n
-FROM study_models
-JOIN models USING (model_id)
+SELECT model_id, explained_share AS value
+FROM cells
 JOIN bigrams USING (model_id)
 WHERE study = $study AND n_layers = 0

@@ -13,34 +13,15 @@
 -- unit: nats
 -- evidence: Models
 WITH members AS (
-    SELECT
-        model_id,
-        models.seed,
-        feed_forward <> 'none' AS has_feed_forward,
-        models.parameters,
-        validation_loss_nats AS loss,
-        without_axes(cell, 'feed_forward|d_mlp|n_layers|n_heads|d_head|d_value|d_model') AS place
-    FROM study_models
-    JOIN models USING (model_id)
-    JOIN model_summary USING (model_id)
+    SELECT *, without_axes(cell, 'feed_forward|d_mlp|n_layers|n_heads|d_head|d_value|d_model') AS place
+    FROM cells
     WHERE study = $study
-),
-differences AS (
-    SELECT one.model_id, one.seed, one.loss - avg(other.loss) AS difference
-    FROM members AS one
-    JOIN members AS other USING (seed, place)
-    WHERE
-        one.has_feed_forward
-        AND NOT other.has_feed_forward
-        AND abs(other.parameters / one.parameters - 1) <= 0.05
-    GROUP BY one.model_id, one.seed, one.loss
-),
-by_seed AS (
-    SELECT seed, avg(difference) AS difference FROM differences GROUP BY seed
 )
-SELECT
-    avg(difference) AS estimate,
-    avg(difference) - ci95(difference) AS ci_low,
-    avg(difference) + ci95(difference) AS ci_high,
-    count(difference) AS n
-FROM by_seed
+SELECT one.model_id, seed, one.validation_loss_nats - avg(other.validation_loss_nats) AS value
+FROM members AS one
+JOIN members AS other USING (seed, place)
+WHERE
+    one.feed_forward <> 'none'
+    AND other.feed_forward = 'none'
+    AND abs(other.parameters / one.parameters - 1) <= 0.05
+GROUP BY one.model_id, seed, one.validation_loss_nats

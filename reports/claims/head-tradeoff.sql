@@ -1,4 +1,4 @@
--- statement: many narrow heads or few wide ones is a trade-off at one d_model: the lowest loss is at neither end
+-- statement: at a given d_model, many narrow heads or few wide ones is a trade-off: the lowest loss is at neither end
 -- source: 001, 003
 -- over: seeds
 -- needs: EXISTS (
@@ -9,19 +9,9 @@
 -- unit: nats, best end minus best between
 -- evidence: Models
 WITH losses AS (
-    SELECT
-        models.seed,
-        without_axes(cell, 'n_heads|d_head|d_value') AS place,
-        models.n_heads,
-        avg(validation_loss_nats) AS loss
-    FROM study_models
-    JOIN models USING (model_id)
-    JOIN model_summary USING (model_id)
-    WHERE
-        study = $study
-        AND models.n_heads * models.d_head = models.d_model
-        AND models.d_value = models.d_head
-        AND models.n_layers > 0
+    SELECT seed, without_axes(cell, 'n_heads|d_head|d_value') AS place, n_heads, avg(validation_loss_nats) AS loss
+    FROM cells
+    WHERE study = $study AND n_heads * d_head = d_model AND d_value = d_head AND n_layers > 0
     GROUP BY ALL
 ),
 ends AS (
@@ -31,16 +21,5 @@ ends AS (
     FROM losses
     WHERE loss IS NOT NULL
     WINDOW same_place AS (PARTITION BY seed, place)
-),
-places AS (
-    SELECT seed, min(loss) FILTER (is_end) - min(loss) FILTER (NOT is_end) AS margin FROM ends GROUP BY seed, place
-),
-by_seed AS (
-    SELECT seed, avg(margin) AS margin FROM places GROUP BY seed
 )
-SELECT
-    avg(margin) AS estimate,
-    avg(margin) - ci95(margin) AS ci_low,
-    avg(margin) + ci95(margin) AS ci_high,
-    count(margin) AS n
-FROM by_seed
+SELECT seed, min(loss) FILTER (is_end) - min(loss) FILTER (NOT is_end) AS value FROM ends GROUP BY seed, place

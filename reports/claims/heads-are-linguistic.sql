@@ -1,5 +1,5 @@
--- statement: head outputs encode syntax: a head tells lexical class, and one bracket depth, by more than control
---   labels
+-- statement: head outputs encode syntax: one head tells lexical class, and one bracket depth, better than
+--   control labels
 -- source: 003
 -- over: models
 -- needs: total_heads > 0 AND measures($study, 'probes')
@@ -8,17 +8,9 @@
 -- unit: selectivity, the lower of the two
 -- evidence: Probes
 -- empty: heads were not probed for lexical class and bracket depth: only Python text has them
-WITH by_model AS (
-    SELECT min(head_selectivity) AS selectivity
-    FROM study_models
-    JOIN probe_summary USING (model_id)
-    WHERE study = $study AND task IN ('lexical_class', 'bracket_depth')
-    GROUP BY model_id
-    HAVING count(head_selectivity) = 2
-)
-SELECT
-    avg(selectivity) AS estimate,
-    avg(selectivity) - ci95(selectivity) AS ci_low,
-    avg(selectivity) + ci95(selectivity) AS ci_high,
-    count(selectivity) AS n
-FROM by_model
+SELECT model_id, min(head_selectivity) AS value
+FROM cells
+JOIN probe_summary USING (model_id)
+WHERE study = $study AND task IN ('lexical_class', 'bracket_depth')
+GROUP BY model_id
+HAVING count(head_selectivity) = 2

@@ -1,4 +1,4 @@
--- statement: at one d_model the number of heads doesn't change the asymptotic cost: 8 heads take as many FLOPs as 1,
+-- statement: at a given d_model the number of heads doesn't change the asymptotic cost: 8 heads take as many FLOPs as 1,
 --   and under 1.5 times as long
 -- source: 001, 003
 -- over: configurations
@@ -8,15 +8,11 @@
 -- rule: holds if every configuration < 1.5
 -- unit: times the seconds
 -- evidence: Costs
-WITH configurations AS (
-    SELECT
-        max(seconds) FILTER (n_heads = 8) / max(seconds) FILTER (n_heads = 1) AS seconds_ratio,
-        max(flops_counted) FILTER (n_heads = 8) / max(flops_counted) FILTER (n_heads = 1) AS flops_ratio,
-        greatest(seconds_ratio, if(flops_ratio = 1, 0, 1.5 * greatest(flops_ratio, 1 / flops_ratio))) AS ratio
-    FROM costs
-    WHERE study = $study AND axis = 'n_heads' AND attention = 'full'
-    GROUP BY pass, n_ctx, d_model
-)
-SELECT max(ratio) AS estimate, NULL AS ci_low, NULL AS ci_high, count(ratio) AS n
-FROM configurations
-WHERE seconds_ratio IS NOT NULL AND flops_ratio IS NOT NULL
+SELECT
+    max(seconds) FILTER (n_heads = 8) / max(seconds) FILTER (n_heads = 1) AS seconds_ratio,
+    max(flops_counted) FILTER (n_heads = 8) / max(flops_counted) FILTER (n_heads = 1) AS flops_ratio,
+    greatest(seconds_ratio, if(flops_ratio = 1, 0, 1.5 * greatest(flops_ratio, 1 / flops_ratio))) AS value
+FROM costs
+WHERE study = $study AND axis = 'n_heads' AND attention = 'full'
+GROUP BY pass, n_ctx, d_model
+HAVING seconds_ratio IS NOT NULL AND flops_ratio IS NOT NULL

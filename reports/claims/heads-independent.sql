@@ -6,7 +6,7 @@
 -- rule: holds if every model < 1e-5
 -- unit: standard deviations
 -- evidence: Identities
-SELECT max(difference) AS estimate, NULL AS ci_low, NULL AS ci_high, count(difference) AS n
-FROM study_models
+SELECT model_id, difference AS value
+FROM cells
 JOIN identities USING (model_id)
 WHERE study = $study AND identity = 'heads-independent'

@@ -6,10 +6,7 @@
 -- rule: holds if estimate > 0.5
 -- unit: share of models
 -- evidence: Redundant pairs
-WITH shares AS (
-    SELECT avg((n_redundant > 0)::INTEGER) AS share, count(n_redundant) AS n
-    FROM study_models
-    JOIN redundant_pairs USING (model_id)
-    WHERE study = $study
-)
-SELECT share AS estimate, share_low(share, n) AS ci_low, share_high(share, n) AS ci_high, n FROM shares
+SELECT model_id, n_redundant > 0 AS value
+FROM cells
+JOIN redundant_pairs USING (model_id)
+WHERE study = $study

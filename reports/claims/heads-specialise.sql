@@ -6,16 +6,8 @@
 -- rule: holds if estimate > 0
 -- unit: distance, trained minus initial
 -- evidence: Similar heads
-WITH by_model AS (
-    SELECT avg(jensen_shannon_distance - initial_distance) AS growth
-    FROM study_models
-    JOIN head_similarity USING (model_id)
-    WHERE study = $study
-    GROUP BY model_id
-)
-SELECT
-    avg(growth) AS estimate,
-    avg(growth) - ci95(growth) AS ci_low,
-    avg(growth) + ci95(growth) AS ci_high,
-    count(growth) AS n
-FROM by_model
+SELECT model_id, avg(jensen_shannon_distance - initial_distance) AS value
+FROM cells
+JOIN head_similarity USING (model_id)
+WHERE study = $study
+GROUP BY model_id

@@ -7,20 +7,11 @@
 -- rule: holds if estimate > 0
 -- unit: margin over the nearer bar
 -- evidence: Models
-WITH by_seed AS (
-    SELECT
-        seed,
-        max(best_induction_random_period) FILTER (n_layers = 2) AS of_two,
-        max(best_induction_random_period) FILTER (n_layers = 1) AS of_one,
-        if(of_one IS NOT NULL AND of_two IS NOT NULL, least(of_two / 0.15 - 1, 1 - of_one / 0.05), NULL) AS margin
-    FROM study_models
-    JOIN model_summary USING (model_id)
-    WHERE study = $study
-    GROUP BY seed
-)
 SELECT
-    avg(margin) AS estimate,
-    avg(margin) - ci95(margin) AS ci_low,
-    avg(margin) + ci95(margin) AS ci_high,
-    count(margin) AS n
-FROM by_seed
+    seed,
+    max(best_induction_random_period) FILTER (n_layers = 2) AS of_two,
+    max(best_induction_random_period) FILTER (n_layers = 1) AS of_one,
+    if(of_one IS NOT NULL AND of_two IS NOT NULL, least(of_two / 0.15 - 1, 1 - of_one / 0.05), NULL) AS value
+FROM cells
+WHERE study = $study
+GROUP BY seed

@@ -11,29 +11,16 @@
 -- evidence: Models
 WITH losses AS (
     SELECT seed, without_axes(cell, 'n_heads') AS place, n_heads, avg(validation_loss_nats) AS loss
-    FROM study_models
-    JOIN model_summary USING (model_id)
+    FROM cells
     WHERE study = $study AND n_layers > 0
     GROUP BY ALL
-),
-gains AS (
-    SELECT
-        seed,
-        max(loss) FILTER (n_heads = 1) - max(loss) FILTER (n_heads = 2) AS first_gain,
-        max(loss) FILTER (n_heads = 4) - max(loss) FILTER (n_heads = 8) AS last_gain,
-        max(loss) FILTER (n_heads = 1) - max(loss) FILTER (n_heads = 8) AS whole_gain
-    FROM losses
-    GROUP BY seed, place
-),
-by_seed AS (
-    SELECT seed, avg(least(first_gain - last_gain, whole_gain)) AS margin
-    FROM gains
-    WHERE first_gain IS NOT NULL AND last_gain IS NOT NULL
-    GROUP BY seed
 )
 SELECT
-    avg(margin) AS estimate,
-    avg(margin) - ci95(margin) AS ci_low,
-    avg(margin) + ci95(margin) AS ci_high,
-    count(margin) AS n
-FROM by_seed
+    seed,
+    max(loss) FILTER (n_heads = 1) - max(loss) FILTER (n_heads = 2) AS first_gain,
+    max(loss) FILTER (n_heads = 4) - max(loss) FILTER (n_heads = 8) AS last_gain,
+    max(loss) FILTER (n_heads = 1) - max(loss) FILTER (n_heads = 8) AS whole_gain,
+    least(first_gain - last_gain, whole_gain) AS value
+FROM losses
+GROUP BY seed, place
+HAVING first_gain IS NOT NULL AND last_gain IS NOT NULL

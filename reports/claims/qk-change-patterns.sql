@@ -21,17 +21,9 @@ by_values AS (
     FROM causal_checks
     WHERE kind = 'V' AND reader_layer = 1
     GROUP BY model_id
-),
-by_model AS (
-    SELECT if(change > 0, least(composed / 0.1 - 1, -change), composed / 0.1 - 1) AS margin
-    FROM study_models
-    JOIN by_share USING (model_id)
-    JOIN by_values USING (model_id)
-    WHERE study = $study AND composed IS NOT NULL AND change IS NOT NULL
 )
-SELECT
-    avg(margin) AS estimate,
-    avg(margin) - ci95(margin) AS ci_low,
-    avg(margin) + ci95(margin) AS ci_high,
-    count(margin) AS n
-FROM by_model
+SELECT model_id, if(change > 0, least(composed / 0.1 - 1, -change), composed / 0.1 - 1) AS value
+FROM cells
+JOIN by_share USING (model_id)
+JOIN by_values USING (model_id)
+WHERE study = $study AND composed IS NOT NULL AND change IS NOT NULL

@@ -22,24 +22,12 @@ pairs AS (
         learning_rate,
         muon_learning_rate,
         avg(spread) FILTER (qk_normalization) - avg(spread) FILTER (NOT qk_normalization) AS difference
-    FROM study_models
-    JOIN models USING (model_id)
+    FROM cells
     JOIN spreads USING (model_id)
     WHERE study = $study
     GROUP BY ALL
-),
-highest AS (
-    SELECT seed, arg_max(difference, (muon_learning_rate, learning_rate)) AS difference
-    FROM pairs
-    WHERE difference IS NOT NULL
-    GROUP BY seed, place
-),
-by_seed AS (
-    SELECT seed, avg(difference) AS difference FROM highest GROUP BY seed
 )
-SELECT
-    avg(difference) AS estimate,
-    avg(difference) - ci95(difference) AS ci_low,
-    avg(difference) + ci95(difference) AS ci_high,
-    count(difference) AS n
-FROM by_seed
+SELECT seed, arg_max(difference, (muon_learning_rate, learning_rate)) AS value
+FROM pairs
+WHERE difference IS NOT NULL
+GROUP BY seed, place

@@ -11,29 +11,19 @@
 -- evidence: Costs
 WITH losses AS (
     SELECT
-        models.seed,
+        seed,
         avg(validation_loss_nats) FILTER (attention = 'local')
         / avg(validation_loss_nats) FILTER (attention = 'full') - 1 AS increase
-    FROM study_models
-    JOIN models USING (model_id)
-    JOIN model_summary USING (model_id)
+    FROM cells
     WHERE study = $study
-    GROUP BY models.seed, without_axes(cell, 'attention|attention_window')
-),
-by_seed AS (
-    SELECT seed, least(1 - max(exponent) / 1.2, 1 - avg(increase) / 0.02) AS margin
-    FROM losses
-    CROSS JOIN (
-        SELECT max(greatest(flops_exponent, seconds_exponent)) AS exponent
-        FROM cost_exponents
-        WHERE study = $study AND attention = 'local' AND axis = 'n_ctx'
-    )
-    WHERE exponent IS NOT NULL AND increase IS NOT NULL
-    GROUP BY seed
+    GROUP BY seed, without_axes(cell, 'attention|attention_window')
 )
-SELECT
-    avg(margin) AS estimate,
-    avg(margin) - ci95(margin) AS ci_low,
-    avg(margin) + ci95(margin) AS ci_high,
-    count(margin) AS n
-FROM by_seed
+SELECT seed, least(1 - max(exponent) / 1.2, 1 - avg(increase) / 0.02) AS value
+FROM losses
+CROSS JOIN (
+    SELECT max(greatest(flops_exponent, seconds_exponent)) AS exponent
+    FROM cost_exponents
+    WHERE study = $study AND attention = 'local' AND axis = 'n_ctx'
+)
+WHERE exponent IS NOT NULL AND increase IS NOT NULL
+GROUP BY seed

@@ -11,17 +11,9 @@ WITH pairs AS (
     SELECT model_id, avg(overlap) / avg(random_overlap) AS ratio
     FROM subspaces
     GROUP BY model_id, writer_layer, writer_head, reader_layer, reader_head
-),
-by_model AS (
-    SELECT median(ratio) AS ratio
-    FROM study_models
-    JOIN pairs USING (model_id)
-    WHERE study = $study
-    GROUP BY model_id
 )
-SELECT
-    avg(ratio) AS estimate,
-    avg(ratio) - ci95(ratio) AS ci_low,
-    avg(ratio) + ci95(ratio) AS ci_high,
-    count(ratio) AS n
-FROM by_model
+SELECT model_id, median(ratio) AS value
+FROM cells
+JOIN pairs USING (model_id)
+WHERE study = $study
+GROUP BY model_id

@@ -14,7 +14,7 @@ WITH scores AS (
         max(score) FILTER (method = 'weight_norm') AS norm,
         max(score) FILTER (method = 'attention_variance') AS variance,
         max(score) FILTER (method = 'ablation_mean') AS effect
-    FROM study_models
+    FROM cells
     JOIN importance USING (model_id)
     WHERE study = $study
     GROUP BY model_id, layer, head
@@ -39,16 +39,8 @@ sums AS (
         rank() OVER (PARTITION BY model_id ORDER BY norm + variance)
         + count(*) OVER (PARTITION BY model_id, norm + variance) / 2 AS rank_sum
     FROM ranks
-),
-by_model AS (
-    SELECT corr(rank_sum, effect) - corr(norm, effect) AS difference
-    FROM sums
-    GROUP BY model_id
-    HAVING count(*) > 2 AND least(count(DISTINCT norm), count(DISTINCT rank_sum), count(DISTINCT effect)) > 1
 )
-SELECT
-    avg(difference) AS estimate,
-    avg(difference) - ci95(difference) AS ci_low,
-    avg(difference) + ci95(difference) AS ci_high,
-    count(difference) AS n
-FROM by_model
+SELECT model_id, corr(rank_sum, effect) - corr(norm, effect) AS value
+FROM sums
+GROUP BY model_id
+HAVING count(*) > 2 AND least(count(DISTINCT norm), count(DISTINCT rank_sum), count(DISTINCT effect)) > 1

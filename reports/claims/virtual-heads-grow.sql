@@ -7,18 +7,11 @@
 -- rule: holds if every model = 0
 -- unit: virtual heads off
 -- evidence: Virtual heads
-WITH counted AS (
-    SELECT model_id, n_heads, n_layers, count(second_layer) AS n_virtual
-    FROM study_models
-    JOIN models USING (model_id)
-    SEMI JOIN path_terms USING (model_id)  -- of the same stage, and never empty
-    LEFT JOIN virtual_heads USING (model_id)
-    WHERE study = $study AND n_heads IS NOT NULL
-    GROUP BY ALL
-)
 SELECT
-    max(abs(n_virtual - n_heads * n_heads * n_layers * (n_layers - 1) / 2)) AS estimate,
-    NULL AS ci_low,
-    NULL AS ci_high,
-    count(*) AS n
-FROM counted
+    model_id,
+    abs(count(second_layer) - n_heads * n_heads * n_layers * (n_layers - 1) / 2) AS value
+FROM cells
+SEMI JOIN path_terms USING (model_id)  -- of the same stage, and never empty
+LEFT JOIN virtual_heads USING (model_id)
+WHERE study = $study AND n_heads IS NOT NULL
+GROUP BY model_id, n_heads, n_layers

@@ -13,17 +13,8 @@ WITH effects AS (
         max(loss_effect_nats) FILTER (term = 'order 2') AS of_two
     FROM path_terms
     GROUP BY model_id
-),
-by_model AS (
-    SELECT of_two / of_one AS ratio
-    FROM study_models
-    JOIN models USING (model_id)
-    JOIN effects USING (model_id)
-    WHERE study = $study AND n_layers = 2 AND of_one > 0
 )
-SELECT
-    avg(ratio) AS estimate,
-    avg(ratio) - ci95(ratio) AS ci_low,
-    avg(ratio) + ci95(ratio) AS ci_high,
-    count(ratio) AS n
-FROM by_model
+SELECT model_id, of_two / of_one AS value
+FROM cells
+JOIN effects USING (model_id)
+WHERE study = $study AND n_layers = 2 AND of_one > 0

@@ -6,11 +6,7 @@
 -- rule: holds if estimate > 0.5
 -- unit: rank correlation
 -- evidence: Importance
-SELECT
-    avg(spearman) AS estimate,
-    avg(spearman) - ci95(spearman) AS ci_low,
-    avg(spearman) + ci95(spearman) AS ci_high,
-    count(spearman) AS n
-FROM study_models
+SELECT model_id, spearman AS value
+FROM cells
 JOIN importance_agreement USING (model_id)
 WHERE study = $study AND method = 'weight_norm'

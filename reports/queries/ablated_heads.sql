@@ -14,7 +14,7 @@ WITH effects AS (
 )
 SELECT
     label AS model,
-    'L' || layer || 'H' || head AS head,
+    head_label(layer, head) AS head,
     loss_effect_nats,
     kl_nats,
     patterns_held_nats,

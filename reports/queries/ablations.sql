@@ -1,7 +1,7 @@
 -- By how much the loss rises without each head, later layers seeing it; in the model that stands for each label.
 SELECT
     label,
-    'L' || layer || 'H' || head AS head_label,
+    head_label(layer, head) AS head_label,
     layer,
     head,
     method,

@@ -1,11 +1,5 @@
 -- What the answer is made of: each kind of model, the best induction first, and what its best model's heads do.
-WITH first_layer AS (
-    SELECT model_id, arg_max(label, previous_token) AS previous_token_head, max(previous_token) AS previous_token
-    FROM head_summary
-    WHERE layer = 0
-    GROUP BY model_id
-),
-untrained AS (
+WITH untrained AS (
     SELECT model_id, best_induction_random_period AS untrained_induction FROM learning_curves WHERE step = 0
 ),
 formations AS (
@@ -29,16 +23,15 @@ SELECT
     formed_tokens_ci95,
     best_induction_head,
     untrained_induction,
-    previous_token_head,
+    best_previous_token_head_layer_0,
     occurred,
-    'L' || formations.layer || 'H' || formations.head AS formed_head,
+    head_label(formations.layer, formations.head) AS formed_head,
     window_start_tokens,
     window_end_tokens,
     in_context_learning_share
 FROM model_groups
 JOIN model_summary ON model_summary.model_id = best_model_id
-LEFT JOIN first_layer ON first_layer.model_id = best_model_id
 LEFT JOIN untrained ON untrained.model_id = best_model_id
 LEFT JOIN formations ON formations.model_id = best_model_id
 WHERE study = $study
-ORDER BY best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, model_groups.label
+ORDER BY place

@@ -3,7 +3,7 @@ WITH best AS (
     SELECT best_model_id AS model_id, label
     FROM model_groups
     WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_samples)
-    ORDER BY best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+    ORDER BY place
     LIMIT 1
 ),
 chosen AS (
@@ -16,5 +16,5 @@ chosen AS (
 SELECT role, label, head_label, query, key, query_token, key_token, weight
 FROM chosen
 JOIN attention_samples USING (model_id)
-WHERE head_label = 'L' || layer || 'H' || head
+WHERE head_label = head_label(layer, head)
 ORDER BY role, query, key

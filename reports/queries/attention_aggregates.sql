@@ -3,7 +3,7 @@ WITH best AS (
     SELECT best_model_id AS model_id, label
     FROM model_groups
     WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_aggregates)
-    ORDER BY best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+    ORDER BY place
     LIMIT 1
 )
 SELECT label, method, layer, query, key, query_token, key_token, weight

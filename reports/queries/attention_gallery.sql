@@ -3,16 +3,15 @@ WITH best AS (
     SELECT best_model_id AS model_id, label
     FROM model_groups
     WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_samples)
-    ORDER BY best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+    ORDER BY place
     LIMIT 1
 ),
-last_heads AS (
-    FROM heads SEMI JOIN best USING (model_id) QUALIFY step = max(step) OVER ()
-),
 scores AS (
-    SELECT 1 AS place, 'duplicate_token' AS score, layer, head, duplicate_token AS value FROM last_heads
+    SELECT 1 AS place, 'duplicate_token' AS score, layer, head, duplicate_token AS value
+    FROM last_heads SEMI JOIN best USING (model_id)
     UNION ALL
-    SELECT 2, 'copying_eigenvalues', layer, head, copying_eigenvalues FROM last_heads
+    SELECT 2, 'copying_eigenvalues', layer, head, copying_eigenvalues
+    FROM last_heads SEMI JOIN best USING (model_id)
     UNION ALL
     SELECT 3, method, layer, head, importance.score
     FROM importance SEMI JOIN best USING (model_id)
@@ -40,7 +39,7 @@ SELECT
     label,
     place,
     score,
-    'L' || layer || 'H' || head AS head_label,
+    head_label(layer, head) AS head_label,
     value,
     query,
     key,

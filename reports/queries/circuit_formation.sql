@@ -15,10 +15,10 @@ JOIN induction_circuits USING (model_id)
 JOIN evaluations USING (model_id)
 JOIN heads AS readers
     ON (readers.model_id, readers.step) = (evaluations.model_id, evaluations.step)
-    AND 'L' || readers.layer || 'H' || readers.head = reader
+    AND head_label(readers.layer, readers.head) = reader
 JOIN heads AS writers
     ON (writers.model_id, writers.step) = (evaluations.model_id, evaluations.step)
-    AND 'L' || writers.layer || 'H' || writers.head = writer
+    AND head_label(writers.layer, writers.head) = writer
 LEFT JOIN compositions
     ON (compositions.model_id, compositions.step) = (evaluations.model_id, evaluations.step)
     AND (writer_layer, writer_head) = (writers.layer, writers.head)

@@ -2,4 +2,4 @@
 SELECT verdict, verdict <> 'not tested' AS is_tested, statement, must_be, finding, source, evidence
 FROM claim_findings
 WHERE study = $study
-ORDER BY list_position(['holds', 'fails', 'undecided', 'not tested'], verdict), claim_id
+ORDER BY verdict_rank(verdict), claim_id

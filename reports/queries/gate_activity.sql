@@ -15,7 +15,7 @@ spread AS (
     GROUP BY label, model_id, layer, head
 ),
 most AS (
-    SELECT label, format('L{}H{}', arg_max(layer, range), arg_max(head, range)) AS follows_most, max(range) AS its_range
+    SELECT label, arg_max(head_label(layer, head), range) AS follows_most, max(range) AS its_range
     FROM spread
     GROUP BY label
 )

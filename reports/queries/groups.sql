@@ -22,4 +22,4 @@ SELECT
     if(n_layers = 0, 'no heads', NULL) AS previous_token_layer_0_note
 FROM model_groups
 WHERE study = $study
-ORDER BY induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, label
+ORDER BY place

@@ -1,7 +1,7 @@
 -- Induction and previous-token scores of every head at every checkpoint, in the model that stands for each label.
 SELECT
     label,
-    'L' || layer || 'H' || head AS head_label,
+    head_label(layer, head) AS head_label,
     evaluations.tokens,
     induction_random_period,
     previous_token

@@ -1,4 +1,4 @@
--- Loss and heads that can go by number of heads, where models differ in that alone; the most numbers of heads first.
+-- Loss, and how many heads can be removed, by number of heads, where models differ in that alone; the setting with the most numbers first.
 SELECT
     setting,
     label,

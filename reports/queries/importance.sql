@@ -1,7 +1,7 @@
 -- Every head's score by every method of importance, in the model that stands for each label.
 SELECT
     label,
-    'L' || layer || 'H' || head AS head_label,
+    head_label(layer, head) AS head_label,
     layer,
     head,
     method,

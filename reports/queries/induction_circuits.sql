@@ -1,28 +1,28 @@
 -- The circuit that does induction, or comes nearest to it, in the model that stands for each label with two or more layers.
 SELECT
-    labelled_models.label,
-    found,
+    label,
+    is_complete,
     reader,
-    readers.role AS reader_role,
-    readers.layer AS reader_layer,
-    circuits.induction_random_period,
+    reader_role,
+    induction_random_period,
     copying_eigenvalues,
+    copies,
     writer,
-    writers.role AS writer_role,
-    circuits.previous_token,
+    writer_role,
+    previous_token,
+    n_earlier,
     k_score,
     k_z,
     k_rank,
     k_significant,
     matching_eigenvalues,
+    matches,
     key_share,
     induction_random_period_without,
+    depends,
     loss_effect_nats,
-    formed_tokens,
-    (SELECT count(*) FROM head_summary AS h WHERE h.model_id = circuits.model_id AND h.layer < readers.layer) AS n_earlier
+    formed_tokens
 FROM labelled_models
-JOIN induction_circuits AS circuits USING (model_id)
-LEFT JOIN head_summary AS readers ON readers.model_id = circuits.model_id AND readers.label = reader
-LEFT JOIN head_summary AS writers ON writers.model_id = circuits.model_id AND writers.label = writer
+JOIN induction_circuits USING (model_id)
 WHERE study = $study AND stands_for_label AND labelled_models.n_layers >= 2
-ORDER BY circuits.induction_random_period DESC NULLS LAST, labelled_models.label
+ORDER BY induction_random_period DESC NULLS LAST, label

@@ -1,4 +1,4 @@
--- How every trained model came out, the best induction first.
+-- How every trained model turned out, the best induction first.
 SELECT
     model_id AS model,
     final_train_loss_nats AS train_loss_nats,

@@ -2,7 +2,7 @@
 SELECT
     label AS model,
     score,
-    'L' || layer || 'H' || head AS head,
+    head_label(layer, head) AS head,
     if(score = 'repeat_gain_nats', 'all', NULL) AS head_note,
     before,
     after,

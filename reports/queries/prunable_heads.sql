@@ -1,4 +1,4 @@
--- How many heads can go at under 1 % / at under 5 % more loss, by procedure, with error bars over seeds.
+-- How many heads can be removed at under 1 % / at under 5 % more loss, by procedure, with error bars over seeds.
 WITH written AS (
     SELECT
         *,

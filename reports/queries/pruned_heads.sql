@@ -1,4 +1,4 @@
--- How many heads of each kind of model can go in iterative pruning by ablation_mean, and in random orders.
+-- How many heads of each kind of model can be removed in iterative pruning by ablation_mean, and in random orders.
 SELECT
     label,
     total_heads,

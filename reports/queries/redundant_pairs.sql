@@ -1,8 +1,8 @@
 -- Pairs of heads that stand in for each other, the most costly to lose first; in the model that stands for each label.
 SELECT
     label AS model,
-    'L' || first_layer || 'H' || first_head AS first,
-    'L' || second_layer || 'H' || second_head AS second,
+    head_label(first_layer, first_head) AS first,
+    head_label(second_layer, second_head) AS second,
     jensen_shannon_distance,
     output_cka,
     ov_cosine,

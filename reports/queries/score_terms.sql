@@ -1,7 +1,7 @@
 -- What the scores of each head of a later layer are made of, in the model that stands for each label.
 SELECT
     label,
-    'L' || layer || 'H' || head AS head_label,
+    head_label(layer, head) AS head_label,
     composition,
     query_source,
     key_source,

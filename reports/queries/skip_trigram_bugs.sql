@@ -13,8 +13,7 @@ WHERE study = $study AND verdict = 'bug' AND model_id = (
     SELECT best_model_id
     FROM model_groups
     WHERE study = $study
-    ORDER BY best_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1,
-        best_induction_random_period_mean DESC NULLS LAST, validation_loss_nats_mean NULLS LAST, label
+    ORDER BY best_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1, place
     LIMIT 1
 )
 QUALIFY row_number() OVER (PARTITION BY layer, skip_trigram_summary.head ORDER BY rank) <= 3

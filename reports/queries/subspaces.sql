@@ -1,8 +1,5 @@
 -- How much room heads take and how much of it they share, on average over the heads of the model that stands for each label.
-WITH last_heads AS (
-    FROM heads QUALIFY step = max(step) OVER (PARTITION BY model_id)
-),
-rooms AS (
+WITH rooms AS (
     SELECT
         model_id,
         sum(ov_rank) AS written,
@@ -19,7 +16,7 @@ pairs AS (
         median(overlap / random_overlap) AS median_overlap,
         max(overlap / random_overlap) AS largest_overlap,
         arg_max(
-            kind || ': L' || writer_layer || 'H' || writer_head || ' > L' || reader_layer || 'H' || reader_head,
+            kind || ': ' || head_label(writer_layer, writer_head) || ' > ' || head_label(reader_layer, reader_head),
             overlap / random_overlap
         ) AS that_pair
     FROM subspaces

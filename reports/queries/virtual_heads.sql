@@ -1,7 +1,7 @@
 -- Pairs of heads as one head, those that change the loss most first; the model that stands for each label.
 SELECT
     label AS model,
-    'L' || first_layer || 'H' || first_head || ' > L' || second_layer || 'H' || second_head AS virtual_head,
+    head_label(first_layer, first_head) || ' > ' || head_label(second_layer, second_head) AS virtual_head,
     loss_effect_nats,
     logit_share,
     copying_eigenvalues,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 from tasks.report.circuit_words import circuit_line
 from tasks.report.pruning_words import head_count_lines, pruning_line
 from tasks.results.study_results import StudyResults
@@ -65,8 +65,8 @@ def _formation(best: Group) -> str:
     if not best["occurred"]:
         return f"There is no phase change in {best['label']}: prefix_matching of its best head never takes off."
     error_bar = best["formed_tokens_ci95"]
-    formed = compact(best["formed_tokens_mean"]) + (f" ± {compact(error_bar)}" if error_bar is not None else "")
-    window = f"between {compact(best['window_start_tokens'] or 0)} and {compact(best['window_end_tokens'])}"
+    formed = short_count(best["formed_tokens_mean"]) + (f" ± {short_count(error_bar)}" if error_bar is not None else "")
+    window = f"between {short_count(best['window_start_tokens'] or 0)} and {short_count(best['window_end_tokens'])}"
     share = best["in_context_learning_share"]
     gained = "" if share is None else f"; {100 * share:.0f}\u00a0% of all in-context learning falls into that window"
     head = best["formed_head"] + (" in the best seed" if best["n_models"] > 1 else "")
@@ -102,7 +102,7 @@ def _losses(groups: Sequence[Group]) -> str:
 
 def _previous_token(best: Group) -> str:
     score, label = _value(best, "best_previous_token_layer_0"), best["label"]
-    name = f", {best['previous_token_head']}," if best["n_models"] == 1 else ""
+    name = f", {best['best_previous_token_head_layer_0']}," if best["n_models"] == 1 else ""
     return f"The best previous-token head in layer 0 of {label}{name} gives the token before {score} of its attention."
 
 

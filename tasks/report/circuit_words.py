@@ -3,28 +3,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.markdown import MISSING, compact
-from tasks.report.model_choice import best_of_depths
+from tasks.markdown import MISSING, short_count
+from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
-CLEARLY = 0.5  # eigenvalue score, -1..1, from which a head copies or matches
 ORDINALS = ("first", "second", "third")
 
 Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql
 
 
 def induction_paragraphs(results: StudyResults) -> list[str]:
-    """For the best kinds of model with two layers or more: the circuit that does induction, or why there is none."""
+    """For the best kinds of model with two layers or more, the circuit that does induction, or why there is none."""
     circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
     if not circuits:
         return ["No model has two layers, so none can have an induction circuit: keys need an earlier head to read."]
-    told, n_more = best_of_depths(results, circuits)
-    paragraphs = [_paragraph(circuits[label]) for label in told]
-    return [*paragraphs, f"{n_more} more kinds of model are not told of: see the SQL."] if n_more else paragraphs
+    described, n_more = best_label_of_each_depth(results, circuits)
+    paragraphs = [_paragraph(circuits[label]) for label in described]
+    return [*paragraphs, f"{n_more} more kinds of model are not described: see the SQL."] if n_more else paragraphs
 
 
 def skip_trigram_sentence(results: StudyResults) -> str:
-    """What became of all skip-trigrams that were kept of the model whose strongest are listed."""
+    """How many skip-trigrams are right, bugs or copies, in the model whose strongest are listed."""
     listed = results.rows("skip_trigrams")
     if not listed:
         has_heads = any(row["total_heads"] for row in results.rows("answer"))
@@ -42,7 +41,7 @@ def skip_trigram_sentence(results: StudyResults) -> str:
 
 
 def circuit_line(circuit: Circuit, n_models: int) -> str | None:
-    """The circuit in one line; None if it was not taken apart."""
+    """The circuit in one line; None if the reader was not tried without the writer."""
     score, without = circuit["induction_random_period"], circuit["induction_random_period_without"]
     if without is None:
         return None
@@ -69,12 +68,12 @@ def _paragraph(circuit: Circuit) -> str:
         return f"{start} It is in layer 0, so its keys have no earlier head to read: there is no induction circuit."
     formed = circuit["formed_tokens"]
     sentences = [start, _reading(circuit), _without(circuit)]
-    if circuit["reader_role"] == "induction" or _depends(circuit):
+    if circuit["reader_role"] == "induction" or circuit["depends"]:
         sentences.append(_eigenvalues(circuit))
-    if circuit["reader_role"] != "induction" and _is_complete(circuit):
+    if circuit["reader_role"] != "induction" and circuit["is_complete"]:
         sentences.append("So all of an induction circuit is there, only weak.")
     if formed is not None:
-        sentences.append(f"It reached half of its score at about {compact(formed)} tokens.")
+        sentences.append(f"It reached half of its score at about {short_count(formed)} tokens.")
     return " ".join(sentences)
 
 
@@ -111,27 +110,16 @@ def _without(circuit: Circuit) -> str:
     loss = "what that does to the loss is missing"
     if effect is not None:
         loss = f"validation loss {'rises' if effect >= 0 else 'falls'} by {abs(effect):.3f} nats"
-    if _depends(circuit):
+    if circuit["depends"]:
         return f"Without {writer} in its keys the score falls to {without:.2f}, and {loss}."
     return f"It can do without: with {writer} out of its keys the score is {without:.2f}, and {loss}."
-
-
-def _depends(circuit: Circuit) -> bool:
-    """Whether the reader loses half of its score, as in data/views/induction_circuits.sql."""
-    without = circuit["induction_random_period_without"]
-    return without is not None and without <= circuit["induction_random_period"] / 2
-
-
-def _is_complete(circuit: Circuit) -> bool:
-    joined = circuit["writer_role"] == "previous token" and circuit["k_significant"] and _depends(circuit)
-    return bool(joined and _clear(circuit["matching_eigenvalues"]) and _clear(circuit["copying_eigenvalues"]))
 
 
 def _eigenvalues(circuit: Circuit) -> str:
     """What the composed QK circuit looks for, and what the OV circuit does with it."""
     writer, matching, copying = (circuit[name] for name in ("writer", "matching_eigenvalues", "copying_eigenvalues"))
-    looks = f"its QK circuit {'looks' if _clear(matching) else 'does not clearly look'} for the query's own token"
-    copies = f"its OV circuit {'copies what it finds' if _clear(copying) else 'does not clearly copy'}"
+    looks = f"its QK circuit {'looks' if circuit['matches'] else 'does not clearly look'} for the query's own token"
+    copies = f"its OV circuit {'copies what it finds' if circuit['copies'] else 'does not clearly copy'}"
     return (
         f"{_scored(f'Reading {writer} alone, {looks}', 'matching_eigenvalues', matching)}; "
         f"{_scored(copies, 'copying_eigenvalues', copying)}."
@@ -140,10 +128,6 @@ def _eigenvalues(circuit: Circuit) -> str:
 
 def _scored(claim: str, name: str, score: float | None) -> str:
     return f"{name} is missing" if score is None else f"{claim} ({name} {score:.2f})"
-
-
-def _clear(score: float | None) -> bool:
-    return score is not None and score >= CLEARLY
 
 
 def _number(value: float | None, digits: int = 2) -> str:

@@ -39,7 +39,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Change:
-    """Something that isn't as it was."""
+    """Something that differs."""
 
     what: str
     before: Any
@@ -60,12 +60,12 @@ def summarise(results: StudyResults) -> Summary:
 
 
 def changes(before: Summary, after: Summary) -> list[Change]:
-    """All that is not as it was: settings and text, claims, metrics."""
+    """Everything that differs: settings and text, claims, metrics."""
     return [*config_changes(before, after), *claim_changes(before, after), *metric_changes(before, after)]
 
 
 def metric_changes(before: Summary, after: Summary) -> list[Change]:
-    """Metrics of the same kind of model that moved beyond their error bars, and those that moved without any."""
+    """Metrics of the same kind of model that moved beyond their error bars, or moved and have none."""
     known = {(m.label, m.metric): m for m in before.metrics}
     changes = []
     for new in after.metrics:
@@ -79,12 +79,12 @@ def metric_changes(before: Summary, after: Summary) -> list[Change]:
 
 
 def claim_changes(before: Summary, after: Summary) -> list[Change]:
-    """Claims whose verdict moved."""
+    """Claims whose verdict changed."""
     return list(_different(before.verdicts, after.verdicts, "claim "))
 
 
 def config_changes(before: Summary, after: Summary) -> list[Change]:
-    """What was asked otherwise, and text that is not the same."""
+    """Settings that differ, and text that does."""
     changes = list(_different(before.config, after.config, ""))
     if before.text != after.text:
         changes.append(Change("text (sha256)", ", ".join(before.text), ", ".join(after.text), ""))
@@ -112,7 +112,7 @@ def _different(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str)
 
 
 def _flat(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of nested dicts by their place; the name and the question are no settings."""
+    """The leaves of nested dicts by their place; the name and the question aren't settings."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if place or key not in ("name", "question"):

@@ -8,13 +8,13 @@ MAX_DEPTHS = 3
 
 
 def labels_best_first(results: StudyResults, present: Iterable[str]) -> list[str]:
-    """The kinds of model that are there, the best induction first."""
+    """Labels of the kinds of model that are present, the best induction first."""
     labels = set(present)
     return [row["label"] for row in results.rows("answer") if row["label"] in labels]
 
 
-def best_of_depths(results: StudyResults, present: Iterable[str]) -> tuple[list[str], int]:
-    """Of the kinds of model that are there, the best of each depth, best first; and how many others there are."""
+def best_label_of_each_depth(results: StudyResults, present: Iterable[str]) -> tuple[list[str], int]:
+    """Labels of the best kind of model at each depth, of those present, best first; and how many others there are."""
     depths = {row["label"]: row["n_layers"] for row in results.rows("answer")}
     labels = labels_best_first(results, present)
     best = {depths[label]: label for label in reversed(labels)}

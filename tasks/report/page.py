@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tasks.markdown import Markdown, code_block, escaped, printed, table
+from tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_error_bars
 from tasks.places import ROOT
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.comparison import Change, Summary, changes, summarise
@@ -31,7 +31,7 @@ def write_page(
     """Write `report.md` and `figures/` into the folder; `on_progress` hears the fraction done after each figure."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        finalize=printed,
+        finalize=as_markdown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -63,7 +63,7 @@ class _Page:
         if not rows:
             return Markdown(f"There are none.\n\n{self.sql(query)}")
         more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
-        return Markdown(f"{table(rows[:max_rows])}{more}\n\n{self.sql(query)}")
+        return Markdown(f"{table_with_error_bars(rows[:max_rows])}{more}\n\n{self.sql(query)}")
 
     def figure(self, name: str) -> Markdown:
         """A figure's pictures, each with its sentence, and the SELECTs they are made of."""
@@ -86,11 +86,11 @@ class _Page:
         return induction_paragraphs(self._results)
 
     def skip_trigrams(self) -> str:
-        """What became of the skip-trigrams, in one sentence."""
+        """How many skip-trigrams are right, bugs or copies, in one sentence."""
         return skip_trigram_sentence(self._results)
 
     def changes(self) -> list[Change]:
-        """What is not as in the study's last run: settings and text, claims, metrics."""
+        """What differs from the study's last run: settings and text, claims, metrics."""
         return changes(self.previous, summarise(self._results)) if self.previous else []
 
     def sql(self, *queries: str) -> Markdown:

@@ -12,13 +12,13 @@ Group = Mapping[str, Any]  # a row of reports/queries/heads_that_matter.sql or p
 
 
 def pruning_line(results: StudyResults, label: str) -> str | None:
-    """How many heads of a kind of model can go; None if it was not pruned."""
+    """How many heads of a kind of model can be removed; None if it was not pruned."""
     groups = {group["label"]: group for group in results.rows("pruned_heads")}
     return _removable(groups[label]) if label in groups else None
 
 
 def head_count_lines(results: StudyResults) -> list[str]:
-    """What more heads bring and how many can go, where models differ in their number alone; nothing where none do."""
+    """What more heads gain and how many can be removed, if there are models that differ in their number alone."""
     rows = results.rows("heads_that_matter")
     groups = [row for row in rows if row["setting"] == rows[0]["setting"]]
     lines = [loss_line(groups)] if groups else []
@@ -27,7 +27,8 @@ def head_count_lines(results: StudyResults) -> list[str]:
         *fewer, most = pruned
         counts = [f"{mean_of(group, 'within_1_percent')} of {group['total_heads']}" for group in fewer]
         lines.append(
-            _removable(most) + (f" With fewer heads, {', '.join(counts)} can at under 1\u00a0%." * bool(fewer))
+            _removable(most)
+            + (f" With fewer heads, {', '.join(counts)} can be removed at under 1\u00a0%." * bool(fewer))
         )
     return lines
 
@@ -65,6 +66,6 @@ def _removable(group: Group) -> str:
     if group["random_within_1_percent_mean"] is not None:
         chance = f"; random orders allow {mean_of(group, 'random_within_1_percent')} at under 1\u00a0%"
     return (
-        f"Of {n} head{'s' * (n != 1)} of {group['label']}, {one} can go at under 1\u00a0% more loss "
+        f"Of {n} head{'s' * (n != 1)} of {group['label']}, {one} can be removed at under 1\u00a0% more loss "
         f"and {five} at under 5\u00a0%, {HOW}{chance}."
     )

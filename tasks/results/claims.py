@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import takewhile
 from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,88 +9,26 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from tasks import places
 from tasks.errors import UserError
+from tasks.results.claim_files import Claim, claim_error, first_line, read_claims
 from tasks.results.sql import run_sql
 from tasks.results.tables import quoted, table_schema
 
-CLAIMS = places.ROOT / "reports" / "claims"
-REQUIRED = ("statement", "source", "over", "needs", "lacks", "rule")
-OPTIONAL = ("unit", "evidence", "empty")
-UNITS = ("seeds", "models", "configurations")  # what n may count
 ENOUGH = 2  # values for an interval
 
-_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
-_RULE = re.compile(rf"holds if (estimate|every \w+) (?:(<=|>=|<|>|=) ({_NUMBER})|between ({_NUMBER}) and ({_NUMBER}))")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Which estimates are good."""
-
-    text: str
-    every: bool  # the estimate is the worst of all values, and decides alone; else its interval does
-    operator: str
-    low: float
-    high: float
-
-    def side(self, value: float) -> int:
-        """-1 below the good values, 0 among them, 1 above."""
-        match self.operator:
-            case ">":
-                return -(value <= self.low)
-            case ">=":
-                return -(value < self.low)
-            case "<":
-                return int(value >= self.high)
-            case "<=":
-                return int(value > self.high)
-        return (value > self.high) - (value < self.low)
-
-    def verdict(self, ci_low: float, ci_high: float) -> str:
-        """What the interval says."""
-        sides = {self.side(ci_low), self.side(ci_high)}
-        return "holds" if sides == {0} else "fails" if len(sides) == 1 else "undecided"
+# What a claim's values come to: an estimate and its 95 % interval.
+_MEAN = "avg(value), avg(value) - ci95(value), avg(value) + ci95(value)"
+_SHARE = "avg(value), share_low(avg(value), count(value)), share_high(avg(value), count(value))"
+_WORST = "max(value), NULL, NULL"
 
 
 class Estimate(NamedTuple):
-    """What a claim's SELECT gives: no estimate if n is 0; from two values on an interval, unless the worst decides."""
+    """What a claim's values come to: no estimate if n is 0, an interval from two on unless the worst decides."""
 
     estimate: float | None
     ci_low: float | None
     ci_high: float | None
     n: int
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A file of reports/claims; reports/README.md says what its header holds."""
-
-    file: str
-    statement: str
-    source: str
-    over: str
-    needs: str
-    lacks: str
-    rule: Rule
-    select: str
-    unit: str | None = None
-    evidence: str | None = None
-    empty: str | None = None
-
-    @property
-    def claim_id(self) -> str:
-        """What tables call it."""
-        return Path(self.file).stem
-
-
-def read_claims() -> list[Claim]:
-    """Every claim of reports/claims, by name.
-
-    Raises:
-        UserError: a file isn't a claim; says which, what must hold, what came and what to do.
-    """
-    return [_read_claim(path) for path in sorted(CLAIMS.glob("*.sql"))]
 
 
 def insert_claims(connection: duckdb.DuckDBPyConnection) -> None:
@@ -116,7 +52,7 @@ def decide(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study
     Raises:
         UserError: a claim's file is wrong.
     """
-    _make_cells(connection, study)
+    _keep_cells_of(connection, study)
     return [_row(claim, study) | _verdict(connection, claim, study) for claim in claims]
 
 
@@ -126,7 +62,7 @@ def undecidable(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], 
     Raises:
         UserError: a claim's file is wrong.
     """
-    _make_cells(connection, study)
+    _keep_cells_of(connection, study)
     return {claim.claim_id: _lack(connection, claim, study) for claim in claims}
 
 
@@ -137,61 +73,17 @@ def claims_of(warehouse: Path, study: str, in_words: bool = False) -> pa.Table:
         UserError: the study isn't in the warehouse.
     """
     columns, table = ("verdict, claim_id AS claim, finding", "claim_findings") if in_words else ("*", "claims")
-    order = "list_position(['holds', 'fails', 'undecided', 'not tested'], verdict), claim_id"
-    found = run_sql(warehouse, f"SELECT {columns} FROM {table} WHERE study = {quoted(study)} ORDER BY {order}")
+    select = f"SELECT {columns} FROM {table} WHERE study = {quoted(study)} ORDER BY verdict_rank(verdict), claim_id"
+    found = run_sql(warehouse, select)
     if not found.num_rows:
         raise UserError(f"claims need a study that has run, got {study!r}. Run `headstream run {study}` first.")
     return found
 
 
-def _read_claim(path: Path) -> Claim:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    header = list(takewhile(lambda line: line.startswith("--"), lines))
-    given: dict[str, str] = {}
-    for line in header:
-        if field := re.match(r"-- (\w+): +(\S.*)", line):
-            given[field[1]] = field[2].strip()
-        elif (more := re.match(r"-- {2,}(\S.*)", line)) and given:
-            given[[*given][-1]] += f" {more[1].strip()}"
-        else:
-            raise _error(path.name, "a header line must be `-- name: text`, or `--   more text`", line, "Rewrite it.")
-    known = (*REQUIRED, *OPTIONAL)
-    if unknown := given.keys() - known:
-        raise _error(path.name, f"a header may have {', '.join(known)}", min(unknown), "Remove or rename it.")
-    if absent := [name for name in REQUIRED if name not in given]:
-        raise _error(path.name, f"the header must have {', '.join(REQUIRED)}", f"no {absent[0]}", "Add it.")
-    if given["over"] not in UNITS:
-        raise _error(path.name, f"over must be one of {', '.join(UNITS)}", given["over"], "Say what n counts.")
-    select = "\n".join(lines[len(header) :]).strip()
-    _check_select(path.name, select)
-    rule = _parse_rule(path.name, given.pop("rule"))
-    return Claim(path.name, select=select, rule=rule, **given)
-
-
-def _parse_rule(file: str, text: str) -> Rule:
-    found = _RULE.fullmatch(text)
-    if not found:
-        forms = "`holds if estimate > 0.2` (or <, >=, <=, =, between 0.5 and 2), or `holds if every model < 1e-4`"
-        raise _error(file, f"rule must be {forms}", text, "Rewrite it.")
-    subject, operator, bar, low, high = found.groups()
-    low, high = (bar, bar) if operator else (low, high)
-    return Rule(text, subject != "estimate", operator or "between", float(low), float(high))
-
-
-def _check_select(file: str, select: str) -> None:
-    try:
-        types = [statement.type for statement in duckdb.extract_statements(select)]
-    except duckdb.Error as error:
-        raise _error(file, "below its header must be one SELECT", _first_line(error), "Correct it.") from error
-    if types != [duckdb.StatementType.SELECT]:
-        came = ", ".join(kind.name for kind in types) or "nothing"
-        raise _error(file, "below its header must be one SELECT", came, "Write one that gives estimate, ci_low, ...")
-
-
-def _make_cells(connection: duckdb.DuckDBPyConnection, study: str) -> None:
-    """The table that `needs` is asked of: the study's models, and where each is in its grid."""
-    cells = "SELECT cell, models.* FROM study_models JOIN models USING (model_id) WHERE study = ?"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS {cells}", [study])
+def _keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
+    """Put the study's own cells, worked out once, in front of the view of all."""
+    connection.execute("DROP TABLE IF EXISTS temp.cells")
+    connection.execute("CREATE TEMP TABLE cells AS FROM cells WHERE study = ?", [study])
 
 
 def _count_needed(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> int:
@@ -201,8 +93,8 @@ def _count_needed(connection: duckdb.DuckDBPyConnection, claim: Claim, study: st
         found = connection.execute(f"SELECT count(*) FILTER (met) FROM (SELECT ({needs}) AS met FROM cells)")
         return found.fetchall()[0][0]
     except duckdb.Error as error:
-        must, do = "needs must be a condition on cells", "They have `cell` and the columns of models."
-        raise _error(claim.file, must, _first_line(error), do) from error
+        must, do = "needs must be a condition on cells", "`headstream sql` lists their columns."
+        raise claim_error(claim.file, must, first_line(error), do) from error
 
 
 def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> str | None:
@@ -241,45 +133,33 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
 
 
 def _estimate(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> Estimate:
-    *values, n = _select(connection, claim, study)
-    try:
-        estimate, ci_low, ci_high = (None if value is None or isnan(value) else float(value) for value in values)
-    except TypeError:
-        came = f"{', '.join(map(str, values))} for {study}"
-        raise _error(claim.file, "estimate and interval must be numbers", came, "Cast them.") from None
-    if (estimate is None) != (n == 0):
-        raise _error(claim.file, "estimate must be NULL just if n is 0", f"n = {n} for {study}", "Correct it.")
-    if n >= ENOUGH and not claim.rule.every and (ci_low is None or ci_high is None):
-        raise _error(claim.file, f"an interval must be given from n = {ENOUGH} on", f"none for {study}", "Use ci95().")
-    return Estimate(estimate, ci_low, ci_high, n)
+    """What the values of a claim come to.
 
-
-def _select(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> tuple[Any, ...]:
-    """The row that the claim's SELECT gives."""
+    Raises:
+        UserError: its SELECT is wrong, or gives no numbers.
+    """
+    select = claim.select.replace("$study", quoted(study))
     try:
-        found = connection.execute(claim.select.replace("$study", quoted(study)))
-        names, rows = [name for name, *_ in found.description or ()], found.fetchall()
+        found = connection.sql(select)
+        types = dict(zip(found.columns, found.types, strict=True))
+        if absent := {"value", *(["seed"] if claim.over == "seeds" else [])} - types.keys():
+            must, came = f"its SELECT must give the column {min(absent)}", ", ".join(found.columns)
+            raise claim_error(claim.file, must, came, "Name it so.")
+        summary = _WORST if claim.rule.every else _SHARE if types["value"] == "BOOLEAN" else _MEAN
+        of_unit = "avg(value::DOUBLE) AS value GROUP BY seed" if claim.over == "seeds" else "value::DOUBLE AS value"
+        values = f"(FROM ({select}\n) SELECT {of_unit})"
+        row = connection.execute(f"SELECT {summary}, count(value) FROM {values}").fetchall()[0]
     except duckdb.Error as error:
-        do = "`headstream sql` lists the tables."
-        raise _error(claim.file, "its SELECT must run", _first_line(error), do) from error
-    if names != [*Estimate._fields]:
-        must = f"its SELECT must give the columns {', '.join(Estimate._fields)}"
-        raise _error(claim.file, must, ", ".join(names), "Name them so.")
-    if len(rows) != 1:
-        raise _error(claim.file, "its SELECT must give one row", f"{len(rows)} for {study}", "Aggregate it.")
-    return rows[0]
+        must, do = "its SELECT must run and give numbers or booleans", "`headstream sql` lists the tables."
+        raise claim_error(claim.file, must, first_line(error), do) from error
+    if any(isinstance(number, float) and isnan(number) for number in row):
+        do = "Give NULL where there is no value."
+        raise claim_error(claim.file, "values must be numbers", f"NaN for {study}", do)
+    return Estimate(*row)
 
 
 def _nothing_in(claim: Claim) -> str:
     """Says that what the SELECT reads, besides the models, holds no value."""
-    inner = {"models", "study_models", *re.findall(r"(\w+) AS \(", claim.select)}
+    inner = {"cells", "models", *re.findall(r"(\w+) AS \(", claim.select)}
     read = dict.fromkeys(re.findall(r"\b(?:FROM|JOIN) (\w+)", claim.select))
-    return f"no values in {', '.join(name for name in read if name not in inner)}"
-
-
-def _error(file: str, must: str, came: str, do: str) -> UserError:
-    return UserError(f"reports/claims/{file}: {must}, got: {came.rstrip('.')}. {do}")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+    return f"no values in {', '.join(name for name in read if name not in inner) or 'cells'}"

@@ -1,4 +1,4 @@
-"""The record of a study: which models it has, how each came out, and every artifact that belongs to it."""
+"""The record of a study: which models it has, how each turned out, and every artifact that belongs to it."""
 
 import json
 import time
@@ -18,7 +18,7 @@ RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the c
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """How one cell of the grid came out: its artifacts, or why some are missing."""
+    """How one cell of the grid turned out: its artifacts, or why some are missing."""
 
     cell: str
     model_id: str

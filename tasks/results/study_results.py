@@ -1,4 +1,4 @@
-"""What a report knows: one study of a warehouse, asked through the named SELECTs of reports/queries."""
+"""What a report knows: one study of a warehouse, seen through the named SELECTs of reports/queries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ class StudyResults:
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def sql(self, query: str) -> str:
-        """A SELECT as it is asked, and as it can be pasted into `headstream sql`."""
+        """A SELECT as it runs, and as it can be pasted into `headstream sql`."""
         lines = (QUERIES / f"{query}.sql").read_text().splitlines()
         return "\n".join(dropwhile(lambda line: line.startswith("--"), lines)).replace("$study", quoted(self.study))
 

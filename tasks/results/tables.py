@@ -67,7 +67,7 @@ def quoted(text: str) -> str:
 
 
 def write_table(folder: Path, name: str, rows: Rows) -> Path:
-    """Writes rows as `<name>.parquet`, in the table's column order and types and sorted by its key.
+    """Write rows as `<name>.parquet`, in the table's column order and types and sorted by its key.
 
     Columns may be left out, but not the key's. NaN becomes NULL; no value is rounded or parsed to fit a type.
     Timestamps are UTC. Equal rows give equal bytes.

@@ -4,13 +4,10 @@ import hashlib
 import json
 import logging
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from graphlib import TopologicalSorter
-from itertools import takewhile
 from pathlib import Path
 
 import duckdb
@@ -19,17 +16,15 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from tasks.errors import WorkError
-from tasks.results import claims, tables
+from tasks.results import claim_files, claims, tables, views
 from tasks.results.study_record import latest_records
-from tasks.results.tables import Table, quoted, schema_script, table_named, table_schema
+from tasks.results.tables import Table, quoted, table_named, table_schema
 from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
 from tasks.system_errors import disk_is_full
 
-VIEWS = tables.SCHEMA.parent / "views"
-README = tables.SCHEMA.parent / "README.md"
-README_MARK = "<!-- What follows is written by `python -m tasks.results.warehouse`. -->\n"
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
+INDEXING_CODE = ("warehouse.py", "tables.py", "views.py", "claims.py", "claim_files.py")
 FILLED_HERE = {"artifacts", "claims", "warehouse"}  # tables that no stage delivers
 
 log = logging.getLogger(__name__)
@@ -51,20 +46,10 @@ class Delivery:
     columns: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class View:
-    """A file of data/views: a SELECT under a header that says what a row is and, column by column, what it holds."""
-
-    name: str
-    comment: str
-    columns: dict[str, str]
-    select: str
-
-
 def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
-    """Brings the warehouse up to date with the store; False when it already was, unless it is to be built anew.
+    """Bring the warehouse up to date with the store; False when it already was, unless it is to be built anew.
 
-    The new file is built beside the old one and renamed over it: who has the old one open goes on reading it.
+    The new file is built beside the old one and renamed over it: whoever has the old one open continues to read it.
     Builders wait for each other.
 
     Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
@@ -117,7 +102,7 @@ def is_whole(path: Path) -> bool:
 
 
 def sources(store: Store) -> list[Source]:
-    """The latest record of each study, and of all artifacts they name the newest of each stage and subject.
+    """The latest record of each study, and the newest artifact of each stage and subject that they name.
 
     So what older code found about the same model doesn't count a second time.
     """
@@ -134,44 +119,6 @@ def sources(store: Store) -> list[Source]:
     if n_missing := len(named) - len(found):
         log.warning("%d artifacts that studies name are not in the store: run those studies again", n_missing)
     return _newest(found) + studies
-
-
-def views() -> list[View]:
-    """Every view of data/views, each after those that it reads."""
-    read = {path.stem: _read_view(path) for path in sorted(VIEWS.glob("*.sql"))}
-    needed = {name: read.keys() & set(re.findall(r"\w+", view.select)) - {name} for name, view in read.items()}
-    return [read[name] for name in TopologicalSorter(needed).static_order()]
-
-
-def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates every macro, table and view in the connection's current database, all with their comments."""
-    connection.begin()  # one write to the disk instead of one for every comment
-    connection.execute(schema_script())
-    for view in views():
-        connection.execute(f"CREATE VIEW {view.name} AS {view.select}")
-        connection.execute(f"COMMENT ON VIEW {view.name} IS {quoted(view.comment)}")
-        for column, comment in view.columns.items():
-            connection.execute(f"COMMENT ON COLUMN {view.name}.{column} IS {quoted(comment)}")
-    connection.commit()
-
-
-def reference() -> str:
-    """Every view, table and macro in markdown, as data/README.md lists them."""
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
-        comments = dict(connection.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall())
-        macros = connection.execute(
-            "SELECT function_name, parameters, comment FROM duckdb_functions() WHERE NOT internal ORDER BY ALL"
-        ).fetchall()
-        sections = [
-            "## Views",
-            *(_section(connection, view.name, view.comment) for view in sorted(views(), key=lambda v: v.name)),
-            "## Tables",
-            *(_section(connection, table.name, comments[table.name], table.key) for table in tables.tables().values()),
-            "## Macros",
-            "\n".join(f"- `{name}({', '.join(inputs)})`: {comment}" for name, inputs, comment in macros),
-        ]
-    return "\n\n".join(sections) + "\n"
 
 
 def _newest(candidates: Iterable[Source]) -> list[Source]:
@@ -192,8 +139,11 @@ def _fingerprint(found: list[Source]) -> str:
     artifacts = [
         (source.artifact.manifest.stage, source.artifact.digest, source.artifact.manifest.created) for source in found
     ]
-    code = [Path(__file__), Path(tables.__file__), Path(claims.__file__), tables.SCHEMA]
-    code += [path for folder in (VIEWS, claims.CLAIMS) for path in sorted(folder.glob("*.sql"))]
+    code = [Path(__file__).with_name(name) for name in INDEXING_CODE]
+    code += [
+        tables.SCHEMA,
+        *(path for folder in (views.VIEWS, claim_files.CLAIMS) for path in sorted(folder.glob("*.sql"))),
+    ]
     texts = [(path.name, path.read_text()) for path in code]
     return hashlib.sha256(json.dumps([artifacts, texts]).encode()).hexdigest()
 
@@ -285,7 +235,7 @@ def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Deli
         connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
         # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
         connection.execute("USE built; SET threads = 1")
-        create_tables_and_views(connection)
+        views.create_tables_and_views(connection)
         for name, by_stage in deliveries.items():
             _insert(connection, table_named(name), by_stage)
         connection.register("sources", _artifact_rows(found))
@@ -297,7 +247,7 @@ def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Deli
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[str, Delivery]) -> None:
-    """Fills a table with each stage's rows, one below the other, and the stages side by side."""
+    """Fill a table with each stage's rows, one below the other, and the stages side by side."""
     first, *others = [f"read_parquet(?, union_by_name = true) AS part_{i}" for i in range(len(by_stage))]
     joined = first + "".join(f" FULL JOIN {other} USING ({', '.join(table.key)})" for other in others)
     files = [[str(file) for file in delivery.files] for delivery in by_stage.values()]
@@ -347,27 +297,5 @@ def _remove_database(path: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
-def _read_view(path: Path) -> View:
-    """A view from its file: header lines before the first empty `--` describe it, those after it its columns."""
-    lines = path.read_text().splitlines()
-    header = [line.removeprefix("--").strip() for line in takewhile(lambda line: line.startswith("--"), lines)]
-    empty = header.index("")
-    columns = dict(line.split(": ", 1) for line in header[empty + 1 :])
-    return View(path.stem, " ".join(header[:empty]), columns, "\n".join(lines[len(header) :]))
-
-
-def _section(connection: duckdb.DuckDBPyConnection, name: str, comment: str, key: tuple[str, ...] = ()) -> str:
-    columns = connection.execute(
-        "SELECT column_name, data_type, comment FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index",
-        [name],
-    ).fetchall()
-    rows = [f"| {f'**{column}**' if column in key else column} | {dtype} | {text} |" for column, dtype, text in columns]
-    return "\n".join([f"### {name}", "", comment, "", "| column | type | holds |", "|---|---|---|", *rows])
-
-
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
-
-
-if __name__ == "__main__":
-    README.write_text(README.read_text().partition(README_MARK)[0] + README_MARK + "\n" + reference())

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tasks.markdown import visible
+from tasks.plain_text import terminal_safe
 
 LENGTH = 600
 
@@ -20,7 +20,7 @@ _OF_A_TYPE = re.compile(
 def described(invalid: ValidationError, config: type[BaseModel]) -> str:
     """One line about the first mistake in a study, and how many others there are."""
     first, *others = invalid.errors()
-    text = visible(_described(first, config))
+    text = terminal_safe(_described(first, config))
     more = f" (and {len(others)} more)" if others else ""
     return (text if len(text) <= LENGTH else f"{text[:LENGTH]}…") + more
 

@@ -15,7 +15,7 @@ from test_study import study
 from flows import deployments
 from flows.study import run_study
 from tasks import places, steps
-from tasks.markdown import visible
+from tasks.plain_text import terminal_safe
 
 HOSTILE = (
     "# owned",
@@ -97,7 +97,7 @@ def test_headings_and_question_are_what_they_were(report):
     assert "owned" not in " ".join(re.findall("^#.*", text, flags=re.MULTILINE))
     quote = re.search("^> (.*)$", text, flags=re.MULTILINE)
     shown = html.unescape(re.sub("<[^>]*>", "", MarkdownIt("commonmark").render(quote[1])))
-    assert shown.split() == visible(" ".join("\n".join(HOSTILE[:11])[:500].split())).split()
+    assert shown.split() == terminal_safe(" ".join("\n".join(HOSTILE[:11])[:500].split())).split()
     assert "42" not in quote[1]
 
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from pandas import DataFrame
 
 from models.heads.attended_keys import induction_keys, previous_token_keys
-from tasks.markdown import visible
+from tasks.plain_text import terminal_safe
 from tasks.report.figures.sentences import listed
 from tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel, panel_grid, tint
 from tasks.results.study_results import StudyResults
@@ -62,7 +62,7 @@ def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
 
 def _large(role: str, pattern: DataFrame) -> Picture:
     weights = _matrix(pattern)
-    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(visible).tolist()
+    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(terminal_safe).tolist()
     expected = expected_keys(role, tokens)
     _, keys, score = EXPECTED[role]
     head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the head with the highest {score},"

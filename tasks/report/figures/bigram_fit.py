@@ -7,7 +7,7 @@ from pandas import DataFrame, Series
 from tasks.markdown import readable
 from tasks.report.figures.sentences import listed, models_left_out
 from tasks.report.figures.style import MUTED, WIDTH, Palette, Picture
-from tasks.report.model_choice import best_of_depths
+from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
@@ -17,7 +17,7 @@ LARGEST_DOT = 60  # square points
 def bigram_fit(results: StudyResults) -> list[Picture]:
     """Logits of the direct path for frequent bigrams, the shallowest kind of model first."""
     samples, fits = results.frame("bigram_samples"), results.frame("bigram_fits").set_index("model")
-    shown, n_more = best_of_depths(results, samples.label)
+    shown, n_more = best_label_of_each_depth(results, samples.label)
     if not shown:
         return [Picture(NAME, "No picture: no model's direct path was compared with bigrams.", QUERIES)]
     depths = samples.groupby("label").n_layers.first()

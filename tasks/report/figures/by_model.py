@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from tasks.report.figures.sentences import models_left_out
 from tasks.report.figures.style import Picture
-from tasks.report.model_choice import best_of_depths, labels_best_first
+from tasks.report.model_choice import labels_best_first
 from tasks.results.study_results import StudyResults
 
 MAX_MODELS = 3
@@ -26,7 +26,7 @@ def picture_each(
     queries: tuple[str, ...],
     why_none: str,
     draw: Callable[[str, DataFrame], tuple[str, Figure | None]],
-    choose: Callable[[StudyResults, Iterable[str]], tuple[list[str], int]] = best_of_depths,
+    choose: Callable[[StudyResults, Iterable[str]], tuple[list[str], int]] = best_label_of_each_depth,
 ) -> list[Picture]:
     """What `draw` makes of each label's rows: a sentence, maybe a figure. The last one says how many are left out."""
     shown, n_more = choose(results, rows.label)

@@ -10,7 +10,7 @@ from pandas import DataFrame
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.sentences import models_left_out, risen
 from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, wrapped
-from tasks.report.model_choice import best_of_depths
+from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
@@ -31,7 +31,7 @@ LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel
 def circuit_formation(results: StudyResults) -> list[Picture]:
     """Scores of both heads of the circuit, their K-composition and the loss, over tokens."""
     curves = results.frame("circuit_formation")
-    shown, n_more = best_of_depths(results, curves.label)
+    shown, n_more = best_label_of_each_depth(results, curves.label)
     if not shown:
         return [Picture(NAME, "No picture: no model has a pair of heads that could be an induction circuit.", QUERIES)]
     figure = Figure((WIDTH, 5.4))

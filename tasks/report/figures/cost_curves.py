@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 from tasks.report.figures.sentences import listed
 from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH, Picture
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "costs", ("costs", "cost_exponents")
 QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
-    "flops": ("FLOPs", lambda flops: compact(flops).replace(".0 ", " ")),
+    "flops": ("FLOPs", lambda flops: short_count(flops).replace(".0 ", " ")),
     "seconds": ("seconds", lambda seconds: f"{seconds:g}"),
 }
 COLORS = {"full": BLUE, "local": GREEN}

@@ -4,15 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from pandas import DataFrame
 
-from models.circuits.eigenvalues import eigenvalue_score
 from tasks.markdown import MISSING
-from tasks.report.circuit_words import CLEARLY
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.sentences import listed, not_drawn
 from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, panel
@@ -34,20 +31,14 @@ def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
     with_role = heads[heads.role.notna() & (heads.role != "other")]
 
     def draw(label: str, spectra: DataFrame) -> tuple[str, Figure]:
-        scores = spectra.groupby(["circuit", "head_label"])[["real", "imaginary"]].apply(score_of).to_dict()
+        scores = spectra.groupby(["circuit", "head_label"]).eigenvalue_score.first().to_dict()
         telling = _most_telling(scores, set(with_role[with_role.label == label].head_label))
         n_more = spectra.head_label.nunique() - len(telling)
-        sentence = _sentence(label, scores) + not_drawn(n_more, "head", "without a role or with scores closer to 0")
+        sentence = _sentence(label, spectra) + not_drawn(n_more, "head", "without a role or with scores closer to 0")
         return sentence, _planes(label, spectra, telling, scores)
 
     why_none = "no model has heads whose eigenvalues were computed"
     return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
-
-
-def score_of(spectrum: DataFrame) -> float:
-    """Eigenvalue score of a spectrum, -1..1; NaN if all of it is 0."""
-    values = spectrum.real.to_numpy(float) + 1j * spectrum.imaginary.to_numpy(float)
-    return eigenvalue_score(torch.from_numpy(values)).item()
 
 
 def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
@@ -60,21 +51,25 @@ def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
     return [head for head in in_order if head in best]
 
 
-def _sentence(label: str, scores: Scores) -> str:
-    """Which heads copy and which match, by the scores below the spectra."""
-    ov, qk, composed = ({head: s for (name, head), s in scores.items() if name == circuit} for circuit in COLORS)
-    through = f"; with keys that read one earlier head alone, it does so in {_clear(composed)}" if composed else ""
+def _sentence(label: str, spectra: DataFrame) -> str:
+    """Which heads copy and which match, by the scores that stand below the spectra."""
+    heads = spectra.drop_duplicates(["circuit", "head_label"]).sort_values("head_label")
+    ov, qk, composed = (heads[heads.circuit == circuit] for circuit in COLORS)
+    through = (
+        "" if composed.empty else f"; with keys that read one earlier head alone, it does so in {_clear(composed)}"
+    )
     return f"In {label}, OV copies in {_clear(ov)}; QK matches the query's own token in {_clear(qk)}{through}."
 
 
-def _clear(scores: Mapping[str, float]) -> str:
+def _clear(heads: DataFrame) -> str:
     """The heads that score enough or, if none does, the one that comes closest."""
-    known = {head: score for head, score in scores.items() if score == score}
-    if not known:
+    known = heads.dropna(subset="eigenvalue_score")
+    if known.empty:
         return "no head with a known score"
-    named = [f"{head} ({score:.2f})" for head, score in known.items() if score >= CLEARLY]
-    best = max(known, key=known.__getitem__)
-    return listed(named) if named else f"no head (at most {known[best]:.2f}, in {best})"
+    clear = known[known.is_clear.astype(bool)]
+    best = known.loc[known.eigenvalue_score.idxmax()]
+    named = [f"{head} ({score:.2f})" for head, score in zip(clear.head_label, clear.eigenvalue_score, strict=True)]
+    return listed(named) or f"no head (at most {best.eigenvalue_score:.2f}, in {best.head_label})"
 
 
 def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) -> Figure:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 from tasks.report.figures.style import MUTED
 from tasks.results.study_results import StudyResults
 
@@ -23,7 +23,7 @@ class PhaseChange:
     def sentence(self) -> str:
         return (
             f"The band marks the phase change of {self.label}: its {self.score.removesuffix('_nats')} "
-            f"rises fastest between {compact(self.start_tokens)} and {compact(self.end_tokens)} tokens."
+            f"rises fastest between {short_count(self.start_tokens)} and {short_count(self.end_tokens)} tokens."
         )
 
 
@@ -40,7 +40,7 @@ def strongest_change(results: StudyResults, *scores: str) -> PhaseChange | None:
 def scale_by_tokens(axes: Axes, change: PhaseChange | None, label: str | None = None) -> None:
     """Give drawn lines a logarithmic axis of tokens and, behind them, the phase change if it is that label's."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: compact(tokens).replace(".0 ", " ")))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: short_count(tokens).replace(".0 ", " ")))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("tokens seen")
     if change and label in (None, change.label):

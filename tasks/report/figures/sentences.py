@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pandas import DataFrame
 
-from tasks.markdown import compact
+from tasks.markdown import short_count
 
 
 def extremes(values: Mapping[str, float], unit: str = "") -> str:
@@ -47,4 +47,4 @@ def risen(what: str, curve: DataFrame, score: str, smallest: float, digits: int 
     if last - first < smallest:
         return f"{what} does not clearly rise ({first:.{digits}f} to {last:.{digits}f})"
     half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
-    return f"{what} rises from {first:.{digits}f} to {last:.{digits}f}, halfway by {compact(half_way)} tokens"
+    return f"{what} rises from {first:.{digits}f} to {last:.{digits}f}, halfway by {short_count(half_way)} tokens"

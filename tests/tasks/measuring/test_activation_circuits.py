@@ -24,7 +24,7 @@ from tasks.measuring.behaviour import measure_behaviour
 from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import composition_columns
 from tasks.results.tables import table_schema, write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
 from tasks.text.token_reading import Tokens, TokenStream
 from tasks.training.checkpoints import save_checkpoint, write_model_card

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from models.flops import forward_flops
 from tasks.measuring.costs import D_VOCAB, Pass, architectures_of, measure_costs
 from tasks.results.tables import table_schema, write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 from tasks.study.costs_config import CostsConfig
 
 CONFIG = CostsConfig(

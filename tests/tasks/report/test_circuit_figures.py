@@ -8,12 +8,12 @@ from pandas import NA, DataFrame
 
 from tasks.report.figures import FIGURES
 from tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
-from tasks.report.figures.eigenvalue_spectra import MAX_HEADS, score_of
+from tasks.report.figures.eigenvalue_spectra import MAX_HEADS
 from tasks.report.figures.path_term_bars import MAX_PATHS, _order
 from tasks.report.figures.score_term_bars import PARTS, strongest_source
 from tasks.report.figures.sentences import counted, risen
 from tasks.report.figures.style import KIND_COLORS, house_style
-from tasks.report.model_choice import best_of_depths, labels_best_first
+from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
 from tasks.results.study_results import StudyResults, open_results
 
 OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_term_bars", "eigenvalue_spectra", "path_term_bars")
@@ -90,11 +90,6 @@ def test_no_composition_is_said_to_be_none(study):
 
 
 # Spectra
-
-
-def test_eigenvalue_scores():
-    assert score_of(DataFrame({"real": [3.0, 3.0, -5.0], "imaginary": [4.0, -4.0, 0.0]})) == pytest.approx(1 / 15)
-    assert np.isnan(score_of(DataFrame({"real": [0.0], "imaginary": [0.0]})))
 
 
 def test_spectra_are_beside_each_other_and_scored(results):
@@ -235,7 +230,7 @@ def test_large_studies_show_the_best_of_each_depth(study):
     models = [Model(n_layers=n, n_heads=h, induction=0.01 * h * n) for n in (1, 2, 3) for h in (1, 2)]
     results = study(*models, ZERO)
     labels = labels_best_first(results, {model.name for model in models})
-    assert best_of_depths(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
+    assert best_label_of_each_depth(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
     pictures = draw("eigenvalue_spectra", results)
     assert [picture.figure.get_suptitle() for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
     assert pictures[-1].sentence.endswith("3 more kinds of model are not shown: see the SQL.")

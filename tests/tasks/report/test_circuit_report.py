@@ -6,13 +6,13 @@ import pytest
 from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from markdown_it import MarkdownIt
 
-from tasks.markdown import table
+from tasks.markdown import table_with_error_bars
 from tasks.report.answer import answer_lines
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 
 ONE, ZERO = Model(n_layers=1, n_heads=2, induction=0.02), Model(n_layers=0)
 HOSTILE = ("<|bos|>", "<b>", "|", "$x$", "`a`", "\\", "*", "_")
@@ -92,7 +92,7 @@ def test_the_best_of_each_depth_is_told(told):
     first, second, more = told(*models)
     assert first.startswith("L2H2 of 3L3H is")
     assert second.startswith("L1H2 of 2L3H is")
-    assert more == "2 more kinds of model are not told of: see the SQL."
+    assert more == "2 more kinds of model are not described: see the SQL."
 
 
 def test_the_answer_names_the_circuit_of_the_best_seed(tmp_path):
@@ -153,7 +153,9 @@ def test_skip_trigrams_are_those_of_the_model_with_one_layer(tmp_path):
 def test_texts_of_tokens_are_shown_as_they_are(tmp_path):
     path = write_warehouse(tmp_path / "w.duckdb", Model(n_layers=1, n_heads=1, passage=HOSTILE))
     with open_results(path, "invented") as results:
-        page = "\n\n".join(table(results.rows(query)) for query in ("skip_trigrams", "skip_trigram_bugs"))
+        page = "\n\n".join(
+            table_with_error_bars(results.rows(query)) for query in ("skip_trigrams", "skip_trigram_bugs")
+        )
     shown = html.unescape(re.sub(r"<[^>]*>", "\n", MarkdownIt("commonmark").enable("table").render(page)))
     assert "\n<b> … `a` → <b>\n" in shown
     assert "\n| … `a` → $x$\n" in shown

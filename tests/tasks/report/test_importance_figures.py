@@ -150,8 +150,8 @@ def test_heads_that_cost_least_are_left_out(wide):
 def test_curves_of_procedures_stand_beside_random_orders(results):
     two, _ = draw("pruning_curves", results)
     assert two.sentence == (
-        "Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative pruning on "
-        "ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band spans all random orders. A single "
+        "Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative "
+        "pruning on ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band spans all random orders. A single "
         "seed gives no error bars."
     )
     left, right = two.figure.axes
@@ -172,7 +172,7 @@ def test_curves_of_procedures_stand_beside_random_orders(results):
 
 def test_seeds_have_bands(seeds):
     (picture,) = draw("pruning_curves", seeds)
-    assert picture.sentence.startswith("Of 4 heads of 1L4H, 2.0 ± 0.0 can go")
+    assert picture.sentence.startswith("Of 4 heads of 1L4H, 2.0 ± 0.0 can be removed")
     assert "of iterative pruning and of one shot by ablation_mean. 1 more kind of model" in picture.sentence
 
 
@@ -324,7 +324,9 @@ def test_one_head_has_no_pairs_and_no_agreement(study):
     assert pictures["importance_1"].sentence.startswith(
         "By ablation_mean, the head of 1L1H that matters most is L0H0; "
     )
-    assert pictures["pruning_1"].sentence.startswith("Of 1 head of 1L1H, 0 can go at under 1\u00a0% more loss and 1 at")
+    assert pictures["pruning_1"].sentence.startswith(
+        "Of 1 head of 1L1H, 0 can be removed at under 1\u00a0% more loss and 1 at"
+    )
 
 
 def test_values_that_are_missing_leave_the_rest(partial):

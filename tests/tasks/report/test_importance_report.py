@@ -3,7 +3,7 @@
 import pytest
 from invented_study import Model, write_warehouse
 
-from tasks.markdown import table
+from tasks.markdown import table_with_error_bars
 from tasks.report.answer import MAX_LINES, answer_lines
 from tasks.report.pruning_words import loss_line, mean_of
 from tasks.results.study_results import open_results
@@ -38,9 +38,9 @@ def test_a_study_of_head_counts_is_answered_first(told):
         "per token, lowest with 8; the first step gains 0.200 nats, the last 0.100: gains shrink."
     )
     assert lines[1] == (
-        "Of 8 heads of 2L4H, 3.5 ± 6.4 can go at under 1\u00a0% more loss and 4.5 ± 6.4 at under 5\u00a0%, by "
+        "Of 8 heads of 2L4H, 3.5 ± 6.4 can be removed at under 1\u00a0% more loss and 4.5 ± 6.4 at under 5\u00a0%, by "
         "iterative pruning on ablation_mean; random orders allow 0.2 ± 0.0 at under 1\u00a0%. With fewer heads, "
-        "0.0 ± 0.0 of 2, 1.5 ± 6.4 of 4 can at under 1\u00a0%."
+        "0.0 ± 0.0 of 2, 1.5 ± 6.4 of 4 can be removed at under 1\u00a0%."
     )
     assert lines[2].startswith("2L4H has an induction head in 2 of 2 seeds")
     assert len(lines) == MAX_LINES
@@ -49,16 +49,16 @@ def test_a_study_of_head_counts_is_answered_first(told):
 def test_another_study_has_one_line_of_pruning(told):
     lines = told(Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8))
     assert lines[0].startswith("2L4H has an induction head, L1H3")
-    assert [line for line in lines if "can go" in line] == [
-        "Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative pruning on "
-        "ablation_mean; random orders allow 0.2 at under 1\u00a0%."
+    assert [line for line in lines if "can be removed" in line] == [
+        "Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative "
+        "pruning on ablation_mean; random orders allow 0.2 at under 1\u00a0%."
     ]
     assert lines[-1].startswith("Keys of L1H3 read L0H0")
 
 
 def test_what_was_not_pruned_is_not_told_of(told):
     lines = told(Model(n_heads=1), without={"pruning"})
-    assert not [line for line in lines if "can go" in line]
+    assert not [line for line in lines if "can be removed" in line]
     lines = told(Model(n_heads=2), Model(), without={"pruning"})
     assert lines[0].startswith("Validation loss by number of heads")
     assert " has an induction head" in lines[1]
@@ -104,7 +104,7 @@ def test_tables_have_error_bars_over_seeds(tmp_path):
     with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
 
         def shown(query: str) -> str:
-            return table(results.rows(query)).replace("\u00a0", " ")
+            return table_with_error_bars(results.rows(query)).replace("\u00a0", " ")
 
         assert "| 2L2H | L0H0 | 0.500 | 0.550 | 0.250 | 0.400 |" in shown("ablated_heads")
         assert shown("prunable_heads").endswith(

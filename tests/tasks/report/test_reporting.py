@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 
 from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
-from tasks.markdown import Markdown, code_block, compact, escaped, printed, readable, table, visible
+from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_error_bars
+from tasks.plain_text import terminal_safe
 from tasks.report import rendering
 from tasks.report.answer import MAX_LINES, answer_lines
 from tasks.report.publishing import publish_report
@@ -183,7 +184,7 @@ def test_failures_stand_beside_the_models(tmp_path):
 def test_seeds_have_error_bars(tmp_path):
     models = [Model(seed=seed, induction=0.25 + 0.05 * seed, repeat_gain=1 + seed, loss=2.3) for seed in range(3)]
     with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
-        answer, shown = answer_lines(results), table(results.rows("groups"))
+        answer, shown = answer_lines(results), table_with_error_bars(results.rows("groups"))
     # sd 0.05, n = 3: 4.3027 * 0.05 / sqrt(3) = 0.124
     assert "induction head in 3 of 3 seeds" in answer[0]
     assert "0.30 ± 0.12" in answer[0]
@@ -247,11 +248,11 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
         )
     assert induction.startswith(f"2L4H has an induction head, {head}: on repeated random tokens, {score:.2f} of")
     assert f"repeat_gain is {gain:.2f} nats" in induction
-    assert f"formed at about {compact(tokens)} tokens" in formed
+    assert f"formed at about {short_count(tokens)} tokens" in formed
     assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
     assert f"1L4H has none (best {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
     assert others.endswith(f"best of each depth: 4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
-    assert pruned.startswith("Of 8 heads of 2L4H, 3 can go at under 1\u00a0% more loss and 4 at under 5\u00a0%")
+    assert pruned.startswith("Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%")
     assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
     assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
 
@@ -308,7 +309,7 @@ def test_a_variant_is_known_by_its_name(tmp_path):
 @example("[a]: b")
 @example("== =")
 def test_escaped_text_reads_as_it_was(text):
-    expected = visible(" ".join(text.split()))
+    expected = terminal_safe(" ".join(text.split()))
     for page in ("a\n\n{}", "| a |\n|---|\n| {} |", "a\n- {}", "> a\n\n> {}"):
         shown = html.unescape(re.sub(r"<[^>]*>", "", to_html(page.format(escaped(text)))))
         assert " ".join(shown.split()) == " ".join(["a", *expected.split()])
@@ -339,9 +340,9 @@ def test_numbers_are_readable():
     assert [readable(*value) for value in values] == ["missing", "missing", "0.000", "12.3", "98,765", "5.0 M"]
     assert [readable(1234, name) for name in ("seed", "parameters", "window_tokens")] == ["1234", "1,234", "1.2 k"]
     counts = {0: "0", 999: "999", 999.6: "1.0 k", 99_940: "99.9 k", 99_960: "100 k", 2e9: "2.0 G"}
-    assert {count: compact(count) for count in counts} == counts
-    assert printed(True) == "yes"
-    assert printed(Markdown("*a*")) == "*a*"
+    assert {count: short_count(count) for count in counts} == counts
+    assert as_markdown(True) == "yes"
+    assert as_markdown(Markdown("*a*")) == "*a*"
 
 
 def test_tables_have_notes_and_error_bars():
@@ -350,7 +351,7 @@ def test_tables_have_notes_and_error_bars():
         {"name": "|", "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": "no heads"},
         {"name": None, "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": None},
     ]
-    assert table(rows).replace("\u00a0", " ") == (
+    assert table_with_error_bars(rows).replace("\u00a0", " ") == (
         "| name | loss, nats |\n| --- | ---: |\n| a_b | 2.50 ± 0.25 |\n| \\| | no heads |\n| missing | missing |"
     )
 

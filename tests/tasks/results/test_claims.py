@@ -8,10 +8,11 @@ from scipy.stats import binomtest, t
 
 from tasks import places
 from tasks.errors import UserError
-from tasks.results import claims
-from tasks.results.claims import Claim, _parse_rule, decide, insert_claims, read_claims, undecidable
+from tasks.results import claim_files
+from tasks.results.claim_files import Claim, _parse_rule, read_claims
+from tasks.results.claims import decide, insert_claims, undecidable
 from tasks.results.tables import write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 
 SHARES_OF_MODELS = {"heads-redundant", "induction-by-k-composition"}
 CLAIMS = {claim.claim_id: claim for claim in read_claims()}
@@ -294,13 +295,13 @@ GOOD = """-- statement: heads are
 -- needs: total_heads > 0
 -- lacks: models with heads
 -- rule: holds if estimate > 0.5
-SELECT 1.0 AS estimate, 0.75 AS ci_low, 1.25 AS ci_high, 3 AS n
+SELECT unnest([0.9, 1.0, 1.1]) AS value
 """
 
 
 def read(tmp_path, monkeypatch, text: str) -> Claim:
     (tmp_path / "many-heads.sql").write_text(text)
-    monkeypatch.setattr(claims, "CLAIMS", tmp_path)
+    monkeypatch.setattr(claim_files, "CLAIMS", tmp_path)
     (claim,) = read_claims()
     return claim
 
@@ -322,11 +323,12 @@ def test_a_header_may_have_long_lines(tmp_path, monkeypatch):
             "a header line must be `-- name: text`, or .*, got: --source 000, 003. Rewrite it.",
         ),
         ("over: models", "over: heads", "over must be one of seeds, models, configurations, got: heads."),
+        ("if estimate > 0.5", "if every model > 0.5", "rule must be `holds if estimate > 0.2` .*, got: holds if every"),
         ("> 0.5", "> half", "rule must be `holds if estimate > 0.2` .*, got: holds if estimate > half."),
-        ("SELECT 1.0", "SELEC 1.0", "below its header must be one SELECT, got: Parser Error: syntax error .*"),
-        ("SELECT 1.0", "SELECT 1; SELECT 1.0", "below its header must be one SELECT, got: SELECT, SELECT."),
+        ("SELECT unnest", "SELEC unnest", "below its header must be one SELECT, got: Parser Error: syntax error .*"),
+        ("SELECT unnest", "SELECT 1; SELECT unnest", "below its header must be one SELECT, got: SELECT, SELECT."),
         (GOOD[GOOD.index("SELECT") :], "", "below its header must be one SELECT, got: nothing."),
-        ("SELECT 1.0", "DROP TABLE heads; SELECT 1.0", "below its header must be one SELECT, got: DROP, SELECT."),
+        ("SELECT unnest", "DROP TABLE heads; SELECT unnest", "below its header must be one SELECT, got: DROP, SELECT."),
     ],
 )
 def test_a_file_that_is_no_claim_is_refused_in_one_line(tmp_path, monkeypatch, old, new, message):
@@ -340,15 +342,15 @@ def test_a_file_that_is_no_claim_is_refused_in_one_line(tmp_path, monkeypatch, o
     ("old", "new", "message"),
     [
         ("total_heads > 0", "n_haeds > 0", "needs must be a condition on cells, got: Binder Error: .*n_haeds"),
-        ("1.0 AS estimate", "x AS estimate", "its SELECT must run, got: Binder Error"),
-        ("1.0 AS estimate", "'much' AS estimate", "estimate and interval must be numbers, got: much, 0.75, 1.25 for s"),
-        ("3 AS n", "3 AS m", "its SELECT must give the columns estimate, .*, got: estimate, ci_low, ci_high, m"),
-        ("3 AS n", "3 AS n FROM range(2)", "its SELECT must give one row, got: 2 for s"),
-        ("3 AS n", "3 AS n LIMIT 0", "its SELECT must give one row, got: 0 for s"),
-        ("1.0 AS estimate", "NULL AS estimate", "estimate must be NULL just if n is 0, got: n = 3 for s"),
-        ("1.0 AS estimate", "'nan'::DOUBLE AS estimate", "estimate must be NULL just if n is 0, got: n = 3"),
-        ("3 AS n", "0 AS n", "estimate must be NULL just if n is 0, got: n = 0 for s"),
-        ("0.75 AS ci_low", "NULL AS ci_low", "an interval must be given from n = 2 on, got: none for s"),
+        ("1.0, ", "x, ", "its SELECT must run and give numbers or booleans, got: Binder Error"),
+        (
+            "[0.9, 1.0, 1.1]",
+            "['much']",
+            "its SELECT must run and give numbers or booleans, got: Conversion Error: .*much",
+        ),
+        ("AS value", "AS number", "its SELECT must give the column value, got: number. Name it so."),
+        ("over: models", "over: seeds", "its SELECT must give the column seed, got: value. Name it so."),
+        ("1.0, ", "'nan'::DOUBLE, ", "values must be numbers, got: NaN for s. Give NULL where there is no value."),
     ],
 )
 def test_a_claim_that_cannot_be_asked_is_refused_in_one_line(tmp_path, monkeypatch, database, old, new, message):

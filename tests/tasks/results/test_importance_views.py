@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from tasks.results.tables import Rows, write_table
-from tasks.results.warehouse import create_tables_and_views
+from tasks.results.views import create_tables_and_views
 
 
 class Database:

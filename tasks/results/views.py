@@ -1,0 +1,77 @@
+"""The views of data/views, and the one way to create them beside the tables of data/schema.sql."""
+
+import re
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from itertools import takewhile
+from pathlib import Path
+
+import duckdb
+
+from tasks.results.tables import SCHEMA, quoted, schema_script
+
+VIEWS = SCHEMA.parent / "views"
+SUFFIXES = {  # of columns that need no line in a header
+    "_ci95": "half the width of the mean's 95 % confidence interval",
+    "_sd": "standard deviation over seeds",
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """A file of data/views: a SELECT under a header that says what a row is and, column by column, what it holds.
+
+    A line `heads.*` says that columns are as those of that name in `heads`; of several such lines the last one counts.
+    """
+
+    name: str
+    comment: str
+    columns: dict[str, str]
+    like: list[str]
+    select: str
+
+
+def views() -> list[View]:
+    """Every view of data/views, each after those that it reads."""
+    read = {path.stem: _read_view(path) for path in sorted(VIEWS.glob("*.sql"))}
+    needed = {name: read.keys() & set(re.findall(r"\w+", view.select)) - {name} for name, view in read.items()}
+    return [read[name] for name in TopologicalSorter(needed).static_order()]
+
+
+def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create every macro, table and view in the connection's current database, all with their comments."""
+    connection.begin()  # one write to the disk instead of one for every comment
+    connection.execute(schema_script())
+    for view in views():
+        connection.execute(f"CREATE VIEW {view.name} AS {view.select}")
+        connection.execute(f"COMMENT ON VIEW {view.name} IS {quoted(view.comment)}")
+        for column, comment in _columns(connection, view).items():
+            connection.execute(f"COMMENT ON COLUMN {view.name}.{column} IS {quoted(comment)}")
+    connection.commit()
+
+
+def _read_view(path: Path) -> View:
+    """A view from its file: header lines before the first empty `--` describe it, those after it its columns."""
+    lines = path.read_text().splitlines()
+    header = [line.removeprefix("--").strip() for line in takewhile(lambda line: line.startswith("--"), lines)]
+    empty = header.index("")
+    like = [line.removesuffix(".*") for line in header[empty + 1 :] if line.endswith(".*")]
+    columns = dict(line.split(": ", 1) for line in header[empty + 1 :] if not line.endswith(".*"))
+    return View(path.stem, " ".join(header[:empty]), columns, like, "\n".join(lines[len(header) :]))
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, view: View) -> dict[str, str]:
+    """What each column of a view holds: by its header, as in the tables that it is like, or as its suffix says."""
+    columns = _comments_of(connection, [view.name])
+    as_elsewhere = _comments_of(connection, view.like)
+    by_suffix = {name: text for name in columns for suffix, text in SUFFIXES.items() if name.endswith(suffix)}
+    return by_suffix | {name: text for name, text in as_elsewhere.items() if name in columns} | view.columns
+
+
+def _comments_of(connection: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, str]:
+    """What the columns of tables and views hold."""
+    query = (
+        "SELECT column_name, comment FROM duckdb_columns() WHERE list_contains($names, table_name)"
+        " ORDER BY list_position($names, table_name)"
+    )
+    return dict(connection.execute(query, {"names": names}).fetchall())
