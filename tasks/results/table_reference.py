@@ -2,6 +2,7 @@
 
 import duckdb
 
+from tasks.generated_pages import rewrite_below
 from tasks.results.tables import SCHEMA, tables
 from tasks.results.views import create_tables_and_views, views
 
@@ -38,4 +39,4 @@ def _section(connection: duckdb.DuckDBPyConnection, name: str, comment: str, key
 
 
 if __name__ == "__main__":
-    README.write_text(README.read_text().partition(README_MARK)[0] + README_MARK + "\n" + reference())
+    rewrite_below(README_MARK, README, reference())

@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from tasks.report.figures.sentences import models_left_out
 from tasks.report.figures.style import Picture
-from tasks.report.model_choice import labels_best_first
+from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
 from tasks.results.study_results import StudyResults
 
 MAX_MODELS = 3

@@ -151,8 +151,8 @@ def test_curves_of_procedures_stand_beside_random_orders(results):
     two, _ = draw("pruning_curves", results)
     assert two.sentence == (
         "Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative "
-        "pruning on ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band spans all random orders. A single "
-        "seed gives no error bars."
+        "pruning on ablation_mean; random orders allow 0.2 at under 1\u00a0%. The grey band spans all random orders. "
+        "A single seed gives no error bars."
     )
     left, right = two.figure.axes
     drawn = lines(left)
