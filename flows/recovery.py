@@ -36,8 +36,7 @@ def recover_runs(client: SyncPrefectClient, pool: str, listening_since: datetime
     """
     states = FlowRunFilterStateType(any_=[*UNDER_WAY, StateType.CRASHED])
     runs = client.read_flow_runs(
-        flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=states)),
-        work_pool_filter=_in_pool(pool),
+        flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=states)), work_pool_filter=_in_pool(pool)
     )
     now = datetime.now(UTC)
     for run in runs:

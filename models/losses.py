@@ -42,10 +42,7 @@ def token_losses(
 
 
 def sequence_losses(
-    model: Transformer,
-    sequences: Int[Tensor, "batch pos"],
-    head_mask: HeadMask | None = None,
-    fill: Fill | None = None,
+    model: Transformer, sequences: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None, fill: Fill | None = None
 ) -> Float[Tensor, "batch"]:
     """Mean loss of each sequence, of predicting each token but the first, in float64.
 

@@ -1,6 +1,7 @@
 """The layout: flows -> tasks -> models, what each folder must not touch, how modules are named, where tests lie."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def test_tests_lie_where_the_code_that_they_test_does(path: Path):
 def test_no_two_modules_have_the_same_name():
     names = Counter(path.name for path in SOURCES if path.name != "__init__.py")
     assert [name for name, n in names.items() if n > 1] == []
+
+
+def test_the_tree_in_the_readme_names_every_module_and_no_other():
+    tree = (ROOT / "README.md").read_text().partition("## How it is laid out")[2].split("```")[1]
+    named = set(re.findall(r"\w+\.py\b", tree))
+    modules = {path.name for folder in (*FOLDERS, "benchmarks") for path in (ROOT / folder).rglob("*.py")}
+    others = {path.name for folder in ("tests", "faults") for path in (ROOT / folder).rglob("*.py")}
+    assert sorted(modules - {"__init__.py", "__main__.py"} - named) == []
+    assert sorted(named - modules - others) == []
 
 
 def test_module_names_say_what_they_hold():

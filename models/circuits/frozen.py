@@ -116,10 +116,7 @@ class FrozenLayer:
 
     def query_and_key_sources(
         self, sources: Sources
-    ) -> tuple[
-        dict[str, Float[Tensor, "batch head pos d_head"]],
-        dict[str, Float[Tensor, "batch head pos d_head"]],
-    ]:
+    ) -> tuple[dict[str, Float[Tensor, "batch head pos d_head"]], dict[str, Float[Tensor, "batch head pos d_head"]]]:
         """Queries and keys by source of what they read; biases are `bias`, shortformer's sinusoids `position`."""
         a = self.attention
         read = {name: self.norm_before(part) for name, part in sources.items()}

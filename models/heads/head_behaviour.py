@@ -13,14 +13,7 @@ from torch import Tensor
 from models.batching import batches
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
-from models.losses import (
-    RepeatLosses,
-    TextLosses,
-    next_token_losses,
-    repeat_losses,
-    text_losses,
-    token_losses,
-)
+from models.losses import RepeatLosses, TextLosses, next_token_losses, repeat_losses, text_losses, token_losses
 from models.repeats import Repeats
 from models.stimuli import Stimuli
 from models.transformer import LayerTrace, Transformer
@@ -86,10 +79,7 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
 
 
 def text_statistics(
-    pattern: Float[Tensor, "batch head q_pos k_pos"],
-    tokens: Int[Tensor, "batch pos"],
-    bos: int,
-    distances: range,
+    pattern: Float[Tensor, "batch head q_pos k_pos"], tokens: Int[Tensor, "batch pos"], bos: int, distances: range
 ) -> ByQuery:
     """Every statistic of a pattern on running text, by its name in `HeadBehaviour`; keys are visible at `distances`."""
     pattern = pattern.float()

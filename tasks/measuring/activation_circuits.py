@@ -15,12 +15,7 @@ from models.circuits.head_weights import why_no_circuits
 from models.circuits.identities import identity_errors
 from models.circuits.order_of_terms import Term, order_of_terms
 from models.circuits.score_terms import ScoreTerm, score_terms
-from models.circuits.virtual_heads import (
-    VirtualCircuit,
-    VirtualPattern,
-    virtual_circuits,
-    virtual_patterns,
-)
+from models.circuits.virtual_heads import VirtualCircuit, VirtualPattern, virtual_circuits, virtual_patterns
 from models.heads.head import Head
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.sequences import build_stimuli

@@ -5,12 +5,7 @@ from typing import Any
 import torch
 
 from models.bootstrap import bootstrap_ci
-from models.feed_forward_ablation import (
-    NeuronAblation,
-    losses_without_feed_forward,
-    mean_activations,
-    neuron_ablations,
-)
+from models.feed_forward_ablation import NeuronAblation, losses_without_feed_forward, mean_activations, neuron_ablations
 from models.losses import sequence_losses
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import FeedForwardConfig

@@ -16,15 +16,7 @@ import pyarrow.parquet as pq
 
 from tasks.errors import UserError
 from tasks.text.conllu import Sentence, Word, sentences
-from tasks.text.source_files import (
-    BLOCK_BYTES,
-    BROKEN,
-    Budget,
-    SourceFile,
-    format_suffix,
-    open_decompressed,
-    reason,
-)
+from tasks.text.source_files import BLOCK_BYTES, BROKEN, Budget, SourceFile, format_suffix, open_decompressed, reason
 
 LINE_BYTES = 256 << 20  # an array of records on a single line is refused before it fills memory
 

@@ -14,10 +14,7 @@ from tasks.errors import UserError
     ("url", "error"), [("http://127.0.0.1:9/api", "ConnectError"), ("http://h:x/api", "InvalidURL")]
 )
 def test_a_prefect_server_that_does_not_answer(url, error):
-    with (
-        temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}),
-        pytest.raises(UserError) as refusal,
-    ):
+    with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}), pytest.raises(UserError) as refusal:
         _reach_server()
     assert f"must answer at {url}, got {error}" in str(refusal.value)
 

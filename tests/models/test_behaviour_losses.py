@@ -7,13 +7,7 @@ import pytest
 import torch
 
 from models.losses import context_indices, repeat_losses, text_losses, token_losses
-from models.repeats import (
-    fixed_period_repeats,
-    middle_tokens,
-    random_period_repeats,
-    repeat_tokens,
-    repeated_bigrams,
-)
+from models.repeats import fixed_period_repeats, middle_tokens, random_period_repeats, repeat_tokens, repeated_bigrams
 
 BOS = 0
 

@@ -51,8 +51,7 @@ def reference_sequence(model, sequence):
         pre = a.normalization_place == "pre"
         read = reference_norm(a.normalization, x, own, "attention_norm") if pre else x
         out = sum(
-            (reference_head(a, own, head, read, wave) for head in range(a.heads_per_layer[i])),
-            start=np.zeros_like(x),
+            (reference_head(a, own, head, read, wave) for head in range(a.heads_per_layer[i])), start=np.zeros_like(x)
         )
         x = x + out + own.get("attention.b_O", 0)
         x = x if pre else reference_norm(a.normalization, x, own, "attention_norm")

@@ -11,11 +11,7 @@ from models.parameters import count_parameters
 from models.transformer import Transformer
 
 TOKENS = torch.randint(D_VOCAB, (5, 13), generator=torch.Generator().manual_seed(1))
-MASKS = {
-    (3, 2): [[1.0, 0.0, 1.0], [0.0, 0.3]],
-    (2, 0, 3): [[0.0, 0.0], [], [0.0, 0.5, 1.0]],
-    (1,): [[0.0]],
-}
+MASKS = {(3, 2): [[1.0, 0.0, 1.0], [0.0, 0.3]], (2, 0, 3): [[0.0, 0.0], [], [0.0, 0.5, 1.0]], (1,): [[0.0]]}
 SETTINGS = [
     *({"positions": positions} for positions in ("relative", "shortformer", "learned", "sinusoidal", "none")),
     {"positions": "rotary", "d_head": 6, "qk_normalization": True},

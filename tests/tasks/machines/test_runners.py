@@ -31,8 +31,5 @@ def test_ray_must_be_installed_if_it_is_asked_for(monkeypatch):
 
     monkeypatch.delitem(sys.modules, "tasks.machines.ray_cluster", raising=False)
     monkeypatch.setattr(builtins, "__import__", without_ray)
-    with (
-        pytest.raises(UserError, match="which is not installed"),
-        opened_runner("ray", ResourcesConfig()),
-    ):
+    with pytest.raises(UserError, match="which is not installed"), opened_runner("ray", ResourcesConfig()):
         pass

@@ -273,7 +273,4 @@ def test_the_best_head_stands_beside_the_best_place_in_the_stream(database):
         "SELECT task, baseline_accuracy, best_head, head_accuracy, head_selectivity, best_stream, stream_accuracy,"
         " stream_selectivity FROM probe_summary"
     )
-    assert found == [
-        ("a", 0.4, "L0H1", 0.7, 0.2, "R1", 0.8, 0.3),
-        ("b", 0.4, None, None, None, "R0", 0.6, 0.1),
-    ]
+    assert found == [("a", 0.4, "L0H1", 0.7, 0.2, "R1", 0.8, 0.3), ("b", 0.4, None, None, None, "R0", 0.6, 0.1)]

@@ -29,7 +29,7 @@ ROWS = pa.table(
 
 def test_csv_is_exact():
     found = select(
-        """SELECT 'a,"b"' AS text, 0.1::DOUBLE + 0.2::DOUBLE AS x, true AS yes, NULL AS nothing, sum(3) AS total""",
+        """SELECT 'a,"b"' AS text, 0.1::DOUBLE + 0.2::DOUBLE AS x, true AS yes, NULL AS nothing, sum(3) AS total"""
     )
     assert format_table(found, "csv") == 'text,x,yes,nothing,total\n"a,""b""",0.30000000000000004,true,,3'
 

@@ -97,10 +97,7 @@ def test_changes_with_an_edit_in_what_it_reaches(project, name, old, new):
 
 
 def test_changes_when_modules_swap_their_code(project):
-    swapped = {
-        "models/probes.py": PROJECT["models/maths.py"],
-        "models/maths.py": PROJECT["models/probes.py"],
-    }
+    swapped = {"models/probes.py": PROJECT["models/maths.py"], "models/maths.py": PROJECT["models/probes.py"]}
     assert version(project) != version(project, **swapped)
 
 
