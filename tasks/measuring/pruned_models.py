@@ -47,7 +47,7 @@ class SmallerModel:
 
 
 def most_within_limits(relative_increases: Mapping[int, float]) -> dict[str, int]:
-    """The most heads that can go at less than each limit's increase, even if fewer cost more; 0 if none."""
+    """The most heads that can be removed at less than each limit's increase, even if fewer cost more; 0 if none."""
     return {
         name: max((n for n, increase in relative_increases.items() if increase < limit), default=0)
         for name, limit in LIMITS.items()

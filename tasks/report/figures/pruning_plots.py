@@ -7,14 +7,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame
 
-from tasks.measuring.pruned_models import LIMITS
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
 from tasks.report.pruning_words import HOW, pruning_line
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("pruning_curves", "pruned_heads")
-BARS = tuple(LIMITS.values())
+BARS = (0.01, 0.05)  # those of the columns within_1_percent and within_5_percent
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 1, 5, 20)
 PROCEDURES = {  # the last on top
     "one_shot": ("one shot", ORANGE),
