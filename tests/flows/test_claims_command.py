@@ -8,7 +8,7 @@ from claimed_studies import CASES
 from test_command_line import call
 
 from tasks import places
-from tasks.results import claims
+from tasks.results import claim_files
 from tasks.results.tables import write_table
 from tasks.storage.artifact import Spec
 from tasks.storage.store import Store
@@ -49,10 +49,10 @@ def test_claims_as_they_are_stored(monkeypatch, capsys):
 
 def test_a_new_claim_needs_no_run(monkeypatch, capsys, tmp_path):
     call(monkeypatch, capsys, "claims", "quick")
-    monkeypatch.setattr(claims, "CLAIMS", tmp_path)
+    monkeypatch.setattr(claim_files, "CLAIMS", tmp_path)
     header = ("statement: x", "source: 000", "over: models", "needs: true", "lacks: models")
     lines = [f"-- {line}\n" for line in (*header, "rule: holds if every model < 4")]
-    select = "SELECT 3 AS estimate, NULL AS ci_low, NULL AS ci_high, 1 AS n"
+    select = "SELECT 3 AS value"
     (tmp_path / "mine.sql").write_text("".join(lines) + select)
     assert call(monkeypatch, capsys, "claims", "quick")[1].splitlines()[2:] == ["holds     mine    3, 1 model"]
     (tmp_path / "mine.sql").write_text("".join(lines))

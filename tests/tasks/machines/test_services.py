@@ -64,6 +64,7 @@ def test_what_a_service_left_running_goes_on_until_the_end():
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('started', flush=True); signal.pause()"
 HOLDER = """
 import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # who started the tests may have it ignored
 from tasks.machines.services import opened_services
 with opened_services() as running:
     for name, code in {programs}:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from invented_study import Model, write_warehouse
 from markdown_it import MarkdownIt
 
+from tasks import artifact_specs
 from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_error_bars
 from tasks.plain_text import terminal_safe
-from tasks.report import rendering
 from tasks.report.answer import MAX_LINES, answer_lines
 from tasks.report.publishing import publish_report
 from tasks.report.rendering import render_report
@@ -374,11 +374,11 @@ def make(store: Store, stage: str, **files: str) -> Artifact:
     return store.build(Spec(stage, "v", files, {}, {}), write)
 
 
-def test_a_request_changes_with_the_record_and_the_templates(store, tmp_path, monkeypatch):
+def test_a_reports_key_changes_with_the_record_and_the_templates(store, tmp_path, monkeypatch):
     first, second = make(store, "study", a="1"), make(store, "study", a="2")
     spec = report_spec(first)
     assert spec.key == report_spec(first).key != report_spec(second).key
-    monkeypatch.setattr(rendering, "ROOT", tmp_path)
+    monkeypatch.setattr(artifact_specs, "ROOT", tmp_path)
     (tmp_path / "reports" / "templates").mkdir(parents=True)
     for content in ("x", "y"):
         (tmp_path / "reports" / "templates" / "report.md.jinja").write_text(content)
