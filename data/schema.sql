@@ -69,7 +69,7 @@ CREATE TABLE study_models (
 
 -- One row a tokenised corpus.
 CREATE TABLE corpora (
-    corpus_id             VARCHAR PRIMARY KEY,  -- key of the corpus artifact
+    corpus_id             VARCHAR PRIMARY KEY,  -- hash of the tokens
     source                VARCHAR,              -- `python-stdlib`, or the paths that were read
     documents             BIGINT,               -- documents read
     bytes                 BIGINT,               -- bytes of UTF-8 text
@@ -85,7 +85,7 @@ CREATE TABLE corpora (
 
 -- One row a trained model: its architecture, its training and what came of it.
 CREATE TABLE models (
-    model_id                    VARCHAR PRIMARY KEY,  -- key of the training artifact
+    model_id                    VARCHAR PRIMARY KEY,  -- name of the architecture, seed, and a hash of the cell and the weights
     corpus_id                   VARCHAR,              -- corpora.corpus_id
     name                        VARCHAR,              -- short name, like 2L4H
     n_layers                    INTEGER,              -- layers
