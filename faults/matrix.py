@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.training.device import describe_machine
+from tasks.housekeeping import describe_machine
 
 OPENING = """# Faults, and what held
 

@@ -25,15 +25,16 @@ d_model = 2
 batch_size = 65536"""
 
 
-def require_told(home: Home, model_id: str, reason: str, said: str) -> None:
+def require_told(home: Home, cell: str, reason: str, said: str) -> None:
     """Fails unless one model failed for this reason, said by last line, table and report, and the other is there."""
     assert said.startswith("headstream: 1 of 2 models failed")
+    assert f"{cell}: " in said
     assert reason in said
-    ((failed, failure),) = home.rows("select model_id, failure from study_models where status = 'failed'")
-    assert failed == model_id
+    ((failed, failure),) = home.rows("select cell, failure from study_models where status = 'failed'")
+    assert failed == cell
     assert reason in failure
-    ((trained,),) = home.rows("select model_id from models")
-    assert trained != model_id
+    ((trained,),) = home.rows("select cell from study_models join models using (model_id)")
+    assert trained != cell
     assert home.rows("select n_failed from studies") == [(1,)]
     report = (home.folder / "reports" / "generated" / "faulty" / "report.md").read_text()
     assert reason in report.replace("\\", "")
@@ -47,6 +48,8 @@ def test_killed_for_memory(finished, reference, study):
     finished.forget("training", "behaviour")
     model = reference.artifacts("training")[0]
     (folder,) = finished.stagings([model])
+    of_model = f"select cell from study_models where model_id = '{model.manifest.facts['model_id']}'"
+    ((cell,),) = reference.rows(of_model)
     lock = str(folder / ".resume" / "lock")  # who trains holds it
     process = finished.start("run", str(study))
     killed = set()
@@ -60,7 +63,7 @@ def test_killed_for_memory(finished, reference, study):
     _, err = process.communicate()
     assert process.returncode == 1
     assert len(killed) == 3  # it is tried again twice
-    require_told(finished, model.manifest.facts["model_id"], KILLED, err.splitlines()[-1])
+    require_told(finished, cell, KILLED, err.splitlines()[-1])
     finished.run_well("run", str(study))
     assert finished.rows("select n_failed from studies") == [(0,)]
     require_same(finished, reference)
@@ -80,8 +83,8 @@ def test_too_large_a_model(home: Home, study, tmp_path):
     done = home.run("run", str(file), preexec_fn=limit)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr, done.stderr
-    large = [name for (name,) in home.rows("select model_id from study_models where cell like '%large%'")]
-    require_told(home, large[0], REFUSED, done.stderr.splitlines()[-1])
+    ((large,),) = home.rows("select cell from study_models where cell like '%large%'")
+    require_told(home, large, REFUSED, done.stderr.splitlines()[-1])
     file.write_text(file.read_text().replace("batch_size = 65536", "batch_size = 64"))
     home.run_well("run", str(file))
     assert home.rows("select status, count(*) from study_models group by all") == [("trained", 2)]

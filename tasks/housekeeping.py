@@ -59,7 +59,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     wrong = wrong or (None if is_whole(warehouse) else "is damaged")
     yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
     yield Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
-    yield Check("machine", True, _machine())
+    yield Check("machine", True, describe_machine())
     free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free
     enough = free > LOW_DISK_BYTES
     yield Check("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
@@ -117,7 +117,7 @@ def artifact_bytes(artifact: Artifact) -> int:
     return sum(file.bytes for file in artifact.manifest.files.values())
 
 
-def _machine() -> str:
+def describe_machine() -> str:
     """Where models would train, in words."""
     if torch.cuda.is_available():
         device = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
