@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from tiny import tiny_text
 
+from models.architecture import Architecture
 from tasks import artifact_specs
 from tasks.artifact_specs import CODE, RESOURCES, analysis_spec, corpus_spec, tokens_spec, training_spec
+from tasks.measuring.stages import part_of
 from tasks.places import ROOT
 from tasks.storage.artifact import Artifact
 from tasks.storage.code_version import reached_modules
@@ -17,6 +19,7 @@ from tasks.study.analysis_config import AnalysisConfig
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.schema import Study
 from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.study.training_config import TrainingConfig
 from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_writing import INCIDENTAL_FILES, write_tokens
 
@@ -161,11 +164,25 @@ def test_a_part_of_the_analysis_is_read_by_the_stage_of_its_name(store):
 
     before = keys(AnalysisConfig())
     for stage in artifact_specs.ANALYSES:
-        part = stage.replace("-", "_")
-        field = "train_tokens" if stage == "probes" else "seed" if "circuits" in stage else None
-        field = field or ("loss_windows" if stage == "behaviour" else "windows")
-        after = keys(AnalysisConfig.model_validate({part: {field: 7}}))
+        part = part_of(AnalysisConfig(), stage)
+        field = next(name for name, value in part if isinstance(value, int))
+        other = AnalysisConfig.model_validate({stage.replace("-", "_"): {field: getattr(part, field) + 1}})
+        after = keys(other)
         assert {name for name in before if after[name] != before[name]} == {stage}
+
+
+def test_every_field_of_a_study_that_changes_numbers_is_in_a_spec(store):
+    """So one that is added or given another default changes keys."""
+    corpus, tokens = made(store, tiny_text())
+    training = store.build(training_spec(CELL, tokens), lambda folder: {"model_id": "m"})
+    config, numerics = training.manifest.config, {"device", "precision", "compile", "threads"}
+    assert config["architecture"].keys() == Architecture.model_fields.keys()
+    assert config["training"].keys() == TrainingConfig.model_fields.keys() - numerics
+    assert corpus.manifest.config["corpus"].keys() == CorpusConfig.model_fields.keys()
+    assert tokens.manifest.config.keys() == TokenizerConfig.model_fields.keys()
+    for stage in artifact_specs.ANALYSES:
+        slice_ = analysis_spec(stage, AnalysisConfig(), training, tokens).config
+        assert slice_["analysis"].keys() == type(part_of(AnalysisConfig(), stage)).model_fields.keys()
 
 
 def test_analyses_are_keyed_by_the_model_whose_name_is_in_their_rows(store):
