@@ -123,9 +123,9 @@ def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> d
     """Rows of each table, of what was measured at each step; NaN where there is no value."""
     evaluations, position_losses, repeat_losses, heads = [], [], [], []
     for step, behaviour in measured.items():
-        text, repeats = vars(behaviour.text).copy(), vars(behaviour.repeats).copy()
-        by_position, by_occurrence = text.pop("position_losses_nats"), repeats.pop("occurrence_losses_nats")
-        evaluations.append({"step": step, "tokens": step * tokens_per_step, **text, **repeats})
+        evaluation: dict[str, Any] = behaviour.text | behaviour.repeats
+        by_position, by_occurrence = map(evaluation.pop, ("position_losses_nats", "occurrence_losses_nats"))
+        evaluations.append({"step": step, "tokens": step * tokens_per_step, **evaluation})
         position_losses += [
             {"step": step, "position": position, "loss_nats": loss}
             for position, loss in enumerate(by_position.tolist())
@@ -135,7 +135,7 @@ def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> d
             for occurrence, loss in enumerate(by_occurrence.tolist(), start=1)
         ]
         for layer, scores in enumerate(behaviour.layers):
-            columns = {name: values.tolist() for name, values in vars(scores).items()}
+            columns = {name: values.tolist() for name, values in scores.items()}
             heads += [
                 {"step": step, "layer": layer, "head": head, **dict(zip(columns, values, strict=True))}
                 for head, values in enumerate(zip(*columns.values(), strict=True))

@@ -15,7 +15,7 @@ from models.circuits.eigenvalues import (
     eigenvalue_score,
     matching_eigenvalues,
 )
-from models.circuits.head_circuits import CircuitStimuli, HeadCircuits, head_circuits
+from models.circuits.head_circuits import CircuitStimuli, Scores, head_circuits
 from models.circuits.head_weights import CircuitWeights, why_no_circuits
 from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
@@ -76,12 +76,12 @@ def circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) ->
     )
 
 
-def head_columns(layers: Sequence[HeadCircuits]) -> Columns:
+def head_columns(layers: Sequence[Scores]) -> Columns:
     """Columns of `heads` at one checkpoint."""
     parts = []
     for layer, scores in enumerate(layers):
-        columns = {name: values.numpy(force=True) for name, values in vars(scores).items()}
-        n_heads = len(scores.ov_rank)
+        columns = {name: values.numpy(force=True) for name, values in scores.items()}
+        n_heads = len(scores["ov_rank"])
         parts.append({"layer": np.full(n_heads, layer), "head": np.arange(n_heads), **columns})
     return _one_below_the_other(parts)
 
