@@ -64,7 +64,6 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
     bigrams = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
     logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
-    fit = bigram_fit(logits, int(bigrams.count.sum()))
     identities = identity_errors(model, text[:N_IDENTITY_WINDOWS, :-1])
 
     linearised = {"linearised": architecture.normalization != "none"}
@@ -72,7 +71,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         "path_terms": [term_row(term) | linearised for term in terms],
         "score_terms": [score_row(term) for term in scores],
         "virtual_heads": virtual_rows(pairs, circuits, patterns, terms),
-        "bigrams": [vars(fit) | {"kl_nats": fit.kl_nats, "explained_share": fit.explained_share} | linearised],
+        "bigrams": [bigram_fit(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": sample_rows(logits, tokens.token_labels(), config.bigram_samples),
         "causal_checks": [check_row(check) for check in checks],
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],

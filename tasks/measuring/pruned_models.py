@@ -46,22 +46,20 @@ class SmallerModel:
         return f"pruned/{self.procedure}-{self.order_method}-{self.n_pruned}"
 
 
-def most_within_limits(relative_increases: Mapping[int, float]) -> dict[str, int]:
-    """The most heads that can be removed at less than each limit's increase, even if fewer cost more; 0 if none."""
-    return {
-        name: max((n for n, increase in relative_increases.items() if increase < limit), default=0)
-        for name, limit in LIMITS.items()
-    }
-
-
 def choose(relative_increases: Mapping[int, float], n_heads: int) -> dict[int, list[str]]:
     """Which numbers of pruned heads are worth a model of their own, and as what, of those on a curve.
+
+    Half of them, and the most that can be removed at less than each limit's increase, even if fewer cost more.
 
     >>> choose({0: 0.0, 1: 0.002, 2: 0.03, 3: 0.04, 4: 0.9}, n_heads=4)
     {1: ['within 1 %'], 3: ['within 5 %'], 2: ['half']}
     """
     chosen: dict[int, list[str]] = {}
-    for name, n in (most_within_limits(relative_increases) | {"half": n_heads // 2}).items():
+    most = {
+        name: max((n for n, increase in relative_increases.items() if increase < limit), default=0)
+        for name, limit in LIMITS.items()
+    }
+    for name, n in (most | {"half": n_heads // 2}).items():
         if n > 0 and n in relative_increases:
             chosen.setdefault(n, []).append(name)
     return chosen

@@ -46,16 +46,14 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     trained.on_progress(0.4)
     distances = similarities["jensen_shannon_distance"]
     layer, head = np.array(places).T
-    clusters = {
-        name: values.numpy() for name, values in vars(cluster_heads(distances, config.cluster_distance)).items()
-    }
+    clusters = {name: values.numpy() for name, values in cluster_heads(distances, config.cluster_distance).items()}
     trained.write("head_clusters", {"layer": layer, "head": head, **clusters})
     pairs = nearest_first(distances)
     if not pairs:
         return
     tried = pairs[: config.max_pairs]
     fill = mean_z(model, trained.reference_text(config.reference_windows))
-    effects = pair_effects(ablation_losses(model, text, fill, tried), tried)
+    effects = pair_effects(*ablation_losses(model, text, fill, tried), tried)
     trained.write("head_similarity", similarity_columns(places, pairs, similarities, effects))
 
 

@@ -150,15 +150,11 @@ def skip_trigram_columns(
     parts = []
     for layer, n_heads in enumerate(weights.heads_per_layer):
         for head in range(n_heads):
-            found = skip_trigrams(weights, layer, head, corpus, config.top_skip_trigrams, config.min_count)
+            strongest = skip_trigrams(weights, layer, head, corpus, config.top_skip_trigrams, config.min_count)
+            found = {name: values.numpy() for name, values in strongest.items()}
             text = ("source", "destination", "output", "other_destination", "other_output")
-            parts.append(
-                {"layer": layer, "head": head, "rank": np.arange(len(found.source))}
-                | {name: labels[getattr(found, name).numpy()] for name in text}
-                | {"qk_effect": found.qk.numpy(), "ov_effect": found.ov.numpy(), "n_pairs": found.n_pairs.numpy()}
-                | {name: getattr(found, name).numpy() for name in ("corpus_probability", "output_probability")}
-                | {"is_bug": found.is_bug.numpy()}
-            )
+            place = {"layer": layer, "head": head, "rank": np.arange(len(found["source"]))}
+            parts.append(place | found | {name: labels[found[name]] for name in text})
     return parts
 
 
