@@ -38,7 +38,7 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
         model,
         stimuli.text,
         lambda layer, tokens: (
-            text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
+            _text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
         ),
     )
     _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos)
@@ -50,7 +50,7 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     )
 
 
-def text_statistics(
+def _text_statistics(
     pattern: Float[Tensor, "batch head q_pos k_pos"], tokens: Int[Tensor, "batch pos"], bos: int, distances: range
 ) -> ByQuery:
     """Every statistic of a pattern on running text, by name; keys are visible at `distances`.
