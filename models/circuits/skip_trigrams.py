@@ -23,7 +23,7 @@ CLEAR_RATIO = 2  # times as often as anywhere: then an output is right
 
 
 @dataclass(frozen=True)
-class Candidates:
+class _Candidates:
     """The sources that one head makes most of, with their best destinations and outputs."""
 
     source: Int[Tensor, "source"]
@@ -43,7 +43,7 @@ def skip_trigrams(
     than anywhere, and the head could only spare it together with two that are right: the output after another
     destination, and another output after the destination. At the rate of the former, 5 or more would have come.
     """
-    found = candidates(weights, layer, head, corpus.counts, SOURCES_PER_ENTRY * n, min_count)
+    found = _candidates(weights, layer, head, corpus.counts, SOURCES_PER_ENTRY * n, min_count)
     n_pairs, n_entries = corpus.count(found.source, found.destination, found.output)
     anywhere = (corpus.counts / corpus.counts.sum())[found.output]
     expected = n_pairs[:, :, None] * anywhere[:, None, :]
@@ -74,9 +74,9 @@ def skip_trigrams(
     }
 
 
-def candidates(
+def _candidates(
     weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int, min_count: int
-) -> Candidates:
+) -> _Candidates:
     """The sources with a head's strongest skip-trigrams, among tokens that come at least min_count times."""
     frequency = counts / counts.sum()
     used = (counts >= counts.max().clamp(max=min_count)).nonzero().flatten()  # never none
@@ -89,7 +89,7 @@ def candidates(
     (score, destination), (logit, output) = (
         circuit.rows(source).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
     )
-    return Candidates(source, used[destination], used[output], score, logit)
+    return _Candidates(source, used[destination], used[output], score, logit)
 
 
 def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "row"]:

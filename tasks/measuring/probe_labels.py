@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.measuring.python_labels import PythonLabels, python_labels
-from tasks.measuring.text_labels import (
-    Labels,
-    log_bucket,
-    tokens_since_line_start,
-    tokens_since_same,
-    tokens_since_sentence_start,
-)
+from tasks.measuring.text_labels import LINE_END, SENTENCE_END, Labels, log_bucket, tokens_since_last, tokens_since_same
 from tasks.text.token_reading import Tokens, TokenStream
 
 PYTHON_TASKS = (
@@ -179,8 +173,8 @@ def _document_labels(tokens: Tokens, words: Words | None, document: Document) ->
     spelled = [tokens.token_bytes[token] for token in tokens.validation.read(document.start, document.end)]
     text, ends = b"".join(spelled), np.cumsum([len(part) for part in spelled])
     labels = {
-        "line_position": tokens_since_line_start(text, ends),
-        "sentence_position": tokens_since_sentence_start(text, ends),
+        "line_position": tokens_since_last(LINE_END, text, ends),
+        "sentence_position": tokens_since_last(SENTENCE_END, text, ends),
     }
     if words is not None:
         labels["part_of_speech"] = words.labels(document.number, len(text))[ends - 1]
