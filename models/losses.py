@@ -42,8 +42,8 @@ def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -
 def text_losses(losses: Float[Tensor, "batch pos"]) -> Losses:
     """Summary of the losses on sequences of running text; the standard error over sequences is NaN for a single one.
 
-    Context helps by the loss at a late position, 500 of 506 or more, else 0.95 n, minus that at an early one, 50 or
-    0.1 n. Both are means over 5 positions either side, fewer (but as many on both sides) at the ends of a short
+    In-context learning is the loss at a late position, 500 of 506 or more, else 0.95 n, minus that at an early one, 50
+    or 0.1 n. Both are means over 5 positions either side, fewer (but as many on both sides) at the ends of a short
     sequence. Source: Olsson et al. 2022, "in-context learning score".
     """
     by_sequence, by_position = losses.double().mean(1), losses.double().mean(0)
