@@ -6,8 +6,6 @@ An addition and a multiplication are two. Softmax, norms and activation function
 from models.architecture import Architecture
 from models.attention_patterns import query_block, window_block
 
-BACKWARD = 2  # every factor of a product needs a gradient, which is a product of the same size
-
 
 def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
     """Floating-point operations of the forward pass of one sequence of `n_tokens`."""
@@ -20,7 +18,7 @@ def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> in
 
 def forward_backward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
     """Floating-point operations of the forward and backward pass of one sequence of `n_tokens`."""
-    return (1 + BACKWARD) * forward_flops(architecture, d_vocab, n_tokens)
+    return 3 * forward_flops(architecture, d_vocab, n_tokens)  # a gradient of each factor is a product as large
 
 
 def scored_pairs(architecture: Architecture, n_tokens: int) -> int:

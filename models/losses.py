@@ -1,7 +1,5 @@
 """Next-token losses, in nats per token, and what they say about the use of context."""
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -10,27 +8,7 @@ from torch.nn import functional as F
 from models.batching import batches
 from models.transformer import Fill, HeadMask, Transformer
 
-
-@dataclass(frozen=True)
-class TextLosses:
-    """Losses on sequences of running text."""
-
-    validation_loss_nats: float
-    validation_loss_sem_nats: float  # standard error over sequences; NaN for a single sequence
-    in_context_learning_nats: float  # late loss minus early loss: negative = context helps
-    early_index: int
-    late_index: int
-    position_losses_nats: Float[Tensor, "pos"]
-
-
-@dataclass(frozen=True)
-class RepeatLosses:
-    """Losses on repeated random tokens, by how often the predicted token has come (NaN where none has)."""
-
-    first_occurrence_loss_nats: float
-    later_occurrence_loss_nats: float
-    repeat_gain_nats: float  # first minus later: positive = repeats are predicted
-    occurrence_losses_nats: Float[Tensor, "occurrence"]  # entry 0 is the first occurrence
+Losses = dict[str, float | int | Float[Tensor, "_"]]
 
 
 def token_losses(
@@ -61,43 +39,42 @@ def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -
     return torch.cat(losses)
 
 
-def context_indices(n: int) -> tuple[int, int]:
-    """Early and late position to compare: 50 and 500 of 506 positions or more, else 0.1 n and 0.95 n.
+def text_losses(losses: Float[Tensor, "batch pos"]) -> Losses:
+    """Summary of the losses on sequences of running text; the standard error over sequences is NaN for a single one.
 
-    Source: Olsson et al. 2022, "in-context learning score".
-    """
-    return (50, 500) if n > 505 else (n // 10, n * 19 // 20)
-
-
-def text_losses(losses: Float[Tensor, "batch pos"]) -> TextLosses:
-    """Summary of the losses on sequences of running text.
-
-    The early and late loss are means over 5 positions either side, fewer (but as many on both sides) at the
-    ends of a short sequence.
+    In-context learning is the loss at a late position, 500 of 506 or more, else 0.95 n, minus that at an early one, 50
+    or 0.1 n. Both are means over 5 positions either side, fewer (but as many on both sides) at the ends of a short
+    sequence. Source: Olsson et al. 2022, "in-context learning score".
     """
     by_sequence, by_position = losses.double().mean(1), losses.double().mean(0)
-    early, late = context_indices(losses.shape[1])
+    n = losses.shape[1]
+    early, late = (50, 500) if n > 505 else (n // 10, n * 19 // 20)
 
     def around(index: int) -> float:
         reach = min(5, index, len(by_position) - 1 - index)
         return float(by_position[index - reach : index + reach + 1].mean())
 
-    n = len(by_sequence)
-    return TextLosses(
-        validation_loss_nats=float(by_sequence.mean()),
-        validation_loss_sem_nats=float(by_sequence.std() / n**0.5) if n > 1 else float("nan"),
-        in_context_learning_nats=around(late) - around(early),
-        early_index=early,
-        late_index=late,
-        position_losses_nats=by_position,
-    )
+    n_sequences = len(by_sequence)
+    return {
+        "validation_loss_nats": float(by_sequence.mean()),
+        "validation_loss_sem_nats": float(by_sequence.std() / n_sequences**0.5) if n_sequences > 1 else float("nan"),
+        "in_context_learning_nats": around(late) - around(early),  # negative: context helps
+        "early_index": early,
+        "late_index": late,
+        "position_losses_nats": by_position,
+    }
 
 
-def repeat_losses(losses: Float[Tensor, "batch pos"], occurrence: Int[Tensor, "batch pos"]) -> RepeatLosses:
-    """Summary of the losses on repeated tokens; `occurrence` counts from 1 at the first."""
+def repeat_losses(losses: Float[Tensor, "batch pos"], occurrence: Int[Tensor, "batch pos"]) -> Losses:
+    """Summary of the losses on repeated tokens, NaN where there are none; `occurrence` counts from 1 at the first."""
     losses = losses.double()
     first = losses[occurrence == 1].mean()
     later = losses[occurrence > 1].mean()
     index = occurrence.flatten() - 1
     total = torch.bincount(index, weights=losses.flatten())
-    return RepeatLosses(float(first), float(later), float(first - later), total / torch.bincount(index))
+    return {
+        "first_occurrence_loss_nats": float(first),
+        "later_occurrence_loss_nats": float(later),
+        "repeat_gain_nats": float(first - later),  # positive: repeats are predicted
+        "occurrence_losses_nats": total / torch.bincount(index),
+    }

@@ -9,19 +9,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
-
-def orthogonalise(matrices: Float[Tensor, "batch rows cols"], n_steps: int = 5) -> Float[Tensor, "batch rows cols"]:
+def orthogonalise(matrices: Float[Tensor, "batch rows cols"]) -> Float[Tensor, "batch rows cols"]:
     """Bring every singular value of each matrix near 1 by a quintic Newton-Schulz iteration.
 
     Source: Jordan et al. 2024, Muon; the coefficients overshoot on purpose (values end in about 0.7..1.2).
     """
-    a, b, c = NEWTON_SCHULZ
+    a, b, c = 3.4445, -4.7750, 2.0315
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2) if tall else matrices  # the Gram matrix of the short side is the small one
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    for _ in range(n_steps):
+    for _ in range(5):
         gram = x @ x.transpose(1, 2)
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.transpose(1, 2) if tall else x
@@ -36,16 +34,9 @@ class Muon(torch.optim.Optimizer):
     Source: Jordan et al. 2024, with Nesterov momentum.
     """
 
-    def __init__(
-        self,
-        reading: Iterable[Tensor],
-        writing: Iterable[Tensor],
-        lr: float,
-        momentum: float = 0.95,
-        weight_decay: float = 0.0,
-    ) -> None:
+    def __init__(self, reading: Iterable[Tensor], writing: Iterable[Tensor], lr: float, weight_decay: float) -> None:
         groups = [{"params": list(reading), "writes": False}, {"params": list(writing), "writes": True}]
-        super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        super().__init__(groups, {"lr": lr, "momentum": 0.95, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]

@@ -20,9 +20,7 @@ def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Te
     return torch.cat([tokens.new_empty(0), *ranks])
 
 
-def diagonal_accuracy(
-    ranks: Int[Tensor, "token"], n: int, counts: Int[Tensor, "token"] | None = None
-) -> Float[Tensor, ""]:
+def diagonal_accuracy(ranks: Int[Tensor, "token"], n: int, counts: Int[Tensor, "token"] | None) -> Float[Tensor, ""]:
     """Share of tokens that are among the top n outputs of their own row, plain or weighted by their counts."""
     hits = (ranks < n).double()
     return hits.mean() if counts is None else hits @ counts.double() / counts.sum()
@@ -49,18 +47,13 @@ def copying_evaluator(
     """
     shares = [
         [
-            _seen_share(z, own.W_O, weights.W_U, batch[:, 1:])
-            for z, own in zip(_mixed(model, batch), weights.layers, strict=True)
+            _seen_share(traced.z[:, :, 1:], own.W_O, weights.W_U, batch[:, 1:])
+            for traced, own in zip(model.trace(batch).layers, weights.layers, strict=True)
         ]
         for batch in batches(model, sequences)
     ]
     by_layer = zip(*shares, strict=True)
     return [2 * torch.cat(layer, dim=1).double().nanmean(1) - 1 for layer in by_layer]
-
-
-def _mixed(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head query d_value"]]:
-    """What each head mixed, BOS left out as a query."""
-    return [layer.z[:, :, 1:] for layer in model.trace(tokens).layers]
 
 
 def _seen_share(

@@ -37,33 +37,6 @@ class MeanContributions:
 
 
 @dataclass(frozen=True)
-class BigramFit:
-    """Fit over bigrams with weights as in the corpus; losses are those of a corpus drawn from its own bigrams."""
-
-    n_sources: int
-    coverage: float  # fraction of the corpus' bigrams whose source counts
-    unigram_loss_nats: float
-    bigram_loss_nats: float  # the least that a bigram model can have
-    direct_loss_nats: float
-    correlation: float  # of direct logits with log probabilities, both minus their row's mean
-    n_gap_sources: int
-    gap_coverage: float
-    gap_correlation: float  # with log probabilities minus what the rest of the model adds
-    gap_bigram_correlation: float  # with log probabilities alone, over the same sources
-
-    @property
-    def kl_nats(self) -> float:
-        """KL divergence of the direct path's predictions from the corpus' bigrams, nats."""
-        return self.direct_loss_nats - self.bigram_loss_nats
-
-    @property
-    def explained_share(self) -> float:
-        """How much of the way from unigram to bigram loss the direct path goes: 1 is all; may be negative."""
-        way = self.unigram_loss_nats - self.bigram_loss_nats
-        return (self.unigram_loss_nats - self.direct_loss_nats) / way if way > 1e-9 else nan
-
-
-@dataclass(frozen=True)
 class BigramLogits:
     """What the direct path, and all else in the model, say of each bigram whose source counts."""
 
@@ -140,23 +113,32 @@ def bigram_logits(
     return BigramLogits(source, target, count, log_probability, direct, log_normaliser, rest, in_gap)
 
 
-def bigram_fit(logits: BigramLogits, n_bigrams: int) -> BigramFit:
-    """Fit of the direct path to a corpus with so many bigrams; NaN where no source counts."""
+def bigram_fit(logits: BigramLogits, n_bigrams: int) -> dict[str, float | int]:
+    """Fit of the direct path to a corpus with so many bigrams; NaN where no source counts.
+
+    Bigrams have weights as in the corpus; losses are those of a corpus drawn from its own bigrams.
+    """
     weight = logits.count.double() / logits.count.sum()
     unigram = torch.bincount(logits.target, weight) if len(weight) else weight
     gap = logits.in_gap
-    return BigramFit(
-        n_sources=len(logits.source.unique()),
-        coverage=float(logits.count.sum()) / n_bigrams if n_bigrams else nan,
-        unigram_loss_nats=_mean(-unigram.log(), unigram),
-        bigram_loss_nats=_mean(-logits.log_probability, weight),
-        direct_loss_nats=_mean(logits.log_normaliser - logits.direct, weight),
-        correlation=_correlation(logits, logits.log_probability, torch.ones_like(gap)),
-        n_gap_sources=len(logits.source[gap].unique()),
-        gap_coverage=float(logits.count[gap].sum()) / n_bigrams if n_bigrams else nan,
-        gap_correlation=_correlation(logits, logits.log_probability - logits.rest, gap),
-        gap_bigram_correlation=_correlation(logits, logits.log_probability, gap),
-    )
+    unigram_loss = _mean(-unigram.log(), unigram)
+    bigram_loss = _mean(-logits.log_probability, weight)  # the least that a bigram model can have
+    direct_loss = _mean(logits.log_normaliser - logits.direct, weight)
+    way = unigram_loss - bigram_loss  # of which the direct path goes a share: 1 is all; may be negative
+    return {
+        "n_sources": len(logits.source.unique()),
+        "coverage": float(logits.count.sum()) / n_bigrams if n_bigrams else nan,  # of bigrams, whose source counts
+        "unigram_loss_nats": unigram_loss,
+        "bigram_loss_nats": bigram_loss,
+        "direct_loss_nats": direct_loss,
+        "kl_nats": direct_loss - bigram_loss,
+        "explained_share": (unigram_loss - direct_loss) / way if way > 1e-9 else nan,
+        "correlation": _correlation(logits, logits.log_probability, torch.ones_like(gap)),
+        "n_gap_sources": len(logits.source[gap].unique()),
+        "gap_coverage": float(logits.count[gap].sum()) / n_bigrams if n_bigrams else nan,
+        "gap_correlation": _correlation(logits, logits.log_probability - logits.rest, gap),
+        "gap_bigram_correlation": _correlation(logits, logits.log_probability, gap),  # over the same sources
+    }
 
 
 def _correlation(logits: BigramLogits, wanted: Float[Tensor, "bigram"], where: Bool[Tensor, "bigram"]) -> float:

@@ -39,7 +39,8 @@ def composed_matching_eigenvalues(weights: CircuitWeights) -> Complex[Tensor, "p
     """
     token_gram = (weights.W_E.T @ weights.W_E).double()
     layers = (_composed(token_gram, weights.heads_before(i), weights.layers[i]) for i in range(1, len(weights.layers)))
-    return torch.cat([torch.empty(0, _d_head(weights), dtype=torch.complex128, device=weights.W_E.device), *layers])
+    d_head = weights.layers[0].W_Q.shape[2] if weights.layers else 0
+    return torch.cat([torch.empty(0, d_head, dtype=torch.complex128, device=weights.W_E.device), *layers])
 
 
 def _composed(
@@ -55,7 +56,3 @@ def _eigenvalues(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "batch
     """Eigenvalues, the largest in absolute value first."""
     eigenvalues = torch.linalg.eigvals(matrices)
     return eigenvalues.gather(-1, eigenvalues.abs().argsort(dim=-1, descending=True, stable=True))
-
-
-def _d_head(weights: CircuitWeights) -> int:
-    return weights.layers[0].W_Q.shape[2] if weights.layers else 0

@@ -71,7 +71,7 @@ class FrozenLayer:
 
     def heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "head batch pos d_model"]:
         """What each head writes of a part of the stream, by its true pattern and gate, as it is when the layer ends."""
-        return self.carry(_outputs(self._z(part), self.attention.W_O))
+        return self.carry(torch.einsum("bhpv,hvd->hbpd", self._z(part), self.attention.W_O))
 
     def all_heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """What all heads of the layer together write of a part of the stream."""
@@ -225,10 +225,6 @@ def _freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
 
 def _by_head(x: Tensor, weight: Tensor) -> Tensor:
     return torch.einsum("...pd,hdw->...hpw", x, weight)
-
-
-def _outputs(z: Tensor, W_O: Tensor) -> Tensor:
-    return torch.einsum("bhpv,hvd->hbpd", z, W_O)
 
 
 def _sinusoids_like(x: Tensor) -> Tensor:

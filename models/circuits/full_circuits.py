@@ -32,11 +32,6 @@ class FullCircuit:
         size = max(1, CHUNK_NUMBERS // max(1, self.right.shape[1]))
         return ((part, self.rows(part)) for part in index.split(size))
 
-    @property
-    def transposed(self) -> "FullCircuit":
-        """The circuit with rows and columns exchanged."""
-        return FullCircuit(self.right.T, self.left.T)
-
     def centred(self, weight: Float[Tensor, "column"] | None = None) -> "FullCircuit":
         """The circuit less each row's mean, which softmax can't see; plain, or weighted by numbers that sum to 1."""
         mean = self.right.mean(1) if weight is None else self.right @ weight

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks
@@ -20,6 +20,8 @@ from models.circuits.subspaces import (
 )
 from models.transformer import Transformer
 
+Scores = dict[str, Num[Tensor, "_"]]  # a number a head
+
 
 @dataclass(frozen=True)
 class CircuitStimuli:
@@ -32,32 +34,9 @@ class CircuitStimuli:
     text: Int[Tensor, "window text_pos"]  # sequences of running text that open with BOS
 
 
-@dataclass(frozen=True)
-class HeadCircuits:
-    """What the weights say of each head of a layer."""
-
-    copying_eigenvalues: Float[Tensor, "head"]
-    copying_top1: Float[Tensor, "head"]
-    copying_top5: Float[Tensor, "head"]
-    copying_top1_weighted: Float[Tensor, "head"]
-    copying_top5_weighted: Float[Tensor, "head"]
-    copying_evaluator: Float[Tensor, "head"]
-    matching_eigenvalues: Float[Tensor, "head"]
-    qk_content_sd: Float[Tensor, "head"]
-    qk_position_sd: Float[Tensor, "head"]
-    ov_rank: Int[Tensor, "head"]
-    ov_effective_rank: Float[Tensor, "head"]
-    qk_rank: Int[Tensor, "head"]
-    qk_effective_rank: Float[Tensor, "head"]
-    query_key_overlap: Float[Tensor, "head"]
-    query_value_overlap: Float[Tensor, "head"]
-    key_value_overlap: Float[Tensor, "head"]
-    persistence: Float[Tensor, "head"]
-
-
 @torch.no_grad()
-def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitStimuli) -> list[HeadCircuits]:
-    """What a model's weights say of each head, layer by layer; `weights` are those of the model."""
+def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitStimuli) -> list[Scores]:
+    """What a model's weights say of the heads of each layer; `weights` are those of the model."""
     copying, matching = copying_eigenvalues(weights), matching_eigenvalues(weights)
     evaluator = copying_evaluator(model, weights, stimuli.random)
     kept = persistence(model, stimuli.text, stimuli.bos)
@@ -66,31 +45,29 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
         bias, distances = layer.attention.position_bias, layer.attention.distances
         ov, qk, read = ov_singular_values(own), qk_singular_values(own), reading_overlaps(own)
         layers.append(
-            HeadCircuits(
-                **_diagonal_accuracies(weights, i, stimuli),
-                copying_eigenvalues=eigenvalue_score(copying[i]),
-                copying_evaluator=evaluator[i],
-                matching_eigenvalues=eigenvalue_score(matching[i]),
-                qk_content_sd=_content_spread(weights, i, stimuli.counts),
-                qk_position_sd=(
+            _diagonal_accuracies(weights, i, stimuli)
+            | {
+                "copying_eigenvalues": eigenvalue_score(copying[i]),
+                "copying_evaluator": evaluator[i],
+                "matching_eigenvalues": eigenvalue_score(matching[i]),
+                "qk_content_sd": _content_spread(weights, i, stimuli.counts),
+                "qk_position_sd": (
                     torch.full_like(kept[i], torch.nan) if bias is None else position_spread(bias, distances)
                 ),
-                ov_rank=numerical_rank(ov, weights.d_stream),
-                ov_effective_rank=effective_rank(ov),
-                qk_rank=numerical_rank(qk, weights.d_stream),
-                qk_effective_rank=effective_rank(qk),
-                query_key_overlap=read[:, 0],
-                query_value_overlap=read[:, 1],
-                key_value_overlap=read[:, 2],
-                persistence=kept[i],
-            )
+                "ov_rank": numerical_rank(ov, weights.d_stream),
+                "ov_effective_rank": effective_rank(ov),
+                "qk_rank": numerical_rank(qk, weights.d_stream),
+                "qk_effective_rank": effective_rank(qk),
+                "query_key_overlap": read[:, 0],
+                "query_value_overlap": read[:, 1],
+                "key_value_overlap": read[:, 2],
+                "persistence": kept[i],
+            }
         )
     return layers
 
 
-def _diagonal_accuracies(
-    weights: CircuitWeights, layer: int, stimuli: CircuitStimuli
-) -> dict[str, Float[Tensor, "head"]]:
+def _diagonal_accuracies(weights: CircuitWeights, layer: int, stimuli: CircuitStimuli) -> Scores:
     tokens, heads = stimuli.frequent, range(weights.heads_per_layer[layer])
     ranks = [diagonal_ranks(full_ov(weights, layer, head), tokens) for head in heads]
     return {

@@ -38,7 +38,7 @@ Row = Float[Tensor, "3"]  # losses with the term and without it, covariance with
 
 @torch.inference_mode()
 def order_of_terms(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], virtual_heads: Container[Path] = ()
+    model: Transformer, sequences: Int[Tensor, "batch pos"], virtual_heads: Container[Path]
 ) -> list[Term]:
     """Effects of every order, of every head's own path, and of the wanted virtual heads.
 

@@ -31,9 +31,6 @@ def _later_and_own(trace: Trace, counted: Tensor) -> list[Float[Tensor, "2 head"
     for layer in trace.layers:
         later = trace.layers[-1].residual_out - layer.residual_in - layer.attention_out
         own = layer.head_outputs
-        products.append(torch.stack([_sum(own * other, counted) for other in (later[:, None], own)]))
+        sums = [(own * other).sum(3) * counted[:, None] for other in (later[:, None], own)]
+        products.append(torch.stack([by_position.double().sum((0, 2)) for by_position in sums]))
     return products
-
-
-def _sum(product: Float[Tensor, "batch head pos d_model"], counted: Tensor) -> Float[Tensor, "head"]:
-    return (product.sum(3) * counted[:, None]).double().sum((0, 2))

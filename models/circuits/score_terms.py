@@ -70,28 +70,17 @@ def score_terms(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: in
     ]
 
 
-def centred_scores(
-    scores: Float[Tensor, "batch head q_pos k_pos"], keys: Bool[Tensor, "batch q_pos k_pos"]
-) -> Float[Tensor, "batch head q_pos k_pos"]:
-    """Scores minus the mean of their row over its keys; 0 elsewhere."""
-    kept = keys[:, None]
-    n_keys = kept.sum(-1, keepdim=True).clamp(min=1)
-    scores = scores.where(kept, 0)
-    return (scores - scores.sum(-1, keepdim=True) / n_keys).where(kept, 0)
-
-
 def _layer_covariances(
     layer: FrozenLayer, sources: Sources, keys: Bool[Tensor, "batch q_pos k_pos"]
 ) -> dict[tuple[str, str], Float[Tensor, "head"]]:
-    """Sum over queries and keys of each term times the whole score.
-
-    The whole is centred in each row, so no term needs to be.
-    """
-    a = layer.attention
+    """Sum over queries and keys of each term times the whole score."""
+    a, kept = layer.attention, keys[:, None]
     by_query, by_key = layer.query_and_key_sources(sources)
     position = a.position_scores(keys.shape[1])
     q, k = torch.stack(list(by_query.values())) * a.d_head**-0.5, torch.stack(list(by_key.values()))
-    whole = centred_scores(q.sum(0) @ k.sum(0).mT + position, keys)
+    scores = (q.sum(0) @ k.sum(0).mT + position).where(kept, 0)
+    mean = scores.sum(-1, keepdim=True) / kept.sum(-1, keepdim=True).clamp(min=1)
+    whole = (scores - mean).where(kept, 0)  # centred in each row, so that no term needs to be
     covariances: dict[tuple[str, str], Tensor] = {}
     for key_source, part in zip(by_key, k, strict=True):
         per_query = torch.einsum("sbhqd,bhqd->sh", q, whole @ part)

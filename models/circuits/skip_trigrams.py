@@ -8,7 +8,7 @@ two know nothing of each other: a head that learns (source ... d1 -> o1) and (so
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from models.circuits.full_circuits import FullCircuit, full_ov, full_qk
@@ -23,7 +23,7 @@ CLEAR_RATIO = 2  # times as often as anywhere: then an output is right
 
 
 @dataclass(frozen=True)
-class Candidates:
+class _Candidates:
     """The sources that one head makes most of, with their best destinations and outputs."""
 
     source: Int[Tensor, "source"]
@@ -33,57 +33,17 @@ class Candidates:
     ov: Float[Tensor, "source output"]  # logit, less its mean over outputs; above 0, else there is none
 
 
-@dataclass(frozen=True)
-class SkipTrigrams:
-    """Skip-trigrams of one head, the strongest (`qk` times `ov`) first."""
-
-    source: Int[Tensor, "entry"]
-    destination: Int[Tensor, "entry"]
-    output: Int[Tensor, "entry"]
-    qk: Float[Tensor, "entry"]
-    ov: Float[Tensor, "entry"]
-    n_pairs: Int[Tensor, "entry"]  # how often the corpus has source ... destination within a context
-    corpus_probability: Float[Tensor, "entry"]  # of output right after such a destination
-    output_probability: Float[Tensor, "entry"]  # of output anywhere
-    is_bug: Bool[Tensor, "entry"]
-    other_destination: Int[Tensor, "entry"]  # of a bug: after which the output is right; -1 if it is none
-    other_output: Int[Tensor, "entry"]  # of a bug: which is right after the destination; -1 if it is none
-
-
 @torch.no_grad()
 def skip_trigrams(
     weights: CircuitWeights, layer: int, head: int, corpus: SkipTrigramCounts, n: int, min_count: int
-) -> SkipTrigrams:
+) -> dict[str, Shaped[Tensor, "entry"]]:
     """The n strongest skip-trigrams of a head, at most 4 a source, whose tokens and pair come at least min_count times.
 
     One is right where the output comes more than twice as often as anywhere. One is a bug where it comes no more often
     than anywhere, and the head could only spare it together with two that are right: the output after another
     destination, and another output after the destination. At the rate of the former, 5 or more would have come.
     """
-    return choose_skip_trigrams(
-        candidates(weights, layer, head, corpus.counts, SOURCES_PER_ENTRY * n, min_count), corpus, n, min_count
-    )
-
-
-def candidates(
-    weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int, min_count: int
-) -> Candidates:
-    """The sources with a head's strongest skip-trigrams, among tokens that come at least min_count times."""
-    frequency = counts / counts.sum()
-    used = (counts >= counts.max().clamp(max=min_count)).nonzero().flatten()  # never none
-    scores = full_qk(weights, layer, head).centred(frequency.to(weights.W_E)).transposed  # [source, destination]
-    logits = full_ov(weights, layer, head).centred()  # [source, output]
-    scores, logits = (FullCircuit(circuit.left, circuit.right[:, used]) for circuit in (scores, logits))
-    strongest = _largest(scores, used) * _largest(logits, used)
-    source = used[strongest.topk(min(n_sources, len(used))).indices]
-    (qk, destination), (ov, output) = (
-        circuit.rows(source).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
-    )
-    return Candidates(source, used[destination], used[output], qk, ov)
-
-
-def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, min_count: int) -> SkipTrigrams:
-    """The strongest entries of a head's candidates, with what the corpus says of each."""
+    found = _candidates(weights, layer, head, corpus.counts, SOURCES_PER_ENTRY * n, min_count)
     n_pairs, n_entries = corpus.count(found.source, found.destination, found.output)
     anywhere = (corpus.counts / corpus.counts.sum())[found.output]
     expected = n_pairs[:, :, None] * anywhere[:, None, :]
@@ -98,19 +58,38 @@ def choose_skip_trigrams(found: Candidates, corpus: SkipTrigramCounts, n: int, m
     other_output = found.output.gather(1, best_output.indices)  # [source, destination]
 
     s, d, o = _strongest(strength.where(listed, 0), n)
-    return SkipTrigrams(
-        source=found.source[s],
-        destination=found.destination[s, d],
-        output=found.output[s, o],
-        qk=found.qk[s, d],
-        ov=found.ov[s, o],
-        n_pairs=n_pairs[s, d],
-        corpus_probability=n_entries[s, d, o] / n_pairs[s, d],
-        output_probability=anywhere[s, o],
-        is_bug=is_bug[s, d, o],
-        other_destination=other_destination[s, o].where(is_bug[s, d, o], -1),
-        other_output=other_output[s, d].where(is_bug[s, d, o], -1),
+    bug = is_bug[s, d, o]
+    return {
+        "source": found.source[s],
+        "destination": found.destination[s, d],
+        "output": found.output[s, o],
+        "qk_effect": found.qk[s, d],
+        "ov_effect": found.ov[s, o],
+        "n_pairs": n_pairs[s, d],  # how often the corpus has source ... destination within a context
+        "corpus_probability": n_entries[s, d, o] / n_pairs[s, d],  # of output right after such a destination
+        "output_probability": anywhere[s, o],
+        "is_bug": bug,
+        "other_destination": other_destination[s, o].where(bug, -1),  # after which the output is right
+        "other_output": other_output[s, d].where(bug, -1),  # which is right after the destination
+    }
+
+
+def _candidates(
+    weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int, min_count: int
+) -> _Candidates:
+    """The sources with a head's strongest skip-trigrams, among tokens that come at least min_count times."""
+    frequency = counts / counts.sum()
+    used = (counts >= counts.max().clamp(max=min_count)).nonzero().flatten()  # never none
+    qk = full_qk(weights, layer, head).centred(frequency.to(weights.W_E))
+    ov = full_ov(weights, layer, head).centred()
+    scores = FullCircuit(qk.right.T, qk.left.T[:, used])  # [source, destination]
+    logits = FullCircuit(ov.left, ov.right[:, used])  # [source, output]
+    strongest = _largest(scores, used) * _largest(logits, used)
+    source = used[strongest.topk(min(n_sources, len(used))).indices]
+    (score, destination), (logit, output) = (
+        circuit.rows(source).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
     )
+    return _Candidates(source, used[destination], used[output], score, logit)
 
 
 def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "row"]:

@@ -66,8 +66,8 @@ def virtual_patterns(
                     path = Head(i, a), Head(j, b)
                     if path in wanted:
                         found = pattern_statistics(later[:, b : b + 1] @ earlier[:, a : a + 1], visible)
-                        certain = found.confidence
-                        totals = found.mean_distance.nansum(), certain.nansum(), certain.isfinite().sum()
+                        certain = found["confidence"]
+                        totals = found["mean_distance"].nansum(), certain.nansum(), certain.isfinite().sum()
                         sums[path] += torch.stack([total.double() for total in totals]).cpu()
     return {path: VirtualPattern(*(total[:2] / total[2]).tolist()) for path, total in sums.items()}
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from models.heads.ablation import Ablation, Replacement, ablation_effects, other_sequences, zero_z
 from models.heads.evidence import Evidence, HeadScores
 
-DRAWS, SEED = 5, 0
-
 
 def ablation_zero(evidence: Evidence) -> HeadScores:
     """Effect on the loss of replacing a head's output by zero, nats per token."""
@@ -20,7 +18,7 @@ def ablation_mean(evidence: Evidence) -> HeadScores:
 
 def ablation_resample(evidence: Evidence) -> HeadScores:
     """Effect on the loss of replacing a head's output by that on other sequences, nats per token; NaN without any."""
-    return _mean_effects(evidence, other_sequences(len(evidence.text), DRAWS, SEED))
+    return _mean_effects(evidence, other_sequences(len(evidence.text), draws=5, seed=0))
 
 
 def _mean_effects(evidence: Evidence, replacements: Sequence[Replacement]) -> HeadScores:

@@ -1,6 +1,5 @@
 """What scores of importance are computed from, and what a score is."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from jaxtyping import Float, Int
@@ -19,6 +18,3 @@ class Evidence:
     text: Int[Tensor, "batch pos"]  # BOS first; the last token is only predicted
     fill: Fill  # each head's mean z on other text: [head, 1, d_value] a layer
     head_mask: HeadMask | None = None  # 0: the head is pruned, `fill` in its place; 1: it is there; None: all are
-
-
-Method = Callable[[Evidence], HeadScores]

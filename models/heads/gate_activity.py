@@ -14,13 +14,9 @@ def gate_activity(
 ) -> list[Float[Tensor, "_ token_class"]]:
     """Share of the tokens of each class at which a head's gate is open, a [head, class] tensor a layer.
 
-    NaN for a class that doesn't come. The last token of a sequence is only predicted, never read.
-
-    Raises:
-        ValueError: the model has no gates.
+    The model must have gates. NaN for a class that doesn't come. The last token of a sequence is only predicted, never
+    read.
     """
-    if model.architecture.gates == "none":
-        raise ValueError("gate activity must be of a model with gates, got gates='none'. Leave it out.")
     n_classes = int(token_classes.max()) + 1
     n_open = [torch.zeros(n, n_classes, dtype=torch.float64) for n in model.architecture.heads_per_layer]
     n_tokens = torch.zeros(n_classes, dtype=torch.float64)

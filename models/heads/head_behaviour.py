@@ -13,7 +13,7 @@ from torch import Tensor
 from models.batching import batches
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
-from models.losses import RepeatLosses, TextLosses, next_token_losses, repeat_losses, text_losses, token_losses
+from models.losses import Losses, next_token_losses, repeat_losses, text_losses, token_losses
 from models.repeats import Repeats
 from models.stimuli import Stimuli
 from models.transformer import LayerTrace, Transformer
@@ -22,40 +22,12 @@ ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 
 
 @dataclass(frozen=True)
-class HeadBehaviour:
-    """Behaviour of each head of a layer: means over the queries that count.
-
-    Attention on keys is 0..1, distances are in positions. `without_bos`: BOS is no key and rows are rescaled.
-    """
-
-    previous_token: Float[Tensor, "head"]
-    duplicate_token: Float[Tensor, "head"]
-    prefix_matching: Float[Tensor, "head"]
-    induction_random_period: Float[Tensor, "head"]
-    induction_natural: Float[Tensor, "head"]
-    entropy: Float[Tensor, "head"]
-    entropy_without_bos: Float[Tensor, "head"]
-    mean_distance: Float[Tensor, "head"]
-    mean_distance_without_bos: Float[Tensor, "head"]
-    argmax_distance: Float[Tensor, "head"]
-    argmax_distance_without_bos: Float[Tensor, "head"]
-    confidence: Float[Tensor, "head"]
-    confidence_without_bos: Float[Tensor, "head"]
-    bos_attention: Float[Tensor, "head"]
-    positional_offset: Float[Tensor, "head"]
-    positional_share: Float[Tensor, "head"]
-    positional_offset_without_bos: Float[Tensor, "head"]
-    positional_share_without_bos: Float[Tensor, "head"]
-    active_fraction: Float[Tensor, "head"]  # of positions, whose gate is open; NaN without gates
-
-
-@dataclass(frozen=True)
 class Behaviour:
     """What a model and its heads do on some stimuli."""
 
-    text: TextLosses
-    repeats: RepeatLosses
-    layers: tuple[HeadBehaviour, ...]
+    text: Losses
+    repeats: Losses
+    layers: list[dict[str, Float[Tensor, "_"]]]  # means over the queries that count
 
 
 @torch.inference_mode()
@@ -66,7 +38,7 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
         model,
         stimuli.text,
         lambda layer, tokens: (
-            text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
+            _text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
         ),
     )
     _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos)
@@ -74,14 +46,17 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     return Behaviour(
         text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)])),
         repeats=repeats,
-        layers=tuple(map(_head_behaviour, on_text, prefix_matching, random_period)),
+        layers=list(map(_head_behaviour, on_text, prefix_matching, random_period)),
     )
 
 
-def text_statistics(
+def _text_statistics(
     pattern: Float[Tensor, "batch head q_pos k_pos"], tokens: Int[Tensor, "batch pos"], bos: int, distances: range
 ) -> ByQuery:
-    """Every statistic of a pattern on running text, by its name in `HeadBehaviour`; keys are visible at `distances`."""
+    """Every statistic of a pattern on running text, by name; keys are visible at `distances`.
+
+    Attention on keys is 0..1, distances are in positions. `without_bos`: BOS is no key and rows are rescaled.
+    """
     pattern = pattern.float()
     visible, content = (visible_keys(tokens, bos, with_bos=with_bos, distances=distances) for with_bos in (True, False))
     with_bos, without_bos = pattern_statistics(pattern, visible), pattern_statistics(pattern, content)
@@ -90,34 +65,29 @@ def text_statistics(
         "duplicate_token": attention_on(pattern, duplicate_token_keys(tokens, bos)),
         "induction_natural": attention_on(pattern, induction_keys(tokens, bos)),
         "bos_attention": attention_on(pattern, visible & ~content),
-        **vars(with_bos),
-        **{f"{name}_without_bos": values for name, values in vars(without_bos).items()},
+        **with_bos,
+        **{f"{name}_without_bos": values for name, values in without_bos.items()},
     }
 
 
 def _head_behaviour(
     on_text: ByQuery, prefix_matching: Float[Tensor, "head"], random_period: Float[Tensor, "head"]
-) -> HeadBehaviour:
-    offset, share = positional_offset(on_text["argmax_distance"])
-    offset_without_bos, share_without_bos = positional_offset(on_text["argmax_distance_without_bos"])
-    return HeadBehaviour(
-        **{name: _mean_over_queries(values) for name, values in on_text.items()},
-        prefix_matching=prefix_matching,
-        induction_random_period=random_period,
-        positional_offset=offset,
-        positional_share=share,
-        positional_offset_without_bos=offset_without_bos,
-        positional_share_without_bos=share_without_bos,
-    )
+) -> dict[str, Float[Tensor, "head"]]:
+    scores = {name: _mean_over_queries(values) for name, values in on_text.items()}
+    scores |= {"prefix_matching": prefix_matching, "induction_random_period": random_period}
+    for bos in ("", "_without_bos"):
+        offset, share = positional_offset(on_text[f"argmax_distance{bos}"])
+        scores |= {f"positional_offset{bos}": offset, f"positional_share{bos}": share}
+    return scores
 
 
-def _on_repeats(
-    model: Transformer, repeats: Repeats | None, bos: int
-) -> tuple[RepeatLosses, list[Float[Tensor, "head"]]]:
+def _on_repeats(model: Transformer, repeats: Repeats | None, bos: int) -> tuple[Losses, list[Float[Tensor, "head"]]]:
     """Losses, and each layer's attention on what followed earlier occurrences of the query's token."""
     if repeats is None:
-        nothing = RepeatLosses(torch.nan, torch.nan, torch.nan, torch.empty(0))
-        return nothing, [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
+        nothing = torch.empty(1, 0)
+        return repeat_losses(nothing, nothing.long()), [
+            torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer
+        ]
 
     def induction(layer: LayerTrace, tokens: Tensor) -> ByQuery:
         return {"induction": attention_on(layer.pattern.float(), induction_keys(tokens, bos))}
@@ -145,7 +115,7 @@ def _observe(
 
 
 def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
-    """1 where a head's gate is open, 0 where it is closed, NaN without gates."""
+    """1 at the positions where a head's gate is open, 0 where it is closed, NaN without gates."""
     if layer.gates is None:
         return layer.z.new_full(layer.z.shape[:3], torch.nan)
     return (layer.gates > 0).to(layer.z.dtype)

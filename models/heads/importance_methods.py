@@ -1,17 +1,17 @@
 """Every way of scoring how much a head matters, by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 
 from models.heads.ablation_importance import ablation_mean, ablation_resample, ablation_zero
-from models.heads.evidence import Evidence, HeadScores, Method
+from models.heads.evidence import Evidence, HeadScores
 from models.heads.gradient_importance import hf_bertology, michel_code, michel_paper, taylor_signed
 from models.heads.pattern_importance import attention_variance, confidence
 from models.heads.relevance import lrp
 from models.heads.weight_norms import qkv_norm, weight_norm
 
-METHODS: Mapping[str, Method] = {
+METHODS: Mapping[str, Callable[[Evidence], HeadScores]] = {
     "michel_paper": michel_paper,
     "michel_code": michel_code,
     "hf_bertology": hf_bertology,

@@ -71,13 +71,12 @@ def fit_probes(
     *,
     penalty: float,
     max_steps: int,
-    tolerance: float = TOLERANCE,
 ) -> Probes:
     """Fit probes: the weights that minimise mean cross-entropy plus `penalty` times the sum of their squares.
 
     That includes the bias: of a label that never comes it would have no optimum. A step goes to the minimum of a
     quadratic upper bound of the loss, which all labels and problems of a site share, from a point ahead (Nesterov), and
-    momentum is lost where it leads uphill. A probe has converged when the bound promises less than `tolerance` nats.
+    momentum is lost where it leads uphill. A probe has converged when the bound promises less than `TOLERANCE`.
     Source: Böhning 1992 (the bound); O'Donoghue & Candès 2015 (the restarts).
     """
     n_sites, n_examples, n_features = features.shape
@@ -94,7 +93,7 @@ def fit_probes(
         probabilities = (ahead @ examples).unflatten(1, shape[1:3]).softmax(2).flatten(1, 2)
         gradient = probabilities @ features / n_examples - target_sums + 2 * penalty * ahead
         step = torch.cholesky_solve(gradient.transpose(1, 2), bound).transpose(1, 2)
-        converged = (gradient * step).view(shape).sum((2, 3)) / 2 < tolerance
+        converged = (gradient * step).view(shape).sum((2, 3)) / 2 < TOLERANCE
         new = ahead - step
         uphill = (gradient * (new - weights)).view(shape).sum((2, 3)) > 0
         next_momentum = (1 + (1 + 4 * momentum**2).sqrt()) / 2

@@ -18,15 +18,6 @@ Pair = tuple[int, int]  # two heads by their places among all, layer after layer
 
 
 @dataclass(frozen=True)
-class AblationLosses:
-    """Mean loss of each sequence without one head and without two, nats per token."""
-
-    intact: Float[Tensor, "batch"]
-    alone: Float[Tensor, "head batch"]  # without one head
-    both: Float[Tensor, "pair batch"]  # without the two heads of a pair
-
-
-@dataclass(frozen=True)
 class PairEffects:
     """By how much the loss rises without one head or two, and what that says of a pair."""
 
@@ -36,15 +27,20 @@ class PairEffects:
     redundant: list[bool | None]  # None for a single sequence
 
 
-def pair_effects(losses: AblationLosses, pairs: Sequence[Pair]) -> PairEffects:
-    """What the loss says of pairs: redundant where either head is cheap, but both cost clearly more than their sum.
+def pair_effects(
+    intact: Float[Tensor, "batch"],
+    alone: Float[Tensor, "head batch"],
+    both: Float[Tensor, "pair batch"],
+    pairs: Sequence[Pair],
+) -> PairEffects:
+    """What such losses say of pairs: redundant where either head is cheap, but both cost clearly more than their sum.
 
     Cheap: under `CHEAP_SHARE` of the loss. Clearly: by over `CLEAR_STANDARD_ERRORS`, paired over sequences; without
     that, half of all pairs that have nothing to do with each other would count.
     """
-    alone, both = losses.alone - losses.intact, losses.both - losses.intact
+    cheap_nats, alone, both = CHEAP_SHARE * intact.mean(), alone - intact, both - intact
     first, second = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
-    cheap = alone.mean(1) < CHEAP_SHARE * losses.intact.mean()
+    cheap = alone.mean(1) < cheap_nats
     excess, n = both - alone[first] - alone[second], both.shape[1]
     mean = excess.mean(1)
     sem = ((excess - mean[:, None]).square().sum(1) / (n * (n - 1))).sqrt()  # 0 / 0 for a single sequence
@@ -54,8 +50,8 @@ def pair_effects(losses: AblationLosses, pairs: Sequence[Pair]) -> PairEffects:
 
 def ablation_losses(
     model: Transformer, sequences: Int[Tensor, "batch pos"], fill: Fill, pairs: Sequence[Pair]
-) -> AblationLosses:
-    """Losses where `fill` takes the place of z of each head alone, and of both heads of each pair."""
+) -> tuple[Float[Tensor, "batch"], Float[Tensor, "head batch"], Float[Tensor, "pair batch"]]:
+    """Mean loss of each sequence, intact and with `fill` for z of each head alone and of both heads of each pair."""
     heads = heads_of(model)
     alone = [frozenset([head]) for head in heads]
     both = [frozenset([heads[first], heads[second]]) for first, second in pairs]
@@ -65,4 +61,4 @@ def ablation_losses(
     def stacked(sets: Sequence[HeadSet]) -> Float[Tensor, "set batch"]:
         return torch.stack([found[heads] for heads in sets]) if sets else found[intact].new_empty(0, len(sequences))
 
-    return AblationLosses(found[intact], stacked(alone), stacked(both))
+    return found[intact], stacked(alone), stacked(both)

@@ -1,20 +1,8 @@
 """What an attention pattern looks like, whatever the tokens are: how spread, how far, how certain."""
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-
-
-@dataclass(frozen=True)
-class PatternStatistics:
-    """What each query's row of a pattern looks like; NaN where it sees fewer than two keys or attends to none."""
-
-    entropy: Float[Tensor, "batch head q_pos"]  # 0..1, where 1 = all visible keys get the same
-    mean_distance: Float[Tensor, "batch head q_pos"]  # positions back, expected under the pattern
-    argmax_distance: Float[Tensor, "batch head q_pos"]  # positions back, of the key attended to most
-    confidence: Float[Tensor, "batch head q_pos"]  # largest weight of the row. Source: Voita et al. 2019
 
 
 def visible_keys(
@@ -37,8 +25,11 @@ def visible_keys(
 
 def pattern_statistics(
     pattern: Float[Tensor, "batch head q_pos k_pos"], visible: Bool[Tensor, "batch q_pos k_pos"]
-) -> PatternStatistics:
-    """Statistics of the attention given to visible keys, each row scaled to sum to 1 over them."""
+) -> dict[str, Float[Tensor, "batch head q_pos"]]:
+    """What each query's row looks like, scaled to sum to 1 over visible keys.
+
+    NaN where a query sees fewer than two keys or attends to none.
+    """
     n = pattern.shape[-1]
     position = torch.arange(n, dtype=pattern.dtype, device=pattern.device)
     n_visible = visible.sum(-1)[:, None]
@@ -47,16 +38,13 @@ def pattern_statistics(
     weight /= mass[..., None]
     confidence, argmax = weight.max(-1)
     counted = (n_visible > 1) & (mass > 0)
-
-    def where_counted(statistic: Tensor) -> Tensor:
-        return statistic.where(counted, torch.nan)
-
-    return PatternStatistics(
-        entropy=where_counted(torch.special.entr(weight).sum(-1) / n_visible.log()),
-        mean_distance=where_counted(position - weight @ position),
-        argmax_distance=where_counted(position - argmax),
-        confidence=where_counted(confidence),
-    )
+    statistics = {
+        "entropy": torch.special.entr(weight).sum(-1) / n_visible.log(),  # 0..1, where 1 = all keys get the same
+        "mean_distance": position - weight @ position,  # positions back, expected under the pattern
+        "argmax_distance": position - argmax,  # positions back, of the key attended to most
+        "confidence": confidence,  # largest weight of the row. Source: Voita et al. 2019
+    }
+    return {name: values.where(counted, torch.nan) for name, values in statistics.items()}
 
 
 def positional_offset(

@@ -24,13 +24,7 @@ def mean_z(model: Transformer, sequences: Int[Tensor, "batch pos"], *, by_positi
 
 
 def derangement(n: int, generator: torch.Generator) -> Int[Tensor, "n"]:
-    """A random permutation that leaves no number in its place: a cycle through all of them.
-
-    Raises:
-        ValueError: fewer than two numbers, which have none.
-    """
-    if n < 2:
-        raise ValueError(f"a derangement must be of at least 2 numbers, got {n}. Give more sequences.")
+    """A random permutation of two or more numbers that leaves none in its place: a cycle through all of them."""
     order = torch.randperm(n, generator=generator)
     partner = torch.empty(n, dtype=torch.long)
     partner[order] = order.roll(1)

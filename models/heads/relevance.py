@@ -12,26 +12,16 @@ Source: Voita et al. 2019, section 4, and its code, lib/layers/lrp.py, which ins
 and, unless `consider_attn_constant`, lets queries and keys share by the softmax's derivative. Bach et al. 2015.
 """
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from models.batching import batches
 from models.heads.evidence import Evidence, HeadScores
-from models.transformer import FeedForward, HeadMask, Layer, LayerTrace, Trace, Transformer
+from models.transformer import HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
 MIN_STRENGTH = 1e-12  # terms of less strength are too small to divide by
-
-
-@dataclass(frozen=True)
-class Relevance:
-    """Relevance of all predictions together by where it passes; each position of a sequence starts with 1."""
-
-    heads: list[Float[Tensor, "batch _ pos"]]  # what passes through each head's z, a tensor a layer
-    streams: list[Float[Tensor, "batch pos d_model"]]  # what is in the stream that each layer reads, and W_U
 
 
 @torch.inference_mode()
@@ -43,12 +33,17 @@ def lrp(evidence: Evidence) -> HeadScores:
     model, found = evidence.model, []
     for batch in batches(model, evidence.text):
         trace = model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
-        found.append([heads.double().mean(2).cpu() for heads in relevance(model, trace, evidence.head_mask).heads])
+        found.append([heads.double().mean(2).cpu() for heads in relevance(model, trace, evidence.head_mask)[0]])
     return [torch.cat(layer).mean(0) for layer in zip(*found, strict=True)]
 
 
-def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = None) -> Relevance:
-    """Where the relevance for the token that each position predicts passes through."""
+def relevance(
+    model: Transformer, trace: Trace, head_mask: HeadMask | None
+) -> tuple[list[Float[Tensor, "batch _ pos"]], list[Float[Tensor, "batch pos d_model"]]]:
+    """Relevance of all predictions together in each head's z, and in the stream that each layer reads, and W_U.
+
+    Each position of a sequence starts with 1.
+    """
     to_logit = trace.residual_final * model.W_U.T[trace.logits.argmax(-1)]
     r = _to_terms(torch.ones_like(to_logit[..., :1]), to_logit, dim=-1)
     heads, streams = [], [r]
@@ -58,7 +53,7 @@ def relevance(model: Transformer, trace: Trace, head_mask: HeadMask | None = Non
         r_z, r = _through_layer(layer, traced, z, r)
         heads.append(r_z.sum(-1))
         streams.append(r)
-    return Relevance(heads[::-1], streams[::-1])
+    return heads[::-1], streams[::-1]
 
 
 def _through_layer(
@@ -69,7 +64,9 @@ def _through_layer(
     if layer.feed_forward is not None and traced.feed_forward_out is not None:
         middle = layer.residual_mid(x, traced.attention_out)
         r, r_out = _to_terms(r, torch.stack([middle, traced.feed_forward_out]), dim=0)
-        r = r + _through_feed_forward(layer.feed_forward, layer.read_mid(middle), r_out)
+        read_mid, feed_forward = layer.read_mid(middle), layer.feed_forward
+        r_hidden = _through_product(r_out, feed_forward.hidden(read_mid), feed_forward.W_out)
+        r = r + _through_product(r_hidden, read_mid, feed_forward.W_in)
     r, r_out = _to_terms(r, torch.stack([x, traced.attention_out]), dim=0)
     z = z.transpose(1, 2)
     r_z = _through_product(r_out, z.flatten(2), attention.W_O.flatten(0, 1)).view_as(z).transpose(1, 2)
@@ -78,12 +75,6 @@ def _through_layer(
     r_values = _through_mix(r_z, traced.pattern, values)
     W_V = attention.W_V.transpose(0, 1).flatten(1)
     return r_z, r + _through_product(r_values.transpose(1, 2).flatten(2), read, W_V)
-
-
-def _through_feed_forward(
-    feed_forward: FeedForward, x: Float[Tensor, "batch pos d_model"], r: Float[Tensor, "batch pos d_model"]
-) -> Float[Tensor, "batch pos d_model"]:
-    return _through_product(_through_product(r, feed_forward.hidden(x), feed_forward.W_out), x, feed_forward.W_in)
 
 
 def _to_terms(r: Float[Tensor, "..."], terms: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:

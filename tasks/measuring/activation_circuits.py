@@ -19,11 +19,10 @@ from models.circuits.virtual_heads import VirtualCircuit, VirtualPattern, virtua
 from models.heads.head import Head
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.sequences import build_stimuli
-from tasks.measuring.trained_model import TrainedModel
+from tasks.measuring.trained_model import Rows, TrainedModel
 from tasks.study.analysis_config import ActivationCircuitsConfig
 from tasks.text.token_reading import TokenStream
 
-Rows = list[dict[str, Any]]
 DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
 READ_TOKENS = 2**22  # tokens of the stream counted at a time
 N_IDENTITY_WINDOWS = 4
@@ -64,17 +63,16 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
     bigrams = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
     logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
-    fit = bigram_fit(logits, int(bigrams.count.sum()))
     identities = identity_errors(model, text[:N_IDENTITY_WINDOWS, :-1])
 
     linearised = {"linearised": architecture.normalization != "none"}
     tables: dict[str, Rows] = {
-        "path_terms": [term_row(term) | linearised for term in terms],
-        "score_terms": [score_row(term) for term in scores],
-        "virtual_heads": virtual_rows(pairs, circuits, patterns, terms),
-        "bigrams": [vars(fit) | {"kl_nats": fit.kl_nats, "explained_share": fit.explained_share} | linearised],
-        "bigram_samples": sample_rows(logits, tokens.token_labels(), config.bigram_samples),
-        "causal_checks": [check_row(check) for check in checks],
+        "path_terms": [_term_row(term) | linearised for term in terms],
+        "score_terms": [_score_row(term) for term in scores],
+        "virtual_heads": _virtual_rows(pairs, circuits, patterns, terms),
+        "bigrams": [bigram_fit(logits, int(bigrams.count.sum())) | linearised],
+        "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
+        "causal_checks": [_check_row(check) for check in checks],
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
     }
     for name, rows in tables.items():
@@ -108,27 +106,24 @@ def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int) -> Bigram
     return Bigrams(*map(torch.from_numpy, (found // vocabulary, found % vocabulary, counts)))
 
 
-def term_row(term: Term) -> dict[str, Any]:
-    """A row of `path_terms`."""
+def _term_row(term: Term) -> dict[str, Any]:
     heads = None if term.path is None else [str(head) for head in term.path]
     name = " > ".join(heads) if heads else "feed-forward" if term.order is None else f"order {term.order}"
     values = {name: value for name, value in vars(term).items() if name not in ("order", "path")}
     return {"term": name, "term_order": term.order, "heads": heads, **values}
 
 
-def score_row(term: ScoreTerm) -> dict[str, Any]:
-    """A row of `score_terms`."""
+def _score_row(term: ScoreTerm) -> dict[str, Any]:
     values = {name: value for name, value in vars(term).items() if name != "head"}
     return {"layer": term.head.layer, "head": term.head.head, "composition": term.composition, **values}
 
 
-def check_row(check: CausalCheck) -> dict[str, Any]:
-    """A row of `causal_checks`."""
+def _check_row(check: CausalCheck) -> dict[str, Any]:
     values = {name: value for name, value in vars(check).items() if name not in ("writer", "reader")}
     return _place("writer", check.writer) | _place("reader", check.reader) | values
 
 
-def virtual_rows(
+def _virtual_rows(
     pairs: Sequence[paths.Path],
     circuits: Mapping[paths.Path, VirtualCircuit],
     patterns: Mapping[paths.Path, VirtualPattern],
@@ -146,8 +141,7 @@ def virtual_rows(
     ]
 
 
-def sample_rows(logits: BigramLogits, labels: Sequence[str], n: int) -> Rows:
-    """Rows of `bigram_samples`."""
+def _sample_rows(logits: BigramLogits, labels: Sequence[str], n: int) -> Rows:
     centred = [logits.centred(values) for values in (logits.log_probability, logits.direct, logits.rest)]
     frequent = logits.count.argsort(descending=True, stable=True)[:n]
     columns = (logits.source, logits.target, logits.count, *centred)

@@ -40,17 +40,19 @@ def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
     for step in steps:
         measured[step] = model_behaviour(trained.at(step), stimuli)
         trained.on_progress(len(measured) / len(steps))
-    for name, rows in behaviour_rows(measured, tokens_per_step(trained.training_folder)).items():
+    for name, rows in _behaviour_rows(measured, tokens_per_step(trained.training_folder)).items():
         trained.write(name, rows)
     if measured[steps[-1]].layers:
         passage = choose_passage(tokens, min(config.passage_tokens, n_ctx))
-        trained.write("attention_samples", attention_samples(model, passage, labels))
-        trained.write("attention_aggregates", aggregate_columns(model, passage, labels))
+        trained.write("attention_samples", _attention_samples(model, passage, labels))
+        trained.write("attention_aggregates", _aggregate_columns(model, passage, labels))
         if model.architecture.gates != "none":
-            trained.write("gate_activity", gate_rows(model, stimuli.text, labels, tokens.bos))
+            trained.write("gate_activity", _gate_rows(model, stimuli.text, labels, tokens.bos))
 
 
-def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]) -> dict[str, NDArray[Any]]:
+def _attention_samples(
+    model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]
+) -> dict[str, NDArray[Any]]:
     """Columns of attention by every head, from each query of a passage to each key that it sees."""
     patterns = [layer.pattern[0] for layer in model.trace(torch.from_numpy(passage)[None]).layers]
     n_heads = [len(pattern) for pattern in patterns]
@@ -64,7 +66,9 @@ def attention_samples(model: Transformer, passage: NDArray[np.int64], labels: Se
     }
 
 
-def aggregate_columns(model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]) -> dict[str, NDArray[Any]]:
+def _aggregate_columns(
+    model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]
+) -> dict[str, NDArray[Any]]:
     """Columns of `attention_aggregates`, of each query of a passage and each key that it sees."""
     query, key = np.tril_indices(len(passage))
     kept = [
@@ -90,7 +94,7 @@ def _by_pair(passage: NDArray[np.int64], labels: Sequence[str], times: int) -> d
     return {name: np.tile(values, times) for name, values in columns.items()}
 
 
-def gate_rows(
+def _gate_rows(
     model: Transformer, sequences: Int[Tensor, "batch pos"], labels: Sequence[str], bos: int
 ) -> list[dict[str, Any]]:
     """How often each head's gate is open, by class of token."""
@@ -119,13 +123,13 @@ def token_class(label: str) -> str:
     return "number" if text[0].isdigit() else "word" if text[0].isalpha() or text[0] == "_" else "punctuation"
 
 
-def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> dict[str, list[dict[str, Any]]]:
+def _behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> dict[str, list[dict[str, Any]]]:
     """Rows of each table, of what was measured at each step; NaN where there is no value."""
     evaluations, position_losses, repeat_losses, heads = [], [], [], []
     for step, behaviour in measured.items():
-        text, repeats = vars(behaviour.text).copy(), vars(behaviour.repeats).copy()
-        by_position, by_occurrence = text.pop("position_losses_nats"), repeats.pop("occurrence_losses_nats")
-        evaluations.append({"step": step, "tokens": step * tokens_per_step, **text, **repeats})
+        evaluation: dict[str, Any] = behaviour.text | behaviour.repeats
+        by_position, by_occurrence = map(evaluation.pop, ("position_losses_nats", "occurrence_losses_nats"))
+        evaluations.append({"step": step, "tokens": step * tokens_per_step, **evaluation})
         position_losses += [
             {"step": step, "position": position, "loss_nats": loss}
             for position, loss in enumerate(by_position.tolist())
@@ -135,7 +139,7 @@ def behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> d
             for occurrence, loss in enumerate(by_occurrence.tolist(), start=1)
         ]
         for layer, scores in enumerate(behaviour.layers):
-            columns = {name: values.tolist() for name, values in vars(scores).items()}
+            columns = {name: values.tolist() for name, values in scores.items()}
             heads += [
                 {"step": step, "layer": layer, "head": head, **dict(zip(columns, values, strict=True))}
                 for head, values in enumerate(zip(*columns.values(), strict=True))

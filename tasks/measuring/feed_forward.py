@@ -30,10 +30,10 @@ def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> No
     }
     trained.on_progress(0.2)
     ablations = neuron_ablations(model, text, fills, config.n_groups)
-    trained.write("feed_forward_ablations", ablation_rows(config, ablations, of_all))
+    trained.write("feed_forward_ablations", _ablation_rows(config, ablations, of_all))
 
 
-def ablation_rows(
+def _ablation_rows(
     config: FeedForwardConfig, ablations: list[NeuronAblation], of_all: dict[str, float]
 ) -> list[dict[str, Any]]:
     """Rows of `feed_forward_ablations`; `of_all` is the effect of all feed-forward layers together, by method."""

@@ -53,12 +53,12 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     evidence = Evidence(model, text, mean)
     scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
     trained.write(
-        "ablations", [row for ablation, own in effects.items() for row in ablation_rows(ablation, own, config)]
+        "ablations", [row for ablation, own in effects.items() for row in _ablation_rows(ablation, own, config)]
     )
     trained.write("importance", [row for method, own in scores.items() for row in importance_rows(method, own)])
 
 
-def ablation_rows(ablation: Ablation, effects: Effects, config: ImportanceConfig) -> list[dict[str, Any]]:
+def _ablation_rows(ablation: Ablation, effects: Effects, config: ImportanceConfig) -> list[dict[str, Any]]:
     """Rows of `ablations`, one a head."""
     loss, kl = torch.cat(effects.loss_nats), torch.cat(effects.kl_nats)
     low, high = bootstrap_ci(loss, config.bootstraps, torch.Generator().manual_seed(config.seed))

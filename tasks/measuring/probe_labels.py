@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.measuring.python_labels import PythonLabels, python_labels
-from tasks.measuring.text_labels import (
-    Labels,
-    log_bucket,
-    tokens_since_line_start,
-    tokens_since_same,
-    tokens_since_sentence_start,
-)
+from tasks.measuring.text_labels import LINE_END, SENTENCE_END, Labels, log_bucket, tokens_since_last, tokens_since_same
 from tasks.text.token_reading import Tokens, TokenStream
 
 PYTHON_TASKS = (
@@ -129,15 +123,15 @@ def _spread_windows(
 
 def probe_tasks(tokens: Tokens, train: ProbeText, test: ProbeText) -> list[ProbeTask]:
     """Every task, in the order of `TASKS`, with the labels of both texts or why there are none."""
-    words = tagged_words(tokens)
-    labels, n_parsed = label_windows(tokens, words, train)
-    test_labels, n_test_parsed = label_windows(tokens, words, test)
+    words = _tagged_words(tokens)
+    labels, n_parsed = _label_windows(tokens, words, train)
+    test_labels, n_test_parsed = _label_windows(tokens, words, test)
     n_documents = len(train.documents) + len(test.documents)
     absent = why_absent(is_python=2 * (n_parsed + n_test_parsed) >= n_documents, is_tagged=words is not None)
     return [label_task(name, labels[name], test_labels[name], absent.get(name)) for name in TASKS]
 
 
-def tagged_words(tokens: Tokens) -> Words | None:
+def _tagged_words(tokens: Tokens) -> Words | None:
     """The words of validation text; None where the corpus has no CoNLL-U files."""
     table = tokens.part_of_speech
     if table is None:
@@ -155,12 +149,12 @@ def why_absent(*, is_python: bool, is_tagged: bool) -> dict[str, str]:
     return absent | dict.fromkeys(PYTHON_TASKS, "fewer than half of the documents parse as Python")
 
 
-def label_windows(tokens: Tokens, words: Words | None, text: ProbeText) -> tuple[dict[str, Labels], int]:
+def _label_windows(tokens: Tokens, words: Words | None, text: ProbeText) -> tuple[dict[str, Labels], int]:
     """Labels of each token of a text for every task, and how many of its documents parse as Python."""
     labels = {name: np.full(len(text.places), -1) for name in TASKS}
     n_parsed = 0
     for document in text.documents:  # one at a time: a document may be much larger than its windows
-        of_document = document_labels(tokens, words, document)
+        of_document = _document_labels(tokens, words, document)
         n_parsed += PYTHON_TASKS[0] in of_document
         inside = slice(*np.searchsorted(text.places, [document.start, document.end]))
         for name, values in of_document.items():
@@ -174,13 +168,13 @@ def label_windows(tokens: Tokens, words: Words | None, text: ProbeText) -> tuple
     return labels, n_parsed
 
 
-def document_labels(tokens: Tokens, words: Words | None, document: Document) -> dict[str, Labels]:
+def _document_labels(tokens: Tokens, words: Words | None, document: Document) -> dict[str, Labels]:
     """Labels of each token of a document; `DISTANCES` are in tokens, not yet in buckets."""
     spelled = [tokens.token_bytes[token] for token in tokens.validation.read(document.start, document.end)]
     text, ends = b"".join(spelled), np.cumsum([len(part) for part in spelled])
     labels = {
-        "line_position": tokens_since_line_start(text, ends),
-        "sentence_position": tokens_since_sentence_start(text, ends),
+        "line_position": tokens_since_last(LINE_END, text, ends),
+        "sentence_position": tokens_since_last(SENTENCE_END, text, ends),
     }
     if words is not None:
         labels["part_of_speech"] = words.labels(document.number, len(text))[ends - 1]

@@ -32,19 +32,19 @@ def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
     texts = probe_texts(tokens, model.architecture.n_ctx - 1, config.train_tokens, config.test_tokens)
     tasks = probe_tasks(tokens, *texts)
     trained.on_progress(0.2)
-    sites = read_sites(model, tokens.bos, *texts)
+    sites = _read_sites(model, tokens.bos, *texts)
     rows: list[dict[str, Any]] = []
     for n_done, task in enumerate(tasks, start=1):
         if task.why_absent is None:
-            labels = labels_with_control(task, *texts, tokens.vocabulary, config.seed)
-            rows += [row for group in sites for row in probe_rows(config, task, group, *labels)]
+            labels = _labels_with_control(task, *texts, tokens.vocabulary, config.seed)
+            rows += [row for group in sites for row in _probe_rows(config, task, group, *labels)]
         trained.on_progress(0.2 + 0.8 * n_done / len(tasks))
-    trained.write("probe_tasks", [task_row(task) for task in tasks])
+    trained.write("probe_tasks", [_task_row(task) for task in tasks])
     if rows:
         trained.write("probes", rows)
 
 
-def read_sites(model: Transformer, bos: int, train: ProbeText, test: ProbeText) -> list[Sites]:
+def _read_sites(model: Transformer, bos: int, train: ProbeText, test: ProbeText) -> list[Sites]:
     """The heads, layer by layer, if there are any, and the stream before each layer and at the end."""
     heads_per_layer = model.architecture.heads_per_layer
     heads = [(layer, head) for layer, n_heads in enumerate(heads_per_layer) for head in range(n_heads)]
@@ -55,7 +55,7 @@ def read_sites(model: Transformer, bos: int, train: ProbeText, test: ProbeText) 
     return [sites for sites in found if sites.places]
 
 
-def labels_with_control(
+def _labels_with_control(
     task: ProbeTask, train: ProbeText, test: ProbeText, d_vocab: int, seed: int
 ) -> tuple[Int[Tensor, "2 example"], Int[Tensor, "2 test_example"]]:
     """The task's labels above those of its control, which has a random one for each token of the vocabulary."""
@@ -68,7 +68,7 @@ def labels_with_control(
     )
 
 
-def probe_rows(
+def _probe_rows(
     config: ProbesConfig,
     task: ProbeTask,
     sites: Sites,
@@ -102,8 +102,7 @@ def probe_rows(
     ]
 
 
-def task_row(task: ProbeTask) -> dict[str, Any]:
-    """A row of `probe_tasks`."""
+def _task_row(task: ProbeTask) -> dict[str, Any]:
     if task.why_absent is not None:
         return {"task": task.name, "n_classes": None, "n_train": None, "n_test": None, "why_absent": task.why_absent}
     n_train, n_test = (int((labels >= 0).sum()) for labels in (task.train, task.test))

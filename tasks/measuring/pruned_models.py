@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -14,6 +13,7 @@ from torch import Tensor
 from models.losses import sequence_losses
 from models.parameters import count_parameters
 from models.transformer import Fill, HeadMask, Transformer
+from tasks.measuring.trained_model import Rows
 from tasks.training.checkpoints import (
     checkpoint_bytes,
     checkpoint_steps,
@@ -23,7 +23,6 @@ from tasks.training.checkpoints import (
     write_model_card,
 )
 
-Rows = list[dict[str, Any]]
 LIMITS = {"within 1 %": 0.01, "within 5 %": 0.05}  # of the relative increase of the loss
 TIMED = {1: 10, 32: 1}  # sequences in a forward pass, and how many times as often it is timed: short ones are noisier
 N_COMPARED = 4  # sequences on which logits are compared
@@ -46,22 +45,20 @@ class SmallerModel:
         return f"pruned/{self.procedure}-{self.order_method}-{self.n_pruned}"
 
 
-def most_within_limits(relative_increases: Mapping[int, float]) -> dict[str, int]:
-    """The most heads that can be removed at less than each limit's increase, even if fewer cost more; 0 if none."""
-    return {
-        name: max((n for n, increase in relative_increases.items() if increase < limit), default=0)
-        for name, limit in LIMITS.items()
-    }
-
-
 def choose(relative_increases: Mapping[int, float], n_heads: int) -> dict[int, list[str]]:
     """Which numbers of pruned heads are worth a model of their own, and as what, of those on a curve.
+
+    Half of them, and the most that can be removed at less than each limit's increase, even if fewer cost more.
 
     >>> choose({0: 0.0, 1: 0.002, 2: 0.03, 3: 0.04, 4: 0.9}, n_heads=4)
     {1: ['within 1 %'], 3: ['within 5 %'], 2: ['half']}
     """
     chosen: dict[int, list[str]] = {}
-    for name, n in (most_within_limits(relative_increases) | {"half": n_heads // 2}).items():
+    most = {
+        name: max((n for n, increase in relative_increases.items() if increase < limit), default=0)
+        for name, limit in LIMITS.items()
+    }
+    for name, n in (most | {"half": n_heads // 2}).items():
         if n > 0 and n in relative_increases:
             chosen.setdefault(n, []).append(name)
     return chosen
@@ -83,7 +80,7 @@ def keep_models(
         write_model_card(target, kept.model, tokens_per_step(training_folder))
         save_checkpoint(target, kept.model, 0)
     models = [load_model(folder / kept.checkpoint, 0).to(intact.W_E.device) for kept in smaller]
-    seconds = {n: forward_seconds([intact, *models], text[:, :-1], n, repeats * times) for n, times in TIMED.items()}
+    seconds = {n: _forward_seconds([intact, *models], text[:, :-1], n, repeats * times) for n, times in TIMED.items()}
     before = {
         "intact_parameters": count_parameters(intact),
         "intact_checkpoint_bytes": checkpoint_bytes(training_folder, checkpoint_steps(training_folder)[-1]),
@@ -108,7 +105,7 @@ def keep_models(
     return rows
 
 
-def forward_seconds(
+def _forward_seconds(
     models: Sequence[Transformer], tokens: Int[Tensor, "batch pos"], batch_size: int, repeats: int
 ) -> list[float]:
     """Median seconds of each model's forward pass of so many sequences, measured in turns."""

@@ -30,14 +30,13 @@ from tasks.measuring.pruning_curves import (
     relative_increases,
     retrained_curve,
 )
-from tasks.measuring.trained_model import TrainedModel
+from tasks.measuring.trained_model import Rows, TrainedModel
 from tasks.study.analysis_config import PruningConfig
 from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
 
-Rows = list[dict[str, Any]]
-BEST = CurveKey("iterative", "ablation_mean")
-KEPT = (CurveKey("one_shot", "ablation_mean"), BEST, GATES)  # curves with models worth keeping, beside the retrained
+# Curves with models worth keeping, beside the retrained:
+KEPT = (CurveKey("one_shot", "ablation_mean"), CurveKey("iterative", "ablation_mean"), GATES)
 INCIDENTAL_FILES = ("pruned_models.parquet",)  # they record the clock
 
 
@@ -93,10 +92,10 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     curves[RETRAINED], retrained = retrained_curve(subject, config, training_windows(config, tokens, n_ctx))
     trained.on_progress(0.9)
 
-    smaller = [*smaller_models(subject, curves), *retrained, *without_dead_heads(model)]
+    smaller = [*_smaller_models(subject, curves), *retrained, *_without_dead_heads(model)]
     tables: dict[str, Rows] = {
-        "gates": [row for own in gates for row in gate_rows(own)],
-        "gate_sweeps": [sweep_row(subject, own) for own in gates],
+        "gates": [row for own in gates for row in _gate_rows(own)],
+        "gate_sweeps": [_sweep_row(subject, own) for own in gates],
         "importance": importance_rows("gate", gate_scores),
         "pruning": curve_rows(subject, curves, config),
         "pruned_models": keep_models(smaller, model, text, trained.training_folder, trained.folder, config.repeats),
@@ -124,7 +123,7 @@ def half_open(gates: Sequence[Gates]) -> Gates:
     return min(gates, key=lambda own: abs(2 * len(own.closed) - sum(map(len, own.log_alpha))))
 
 
-def smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterator[SmallerModel]:
+def _smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterator[SmallerModel]:
     """The models worth keeping of curves that need no training."""
     for key in KEPT:
         if key in curves:
@@ -136,7 +135,7 @@ def smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterat
                     yield SmallerModel(*key[:2], len(pruned), as_, smaller, (mask, subject.fill))
 
 
-def without_dead_heads(model: Transformer) -> Iterator[SmallerModel]:
+def _without_dead_heads(model: Transformer) -> Iterator[SmallerModel]:
     """The model without heads that write nothing, as training with prune_to leaves them, if there are any."""
     writing = [layer.attention.W_O.abs().amax((1, 2)) for layer in model.layers]
     if dead := _zeros(writing):
@@ -144,8 +143,7 @@ def without_dead_heads(model: Transformer) -> Iterator[SmallerModel]:
         yield SmallerModel("training", "gradient", len(dead), ["trained"], remove_heads(model, mask), (mask, None))
 
 
-def gate_rows(gates: Gates) -> Rows:
-    """Rows of `gates`."""
+def _gate_rows(gates: Gates) -> list[dict[str, Any]]:
     columns = zip(gates.log_alpha, gates.open_probabilities, gates.values, strict=True)
     return [
         {
@@ -161,7 +159,7 @@ def gate_rows(gates: Gates) -> Rows:
     ]
 
 
-def sweep_row(subject: Subject, gates: Gates) -> dict[str, Any]:
+def _sweep_row(subject: Subject, gates: Gates) -> dict[str, Any]:
     """A row of `gate_sweeps`; closed heads write nothing."""
     model, text = subject.model, subject.text
     losses = {

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -23,9 +23,9 @@ from models.losses import sequence_losses
 from models.parameters import count_parameters
 from models.transformer import Fill, Transformer
 from tasks.measuring.pruned_models import SmallerModel, choose
+from tasks.measuring.trained_model import Rows
 from tasks.study.analysis_config import PruningConfig
 
-Rows = list[dict[str, Any]]
 ITERATIVE = ("michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean")
 RETRAIN_BY = "michel_paper"
 

@@ -41,14 +41,6 @@ class Lexeme(NamedTuple):
     text: str
 
 
-class LogicalLine(NamedTuple):
-    """The bytes of a statement's first physical line to its last one's end, and its level of indentation."""
-
-    level: int
-    start: int
-    end: int
-
-
 def python_labels(text: str) -> PythonLabels | None:
     """Labels of a Python source text with Unix line ends; None where it is not one."""
     source = _Source(text)
@@ -65,9 +57,7 @@ def python_labels(text: str) -> PythonLabels | None:
         lexical_class=_filled(source.n_bytes, [(lexeme.start, lexeme.end, lexeme.kind) for lexeme in lexemes], 0),
         bracket_depth=depth,
         in_string=_in_string(lexemes, source.n_bytes),
-        indentation=_filled(
-            source.n_bytes, [(line.start, line.end, line.level) for line in _logical_lines(source, tokens)]
-        ),
+        indentation=_filled(source.n_bytes, list(_logical_lines(source, tokens))),
         name_being_defined=_names(lexemes, _bound(source, tree), source.n_bytes),
         opening_bracket=opening,
     )
@@ -147,7 +137,8 @@ def _in_string(lexemes: list[Lexeme], n_bytes: int) -> Labels:
     return change.cumsum()
 
 
-def _logical_lines(source: _Source, tokens: list[tokenize.TokenInfo]) -> Iterator[LogicalLine]:
+def _logical_lines(source: _Source, tokens: list[tokenize.TokenInfo]) -> Iterator[tuple[int, int, int]]:
+    """Each statement's bytes, from its first physical line to its last one's end, and its level of indentation."""
     level, start = 0, -1
     for token in tokens:
         if token.type == tokenize.INDENT:
@@ -155,7 +146,7 @@ def _logical_lines(source: _Source, tokens: list[tokenize.TokenInfo]) -> Iterato
         elif token.type == tokenize.DEDENT:
             level -= 1
         elif token.type == tokenize.NEWLINE:
-            yield LogicalLine(level, start, source.byte(token.end))
+            yield start, source.byte(token.end), level
             start = -1
         elif start < 0 and token.type not in (tokenize.NL, tokenize.COMMENT):
             start = source.line_start(token.start[0])

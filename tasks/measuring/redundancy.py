@@ -20,8 +20,6 @@ from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import RedundancyConfig
 
-Columns = dict[str, Any]
-
 
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     """Write head_similarity and head_clusters; a model without heads has neither.
@@ -46,17 +44,15 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     trained.on_progress(0.4)
     distances = similarities["jensen_shannon_distance"]
     layer, head = np.array(places).T
-    clusters = {
-        name: values.numpy() for name, values in vars(cluster_heads(distances, config.cluster_distance)).items()
-    }
+    clusters = {name: values.numpy() for name, values in cluster_heads(distances, config.cluster_distance).items()}
     trained.write("head_clusters", {"layer": layer, "head": head, **clusters})
     pairs = nearest_first(distances)
     if not pairs:
         return
     tried = pairs[: config.max_pairs]
     fill = mean_z(model, trained.reference_text(config.reference_windows))
-    effects = pair_effects(ablation_losses(model, text, fill, tried), tried)
-    trained.write("head_similarity", similarity_columns(places, pairs, similarities, effects))
+    effects = pair_effects(*ablation_losses(model, text, fill, tried), tried)
+    trained.write("head_similarity", _similarity_columns(places, pairs, similarities, effects))
 
 
 def nearest_first(distances: Float[Tensor, "head head"]) -> list[Pair]:
@@ -66,12 +62,12 @@ def nearest_first(distances: Float[Tensor, "head head"]) -> list[Pair]:
     return [(first, second) for first, second in pairs.T[order].tolist()]
 
 
-def similarity_columns(
+def _similarity_columns(
     places: Sequence[tuple[int, int]],
     pairs: Sequence[Pair],
     similarities: Mapping[str, Float[Tensor, "head head"]],
     effects: PairEffects,
-) -> Columns:
+) -> dict[str, Any]:
     """Columns of `head_similarity`; `effects` are of the first of the pairs."""
     first, second = np.array(pairs).T
     untried = [None] * (len(pairs) - len(effects.both_nats))

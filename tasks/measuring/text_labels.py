@@ -7,24 +7,16 @@ from numpy.typing import NDArray
 
 Labels = NDArray[np.int64]  # one a token, -1 where there is none
 
-SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+|\n\s*\n")
+LINE_END = re.compile(rb"\n")
+SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+|\n\s*\n")  # quotes and brackets may stand between; or a blank line
 
 
-def tokens_since_line_start(text: bytes, ends: Labels) -> Labels:
-    """How many tokens before each one its line began; a line end belongs to the line it ends.
+def tokens_since_last(end: re.Pattern[bytes], text: bytes, ends: Labels) -> Labels:
+    """How many tokens before each one its line or sentence began; what ends it belongs to it.
 
     `ends` says at which byte each token ends, and a token is where its last byte is.
     """
-    return _tokens_since([0, *(match.end() for match in re.finditer(b"\n", text))], ends)
-
-
-def tokens_since_sentence_start(text: bytes, ends: Labels) -> Labels:
-    """The same of sentences: they end by . ! or ? and white space, quotes and brackets between, and at a blank line."""
-    return _tokens_since([0, *(match.end() for match in SENTENCE_END.finditer(text))], ends)
-
-
-def _tokens_since(starts: list[int], ends: Labels) -> Labels:
-    """Tokens between the one with the last of `starts` that is not after a token's last byte, and that token."""
+    starts = [0, *(match.end() for match in end.finditer(text))]
     first_tokens = np.searchsorted(ends, starts, side="right")
     current = np.searchsorted(starts, ends - 1, side="right") - 1
     return np.arange(len(ends)) - first_tokens[current]

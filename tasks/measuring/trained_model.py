@@ -28,7 +28,6 @@ class TrainedModel:
     tokens_folder: Path
     folder: Path
     on_progress: Callable[[float], None] = lambda fraction: None  # is told the fraction done
-    device: str = "cpu"
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -53,7 +52,7 @@ class TrainedModel:
 
     def at(self, step: int) -> Transformer:
         """The model at one of its checkpoints."""
-        return load_model(self.training_folder, step).to(self.device)
+        return load_model(self.training_folder, step)
 
     def evaluation_text(self, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
         """At most `n_windows` full sequences of the text that models are measured on."""

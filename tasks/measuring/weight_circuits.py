@@ -15,7 +15,7 @@ from models.circuits.eigenvalues import (
     eigenvalue_score,
     matching_eigenvalues,
 )
-from models.circuits.head_circuits import CircuitStimuli, HeadCircuits, head_circuits
+from models.circuits.head_circuits import CircuitStimuli, Scores, head_circuits
 from models.circuits.head_weights import CircuitWeights, why_no_circuits
 from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
@@ -43,24 +43,24 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
     tokens, steps, architecture = trained.tokens, trained.steps, trained.model.architecture
     tables: dict[str, list[Columns]] = {name: [] for name in TABLES}
     if why_no_circuits(architecture) is None:
-        stimuli = circuit_stimuli(config, tokens, architecture.n_ctx)
+        stimuli = _circuit_stimuli(config, tokens, architecture.n_ctx)
         initial = None
         for i, step in enumerate(steps):
             model = trained.at(step)
             weights = checkpoint_weights(model, step)
             now = composition(weights)
             initial = initial or now
-            tables["heads"].append({"step": step} | head_columns(head_circuits(model, weights, stimuli)))
+            tables["heads"].append({"step": step} | _head_columns(head_circuits(model, weights, stimuli)))
             tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
             trained.on_progress((i + 1) / (len(steps) + 1))
-        tables["skip_trigrams"] = skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
-        tables["subspaces"] = [subspace_columns(weights)]
-        tables["eigenvalues"] = eigenvalue_columns(weights, now)
+        tables["skip_trigrams"] = _skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
+        tables["subspaces"] = [_subspace_columns(weights)]
+        tables["eigenvalues"] = _eigenvalue_columns(weights, now)
     for name, parts in tables.items():
         trained.write(name, _one_below_the_other(parts))
 
 
-def circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
+def _circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
     """What every model of one corpus and n_ctx is held against."""
     counts = torch.from_numpy(tokens.counts.astype(np.int64))
     counts[tokens.bos] = 0
@@ -76,12 +76,11 @@ def circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) ->
     )
 
 
-def head_columns(layers: Sequence[HeadCircuits]) -> Columns:
-    """Columns of `heads` at one checkpoint."""
+def _head_columns(layers: Sequence[Scores]) -> Columns:
     parts = []
     for layer, scores in enumerate(layers):
-        columns = {name: values.numpy(force=True) for name, values in vars(scores).items()}
-        n_heads = len(scores.ov_rank)
+        columns = {name: values.numpy(force=True) for name, values in scores.items()}
+        n_heads = len(scores["ov_rank"])
         parts.append({"layer": np.full(n_heads, layer), "head": np.arange(n_heads), **columns})
     return _one_below_the_other(parts)
 
@@ -112,8 +111,7 @@ def composition_columns(
     return {**_pairs_and_kinds(weights), **_flattened(values), "significant": composed.flatten()}
 
 
-def subspace_columns(weights: CircuitWeights) -> Columns:
-    """Columns of `subspaces`."""
+def _subspace_columns(weights: CircuitWeights) -> Columns:
     overlap, random_overlap = overlaps(weights)
     rewritten = torch.full_like(overlap, torch.nan)
     rewritten[:, KINDS.index("V")] = rewriting(weights).double()
@@ -121,7 +119,7 @@ def subspace_columns(weights: CircuitWeights) -> Columns:
     return _pairs_and_kinds(weights) | _flattened(values)
 
 
-def eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Columns]:
+def _eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Columns]:
     """Columns of `eigenvalues`, a part a head and circuit."""
     spectra: dict[str, list[Tensor]] = {"OV": copying_eigenvalues(weights), "QK": matching_eigenvalues(weights)}
     parts = [
@@ -140,7 +138,7 @@ def eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Column
     return parts
 
 
-def skip_trigram_columns(
+def _skip_trigram_columns(
     config: WeightCircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int
 ) -> list[Columns]:
     """Columns of `skip_trigrams`, a part a head."""
@@ -150,20 +148,15 @@ def skip_trigram_columns(
     parts = []
     for layer, n_heads in enumerate(weights.heads_per_layer):
         for head in range(n_heads):
-            found = skip_trigrams(weights, layer, head, corpus, config.top_skip_trigrams, config.min_count)
+            strongest = skip_trigrams(weights, layer, head, corpus, config.top_skip_trigrams, config.min_count)
+            found = {name: values.numpy() for name, values in strongest.items()}
             text = ("source", "destination", "output", "other_destination", "other_output")
-            parts.append(
-                {"layer": layer, "head": head, "rank": np.arange(len(found.source))}
-                | {name: labels[getattr(found, name).numpy()] for name in text}
-                | {"qk_effect": found.qk.numpy(), "ov_effect": found.ov.numpy(), "n_pairs": found.n_pairs.numpy()}
-                | {name: getattr(found, name).numpy() for name in ("corpus_probability", "output_probability")}
-                | {"is_bug": found.is_bug.numpy()}
-            )
+            place = {"layer": layer, "head": head, "rank": np.arange(len(found["source"]))}
+            parts.append(place | found | {name: labels[found[name]] for name in text})
     return parts
 
 
 def _spectrum(layer: int, head: int, circuit: str, eigenvalues: Tensor) -> Columns:
-    """Columns of `eigenvalues` for one head and circuit."""
     real, imaginary = eigenvalues.real.numpy(), eigenvalues.imag.numpy()
     no_writer = dict.fromkeys(PAIR[:2], np.nan)
     place = {"layer": layer, "head": head, "circuit": circuit, "rank": np.arange(len(eigenvalues))}

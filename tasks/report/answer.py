@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.markdown import short_count
 from tasks.report.circuit_words import circuit_line
-from tasks.report.pruning_words import head_count_lines, pruning_line
+from tasks.report.pruning_words import head_count_lines, mean_of, pruning_line
 from tasks.results.study_results import StudyResults
 
 MAX_LINES = 5
@@ -35,7 +35,7 @@ def answer_lines(results: StudyResults) -> list[str]:
 
 
 def _induction(best: Group) -> str:
-    score, gain = _value(best, "best_induction_random_period"), _value(best, "repeat_gain_nats", " nats")
+    score, gain = mean_of(best, "best_induction_random_period", 2), mean_of(best, "repeat_gain_nats", 2, " nats")
     label, head, n_with, n = best["label"], best["best_induction_head"], best["n_with_induction_head"], best["n_models"]
     before = best["untrained_induction"]
     start = "" if before is None else f", {before:.2f} before training"
@@ -83,10 +83,10 @@ def _compared(best: Group, groups: Sequence[Group]) -> list[str]:
 
 
 def _briefly(group: Group) -> str:
-    gain = f"repeat_gain {_value(group, 'repeat_gain_nats', ' nats')}"
+    gain = f"repeat_gain {mean_of(group, 'repeat_gain_nats', 2, ' nats')}"
     if not group["total_heads"]:
         return f"{group['label']} has no heads ({gain})"
-    score = _value(group, "best_induction_random_period")
+    score = mean_of(group, "best_induction_random_period", 2)
     found = "has an induction head" if group["n_with_induction_head"] else "has none"
     return f"{group['label']} {found} (best {score}, {gain})"
 
@@ -95,19 +95,12 @@ def _losses(groups: Sequence[Group]) -> str:
     """The lowest loss of each depth."""
     measured = [group for group in groups if group["validation_loss_nats_mean"] is not None]
     lowest = {g["n_layers"]: g for g in sorted(measured, key=lambda g: -g["validation_loss_nats_mean"])}
-    by_depth = [f"{_value(lowest[n], 'validation_loss_nats')} ({lowest[n]['label']})" for n in sorted(lowest)]
+    by_depth = [f"{mean_of(lowest[n], 'validation_loss_nats', 2)} ({lowest[n]['label']})" for n in sorted(lowest)]
     which = ", best of each depth" if len(lowest) > 1 else ""
     return f"Validation loss, nats per token{which}: {', '.join(by_depth) or 'missing'}."
 
 
 def _previous_token(best: Group) -> str:
-    score, label = _value(best, "best_previous_token_layer_0"), best["label"]
+    score, label = mean_of(best, "best_previous_token_layer_0", 2), best["label"]
     name = f", {best['best_previous_token_head_layer_0']}," if best["n_models"] == 1 else ""
     return f"The best previous-token head in layer 0 of {label}{name} gives the token before {score} of its attention."
-
-
-def _value(group: Group, name: str, unit: str = "") -> str:
-    mean, error_bar = group[f"{name}_mean"], group[f"{name}_ci95"]
-    if mean is None:
-        return "missing"
-    return f"{mean:.2f}{'' if error_bar is None else f' ± {error_bar:.2f}'}{unit}"

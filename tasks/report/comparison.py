@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from tasks.results.study_results import StudyResults
 
-SPEED = {"tokens_per_second"}  # depends on what else the machine does
-
 
 class Metric(NamedTuple):
     """A metric of one kind of model: mean over seeds, half the width of its 95 % interval, models."""
@@ -73,7 +71,7 @@ def metric_changes(before: Summary, after: Summary) -> list[Change]:
         if old and new.mean != old.mean and not _within(old, new):
             bars = old.ci95 is not None and new.ci95 is not None
             note = "beyond the error bars" if bars else "one model: no error bar"
-            note += "; speed depends on the machine" if new.metric in SPEED else ""
+            note += "; speed depends on the machine" if new.metric == "tokens_per_second" else ""
             changes.append(Change(f"{new.metric} of {new.label}", _printed(old), _printed(new), note))
     return changes
 

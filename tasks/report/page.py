@@ -10,25 +10,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_error_bars
 from tasks.places import ROOT
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
-from tasks.report.comparison import Change, Summary, changes, summarise
 from tasks.report.figures import FIGURES
 from tasks.report.figures.style import house_style, save
 from tasks.results.study_results import StudyResults
 from tasks.storage.provenance import package_version
 
 TEMPLATES = ROOT / "reports" / "templates"
-VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")
+VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")  # that numbers and figures depend on
 MAX_ROWS = 24  # of a table
 
 
-def write_page(
-    results: StudyResults,
-    answer: list[str],
-    folder: Path,
-    on_progress: Callable[[float], None],
-    previous: Summary | None,
-) -> None:
-    """Write `report.md` and `figures/` into the folder; `on_progress` hears the fraction done after each figure."""
+def write_page(results: StudyResults, folder: Path, on_progress: Callable[[float], None], **said: Any) -> None:
+    """Write `report.md` and `figures/` into the folder; `on_progress` hears the fraction done after each figure.
+
+    `said` is what templates can ask for by name, beside `page`.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         finalize=as_markdown,
@@ -38,28 +34,28 @@ def write_page(
         keep_trailing_newline=True,
     )
     with house_style():
-        page = _Page(results, folder, on_progress, previous)
-        text = environment.get_template("report.md.jinja").render(page=page, answer=answer)
+        page = _Page(results, folder, on_progress)
+        text = environment.get_template("report.md.jinja").render(
+            page=page,
+            induction_circuits=induction_paragraphs(results),
+            skip_trigrams=skip_trigram_sentence(results),
+            versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
+            **said,
+        )
     (folder / "report.md").write_text(text, encoding="utf-8")
 
 
 class _Page:
     """What templates can ask for."""
 
-    def __init__(
-        self, results: StudyResults, folder: Path, on_progress: Callable[[float], None], previous: Summary | None
-    ) -> None:
-        self.previous = previous
+    def __init__(self, results: StudyResults, folder: Path, on_progress: Callable[[float], None]) -> None:
+        self.rows = results.rows  # of a SELECT of reports/queries
         self._results, self._folder, self._on_progress = results, folder, on_progress
         self._n_drawn = 0
 
-    def rows(self, query: str) -> list[dict[str, Any]]:
-        """The rows of a SELECT of reports/queries."""
-        return self._results.rows(query)
-
     def table(self, query: str, max_rows: int = MAX_ROWS) -> Markdown:
         """The rows of a SELECT as a table, and the SELECT; what is left out is counted."""
-        rows = self._results.rows(query)
+        rows = self.rows(query)
         if not rows:
             return Markdown(f"There are none.\n\n{self.sql(query)}")
         more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
@@ -81,18 +77,6 @@ class _Page:
         self._on_progress(self._n_drawn / len(FIGURES))
         return Markdown("\n\n".join([*blocks, self.sql(*queries)]) if pictures else "")
 
-    def induction_circuits(self) -> list[str]:
-        """A paragraph for each kind of model that could have one."""
-        return induction_paragraphs(self._results)
-
-    def skip_trigrams(self) -> str:
-        """How many skip-trigrams are right, bugs or copies, in one sentence."""
-        return skip_trigram_sentence(self._results)
-
-    def changes(self) -> list[Change]:
-        """What differs from the study's last run: settings and text, claims, metrics."""
-        return changes(self.previous, summarise(self._results)) if self.previous else []
-
     def sql(self, *queries: str) -> Markdown:
         """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""
         blocks = [code_block(self._results.sql(query), "sql") for query in queries]
@@ -100,12 +84,8 @@ class _Page:
 
     def config(self) -> Markdown:
         """The study file as it was validated, without what it leaves to defaults."""
-        config = json.loads(self._results.rows("study")[0]["config"] or "{}")
+        config = json.loads(self.rows("study")[0]["config"] or "{}")
         return code_block(json.dumps(_given(config), indent=2, ensure_ascii=False), "json")
-
-    def versions(self) -> str:
-        """The packages that numbers depend on, as they are installed now."""
-        return ", ".join(f"{package} {package_version(package)}" for package in VERSIONS)
 
 
 def _given(config: Any) -> Any:

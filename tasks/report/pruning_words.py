@@ -50,14 +50,14 @@ def loss_line(groups: Sequence[Group]) -> str:
     return f"{start}, lowest with {best}; the first step gains {first:.3f} nats, the last {last:.3f}: gains {trend}."
 
 
-def mean_of(group: Mapping[str, Any], name: str, digits: int = 1) -> str:
+def mean_of(group: Mapping[str, Any], name: str, digits: int = 1, unit: str = "") -> str:
     """A mean and its error bar, if there are several seeds: `3.3 ± 1.4`, or `3` where it is a whole number."""
     mean, error_bar = group[f"{name}_mean"], group[f"{name}_ci95"]
     if mean is None:
         return MISSING
     if error_bar is None:
-        return f"{mean:.{digits}f}".removesuffix(".0")
-    return f"{mean:.{digits}f} ± {error_bar:.{digits}f}"
+        return f"{mean:.{digits}f}".removesuffix(".0") + unit
+    return f"{mean:.{digits}f} ± {error_bar:.{digits}f}{unit}"
 
 
 def _removable(group: Group) -> str:

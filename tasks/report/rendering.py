@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.report.answer import answer_lines
-from tasks.report.comparison import Summary, summarise
+from tasks.report.comparison import Summary, changes, summarise
 from tasks.results.study_results import open_results
 
 INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how long
@@ -29,7 +29,8 @@ def render_report(
     from tasks.report.page import write_page  # matplotlib takes a second to import, and few processes need it
 
     with open_results(warehouse, study) as results:
-        answer = answer_lines(results)
-        write_page(results, answer, folder, on_progress, Summary.from_json(previous) if previous else None)
-        summary = vars(summarise(results))
-    return {"study": study, "answer": answer, "summary": summary}
+        answer, now = answer_lines(results), summarise(results)
+        before = Summary.from_json(previous) if previous else None
+        since = changes(before, now) if before else []
+        write_page(results, folder, on_progress, answer=answer, previous=before, changes=since)
+    return {"study": study, "answer": answer, "summary": vars(now)}

@@ -233,7 +233,7 @@ def test_even_attention_to_a_window_has_entropy_1():
         layer.attention.W_Q.zero_()
     pattern = model.trace(TOKENS).layers[0].pattern
     visible = visible_keys(TOKENS, BOS, with_bos=True, distances=model.architecture.visible_distances)
-    entropy = pattern_statistics(pattern, visible).entropy
+    entropy = pattern_statistics(pattern, visible)["entropy"]
     torch.testing.assert_close(entropy[:, :, 2:], torch.ones_like(entropy[:, :, 2:]))
     assert entropy[:, :, :2].isnan().all()
 

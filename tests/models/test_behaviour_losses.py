@@ -6,7 +6,7 @@ import statistics
 import pytest
 import torch
 
-from models.losses import context_indices, repeat_losses, text_losses, token_losses
+from models.losses import repeat_losses, text_losses, token_losses
 from models.repeats import fixed_period_repeats, middle_tokens, random_period_repeats, repeat_tokens, repeated_bigrams
 
 BOS = 0
@@ -26,7 +26,8 @@ def test_token_losses_are_nats():
     ("n", "indices"), [(2048, (50, 500)), (506, (50, 500)), (505, (50, 479)), (128, (12, 121)), (2, (0, 1))]
 )
 def test_context_indices(n, indices):
-    assert context_indices(n) == indices
+    losses = text_losses(torch.zeros(1, n))
+    assert (losses["early_index"], losses["late_index"]) == indices
 
 
 @pytest.mark.parametrize("n", [2, 16, 128, 600])
@@ -36,27 +37,27 @@ def test_text_losses_equal_loops(n):
     rows = losses.tolist()
     by_sequence = [statistics.fmean(row) for row in rows]
     by_position = [statistics.fmean(row[i] for row in rows) for i in range(n)]
-    assert got.validation_loss_nats == pytest.approx(statistics.fmean(by_sequence))
-    assert got.validation_loss_sem_nats == pytest.approx(statistics.stdev(by_sequence) / math.sqrt(3))
-    assert got.position_losses_nats.tolist() == pytest.approx(by_position)
+    assert got["validation_loss_nats"] == pytest.approx(statistics.fmean(by_sequence))
+    assert got["validation_loss_sem_nats"] == pytest.approx(statistics.stdev(by_sequence) / math.sqrt(3))
+    assert got["position_losses_nats"].tolist() == pytest.approx(by_position)
     means = []
-    for index in (got.early_index, got.late_index):
+    for index in (got["early_index"], got["late_index"]):
         reach = max(r for r in range(6) if index - r >= 0 and index + r < n)
         means.append(statistics.fmean(by_position[i] for i in range(index - reach, index + reach + 1)))
-    assert got.in_context_learning_nats == pytest.approx(means[1] - means[0])
+    assert got["in_context_learning_nats"] == pytest.approx(means[1] - means[0])
 
 
 def test_one_sequence_has_no_standard_error():
-    assert math.isnan(text_losses(torch.rand(1, 16, generator=generator())).validation_loss_sem_nats)
+    assert math.isnan(text_losses(torch.rand(1, 16, generator=generator()))["validation_loss_sem_nats"])
 
 
 def test_repeat_losses_on_paper():
     losses = torch.tensor([[4.0, 2.0, 1.0, 1.0], [6.0, 5.0, 3.0, 0.0]])
     got = repeat_losses(losses, torch.tensor([[1, 2, 3, 4], [1, 1, 2, 2]]))
-    assert got.first_occurrence_loss_nats == 5
-    assert got.later_occurrence_loss_nats == pytest.approx(7 / 5)
-    assert got.repeat_gain_nats == pytest.approx(5 - 7 / 5)
-    assert got.occurrence_losses_nats.tolist() == pytest.approx([5, 5 / 3, 1, 1])
+    assert got["first_occurrence_loss_nats"] == 5
+    assert got["later_occurrence_loss_nats"] == pytest.approx(7 / 5)
+    assert got["repeat_gain_nats"] == pytest.approx(5 - 7 / 5)
+    assert got["occurrence_losses_nats"].tolist() == pytest.approx([5, 5 / 3, 1, 1])
 
 
 def test_middle_tokens_leave_out_the_ends_bos_and_what_never_comes():

@@ -13,7 +13,8 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
 
 def test_orthogonalise_brings_singular_values_near_one():
     for shape in ((3, 31, 17), (2, 13, 29), (1, 23, 23)):
-        values = torch.linalg.svdvals(orthogonalise(random(*shape).double(), n_steps=8))
+        x = random(*shape).double()
+        values = torch.linalg.svdvals(orthogonalise(orthogonalise(x)))  # twice: small ones need more steps
         assert values.min() > 0.6
         assert values.max() < 1.3
 
@@ -50,8 +51,8 @@ def test_muon_joins_the_heads_of_a_layer():
     reading, writing = random(3, 20, 5), random(3, 7, 20)
     heads = [nn.Parameter(reading.clone()), nn.Parameter(writing.clone())]
     whole = [nn.Parameter(reading.transpose(0, 1).flatten(1)), nn.Parameter(writing.flatten(0, 1))]
-    train([Muon(heads[:1], heads[1:], lr=0.03)], heads, [torch.zeros(1), torch.zeros(1)])
-    train([Muon(whole[:1], whole[1:], lr=0.03)], whole, [torch.zeros(1), torch.zeros(1)])
+    train([Muon(heads[:1], heads[1:], lr=0.03, weight_decay=0.0)], heads, [torch.zeros(1), torch.zeros(1)])
+    train([Muon(whole[:1], whole[1:], lr=0.03, weight_decay=0.0)], whole, [torch.zeros(1), torch.zeros(1)])
     assert (heads[0].transpose(0, 1).flatten(1) - whole[0]).abs().max() < 1e-6
     assert (heads[1].flatten(0, 1) - whole[1]).abs().max() < 1e-6
 
@@ -59,7 +60,9 @@ def test_muon_joins_the_heads_of_a_layer():
 def test_muon_leaves_layers_without_heads_alone():
     empty = nn.Parameter(torch.zeros(0, 20, 5))
     full = nn.Parameter(random(2, 20, 5))
-    train([Muon([empty, full], [], lr=0.03)], [empty, full], [torch.zeros(1), torch.zeros(1)], n_steps=2)
+    train(
+        [Muon([empty, full], [], lr=0.03, weight_decay=0.0)], [empty, full], [torch.zeros(1), torch.zeros(1)], n_steps=2
+    )
     assert full.isfinite().all()
 
 

@@ -41,14 +41,16 @@ def attention(results: StudyResults) -> list[Picture]:
 def attention_aggregates(results: StudyResults) -> list[Picture]:
     """The mean pattern of the last layer, and attention through all layers by rollout and by flow."""
     name = "attention_aggregates"
-    weights = results.frame(name).dropna(subset=["weight"])
-    if weights.empty:
+    found = results.frame(name).dropna(subset=["weight"])
+    if found.empty:
         return [Picture(name, "No picture: no model has heads whose attention was aggregated.", (name,))]
-    label, layer = weights.label.iloc[0], weights.layer.iloc[0]
-    patterns = {str(method): pattern for method, pattern in weights.groupby("method", sort=False)}
+    label, layer = found.label.iloc[0], found.layer.iloc[0]
+    patterns = {str(method): pattern for method, pattern in found.groupby("method", sort=False)}
     figure = _panels(label, {TITLES[method].format(layer): patterns[method] for method in patterns})
-    shares = {method: _shares(_matrix(pattern)) for method, pattern in patterns.items()}
-    told = [f"{own:.2f} and {first:.2f} ({method})" for method, (own, first) in shares.items()]
+    told = []
+    for method, pattern in patterns.items():
+        weights = _matrix(pattern)
+        told.append(f"{weights.diagonal()[1:].mean():.2f} and {weights[1:, 0].mean():.2f} ({method})")
     own_and_bos = "the shares of attention that go to the query's own token and to BOS"
     sentence = f"Averaged over the queries of {label}, {own_and_bos} are {listed(told)}."
     return [Picture(name, sentence, (name,), figure)]
@@ -102,11 +104,6 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
     label = weights.label.iloc[0]
     figure = _panels(label, panels)
     return [Picture("attention_gallery", f"In {label}, {'; '.join(told)}.", ("attention_gallery", "attention"), figure)]
-
-
-def _shares(weights: np.ndarray) -> tuple[float, float]:
-    """Mean shares that queries other than BOS give to themselves and to BOS."""
-    return float(weights.diagonal()[1:].mean()), float(weights[1:, 0].mean())
 
 
 def _matrix(pattern: DataFrame) -> np.ndarray:

@@ -13,7 +13,6 @@ from tasks.results.study_results import StudyResults
 
 NAME = "heads_that_matter"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn
-WITHIN_5 = {"linestyle": DASHED, "markerfacecolor": "none"}
 
 
 def heads_that_matter(results: StudyResults) -> list[Picture]:
@@ -27,7 +26,7 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
     for (setting, of_setting), color in zip(by_setting, COLORS, strict=False):
         _draw(left, of_setting, "validation_loss_nats", color=color, label=setting or "all models")
         _draw(right, of_setting, "within_1_percent", color=color)
-        _draw(right, of_setting, "within_5_percent", color=color, **WITHIN_5)
+        _draw(right, of_setting, "within_5_percent", color=color, linestyle=DASHED, markerfacecolor="none")
     right.axline((0, 0), slope=1, color=MUTED, linewidth=0.8)
     left.set_title("validation loss, nats per token")
     left.set_xscale("log", base=2)

@@ -18,13 +18,13 @@ ROW = 0.3  # inches
 
 def probe_accuracies(results: StudyResults) -> list[Picture]:
     """The selectivity of probes at every place, and the accuracy of the best beside that of the commonest label."""
+
+    def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
+        return _sentence(label, found), _map(label, found)
+
     found = results.frame("probes").dropna(subset=["selectivity"])
     found = found[found.groupby("label")["head"].transform("count") > 0]  # the stream alone is no picture
-    return picture_each(results, "probes", found, ("probes",), "no model has heads that were probed", _drawn)
-
-
-def _drawn(label: str, found: DataFrame) -> tuple[str, Figure]:
-    return _sentence(label, found), _map(label, found)
+    return picture_each(results, "probes", found, ("probes",), "no model has heads that were probed", draw)
 
 
 def _sentence(label: str, found: DataFrame) -> str:

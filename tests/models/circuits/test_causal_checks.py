@@ -131,8 +131,8 @@ def test_scores_with_nothing_taken_out_are_those_of_behaviour(monkeypatch):
     assert len(found) == 3 * (2 + 4 + 2)
     for effect in found:
         scores, head = measured.layers[effect.reader.layer], effect.reader.head
-        assert effect.prefix_matching == pytest.approx(scores.prefix_matching[head].item(), abs=1e-6)
-        assert effect.induction_random_period == pytest.approx(scores.induction_random_period[head].item(), abs=1e-6)
+        assert effect.prefix_matching == pytest.approx(scores["prefix_matching"][head].item(), abs=1e-6)
+        assert effect.induction_random_period == pytest.approx(scores["induction_random_period"][head].item(), abs=1e-6)
         if effect.kind == "V":
             assert effect.induction_random_period_without == effect.induction_random_period
 

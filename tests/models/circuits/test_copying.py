@@ -34,8 +34,8 @@ def test_accuracies_on_paper():
     circuit = FullCircuit(torch.eye(3), torch.tensor([[5.0, 1, 1], [2, 1, 0], [0, 0, 0]]))
     ranks = diagonal_ranks(circuit, torch.arange(3))
     assert ranks.tolist() == [0, 1, 2]
-    assert diagonal_accuracy(ranks, 1).item() == pytest.approx(1 / 3)
-    assert diagonal_accuracy(ranks, 2).item() == pytest.approx(2 / 3)
+    assert diagonal_accuracy(ranks, 1, None).item() == pytest.approx(1 / 3)
+    assert diagonal_accuracy(ranks, 2, None).item() == pytest.approx(2 / 3)
     assert diagonal_accuracy(ranks, 1, torch.tensor([8, 1, 1])).item() == pytest.approx(0.8)
 
 
@@ -44,7 +44,7 @@ def test_planted_copying_is_found_and_only_that():
     weights = circuit_weights(model)
     content = torch.arange(1, 97)
     ranks = [diagonal_ranks(full_ov(weights, 0, head), content) for head in range(3)]
-    assert [[diagonal_accuracy(r, n).item() for r in ranks] for n in (1, 5)] == [[1, 0, 0], [1, 0, 0]]
+    assert [[diagonal_accuracy(r, n, None).item() for r in ranks] for n in (1, 5)] == [[1, 0, 0], [1, 0, 0]]
     (scores,) = copying_evaluator(model, weights, draw(counts=torch.arange(97), n_ctx=128))
     torch.testing.assert_close(scores, torch.tensor([1, -1, torch.nan]).double(), equal_nan=True)
     attention_of(model, 0).W_O[0] = 0

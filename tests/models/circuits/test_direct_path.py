@@ -38,12 +38,12 @@ def log_probabilities(counts):
 def test_planted_bigrams_are_explained_in_full():
     counts = random_counts(17)
     found = fit(bigram_model(log_probabilities(counts)).double(), counts, every_token(17))
-    assert found.explained_share == pytest.approx(1, abs=1e-6)
-    assert found.kl_nats == pytest.approx(0, abs=1e-6)
-    assert found.correlation == pytest.approx(1, abs=1e-6)
-    assert found.gap_correlation == found.gap_bigram_correlation
-    assert found.n_sources == found.n_gap_sources == 16  # BOS is none
-    assert found.coverage == pytest.approx(1 - counts[BOS].sum().item() / counts.sum().item())
+    assert found["explained_share"] == pytest.approx(1, abs=1e-6)
+    assert found["kl_nats"] == pytest.approx(0, abs=1e-6)
+    assert found["correlation"] == pytest.approx(1, abs=1e-6)
+    assert found["gap_correlation"] == found["gap_bigram_correlation"]
+    assert found["n_sources"] == found["n_gap_sources"] == 16  # BOS is none
+    assert found["coverage"] == pytest.approx(1 - counts[BOS].sum().item() / counts.sum().item())
 
 
 def test_a_planted_gap_is_found_and_raw_bigrams_fit_worse():
@@ -52,9 +52,9 @@ def test_a_planted_gap_is_found_and_raw_bigrams_fit_worse():
     by_head = torch.randn(17, 17, generator=torch.Generator().manual_seed(3))
     by_head[BOS] = 0
     found = fit(bigram_model(log_probabilities(counts), by_head).double(), counts, every_token(17))
-    assert found.gap_correlation == pytest.approx(1, abs=1e-6)
-    assert found.gap_bigram_correlation < 0.9
-    assert found.explained_share < 0.9
+    assert found["gap_correlation"] == pytest.approx(1, abs=1e-6)
+    assert found["gap_bigram_correlation"] < 0.9
+    assert found["explained_share"] < 0.9
 
 
 def test_logits_that_do_not_tell_sources_apart_explain_nothing():
@@ -62,8 +62,8 @@ def test_logits_that_do_not_tell_sources_apart_explain_nothing():
     counts[BOS] = 0
     unigram = (counts.sum(0) / counts.sum()).log().expand(17, 17)
     found = fit(bigram_model(unigram).double(), counts, every_token(17))
-    assert found.explained_share == pytest.approx(0, abs=1e-6)
-    assert found.direct_loss_nats == pytest.approx(found.unigram_loss_nats, abs=1e-6)
+    assert found["explained_share"] == pytest.approx(0, abs=1e-6)
+    assert found["direct_loss_nats"] == pytest.approx(found["unigram_loss_nats"], abs=1e-6)
 
 
 def test_losses_on_paper():
@@ -72,15 +72,15 @@ def test_losses_on_paper():
     counts[1, 2], counts[1, 3], counts[2, 1], counts[3, 1] = 30, 10, 40, 19  # 3 comes too seldom to be a source
     found = fit(bigram_model(torch.zeros(4, 4)).double(), counts, every_token(4))
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
-    assert found.bigram_loss_nats == pytest.approx(entropy / 2)
+    assert found["bigram_loss_nats"] == pytest.approx(entropy / 2)
     unigram = -(0.5 * math.log(0.5) + 0.375 * math.log(0.375) + 0.125 * math.log(0.125))
-    assert found.unigram_loss_nats == pytest.approx(unigram)
-    assert found.direct_loss_nats == pytest.approx(math.log(4))
-    assert found.kl_nats == pytest.approx(math.log(4) - entropy / 2)
-    assert found.explained_share == pytest.approx((unigram - math.log(4)) / (unigram - entropy / 2))
-    assert found.n_sources == 2
-    assert found.coverage == pytest.approx(80 / 99)
-    assert math.isnan(found.correlation)
+    assert found["unigram_loss_nats"] == pytest.approx(unigram)
+    assert found["direct_loss_nats"] == pytest.approx(math.log(4))
+    assert found["kl_nats"] == pytest.approx(math.log(4) - entropy / 2)
+    assert found["explained_share"] == pytest.approx((unigram - math.log(4)) / (unigram - entropy / 2))
+    assert found["n_sources"] == 2
+    assert found["coverage"] == pytest.approx(80 / 99)
+    assert math.isnan(found["correlation"])
 
 
 @pytest.mark.parametrize("chunk", [1, 2**22])
@@ -94,8 +94,8 @@ def test_fit_equals_whole_matrices(monkeypatch, chunk):
     constant = model.layers[0].attention.b_O
     direct = ((model.W_E + constant) @ model.W_U + model.b_U).log_softmax(1)[kept]
     joint, log_p = counts[kept].double() / counts[kept].sum(), log_probabilities(counts.double())[kept]
-    assert found.direct_loss_nats == pytest.approx(-(joint * direct).sum().item())
-    assert found.bigram_loss_nats == pytest.approx(-(joint * log_p)[joint > 0].sum().item())
+    assert found["direct_loss_nats"] == pytest.approx(-(joint * direct).sum().item())
+    assert found["bigram_loss_nats"] == pytest.approx(-(joint * log_p)[joint > 0].sum().item())
     by_row = joint / joint.sum(1, keepdim=True)
 
     def correlation(wanted):
@@ -103,12 +103,12 @@ def test_fit_equals_whole_matrices(monkeypatch, chunk):
         x, y = (v - (by_row * v).sum(1, keepdim=True) for v in (x, y))
         return ((joint * x * y).sum() / ((joint * x * x).sum() * (joint * y * y).sum()).sqrt()).item()
 
-    assert found.correlation == pytest.approx(correlation(log_p))
+    assert found["correlation"] == pytest.approx(correlation(log_p))
     tokens = text[:, :-1]
     rest = model(tokens) - (model.W_E[tokens] + constant) @ model.W_U - model.b_U
     mean_rest = torch.stack([rest[tokens == token].mean(0) for token in range(D_VOCAB)])[kept]
-    assert found.n_gap_sources == found.n_sources
-    assert found.gap_correlation == pytest.approx(correlation(log_p - mean_rest))
+    assert found["n_gap_sources"] == found["n_sources"]
+    assert found["gap_correlation"] == pytest.approx(correlation(log_p - mean_rest))
 
 
 def test_norms_are_held_where_they_were():
@@ -128,9 +128,9 @@ def test_norms_are_held_where_they_were():
 def test_what_the_text_lacks_is_no_gap_and_under_norms_no_source():
     text, counts = every_token(5, n_ctx=19), random_counts(D_VOCAB)
     plain = fit(random_model(n_layers=1), counts, text)
-    assert plain.n_sources == D_VOCAB - 1
-    assert plain.n_gap_sources == 4
-    assert fit(random_model(n_layers=1, normalization="rmsnorm"), counts, text).n_sources == 4
+    assert plain["n_sources"] == D_VOCAB - 1
+    assert plain["n_gap_sources"] == 4
+    assert fit(random_model(n_layers=1, normalization="rmsnorm"), counts, text)["n_sources"] == 4
 
 
 def test_the_most_frequent_sources_are_kept():
@@ -144,21 +144,21 @@ def test_the_most_frequent_sources_are_kept():
 
 def test_the_planted_induction_model_knows_no_bigrams():
     found = fit(induction_model(17, n_ctx=32), random_counts(17), every_token(17))
-    assert found.explained_share < 0.01
-    assert math.isnan(found.correlation)
+    assert found["explained_share"] < 0.01
+    assert math.isnan(found["correlation"])
 
 
 def test_no_source_no_fit():
     found = fit(random_model(n_layers=1), torch.ones(D_VOCAB, 1, dtype=torch.int64), every_token(D_VOCAB, n_ctx=19))
-    assert found.n_sources == 0
-    assert found.coverage == 0
-    assert math.isnan(found.explained_share)
-    assert math.isnan(found.correlation)
+    assert found["n_sources"] == 0
+    assert found["coverage"] == 0
+    assert math.isnan(found["explained_share"])
+    assert math.isnan(found["correlation"])
 
 
 def test_one_source_leaves_nothing_to_explain():
     counts = torch.zeros(5, 5, dtype=torch.int64)
     counts[2] = 30
     found = fit(bigram_model(torch.zeros(5, 5)).double(), counts, every_token(5))
-    assert found.unigram_loss_nats == pytest.approx(found.bigram_loss_nats)
-    assert math.isnan(found.explained_share)
+    assert found["unigram_loss_nats"] == pytest.approx(found["bigram_loss_nats"])
+    assert math.isnan(found["explained_share"])

@@ -33,7 +33,6 @@ def test_factors_multiply_to_the_definitions(chunk):
     for circuit, expected in ((full_qk(weights, 1, 2), qk), (full_ov(weights, 1, 2), ov)):
         torch.testing.assert_close(circuit.rows(EVERY), expected, **EXACT)
         torch.testing.assert_close(torch.cat([rows for _, rows in circuit.chunks(EVERY)]), expected, **EXACT)
-        torch.testing.assert_close(whole(circuit.transposed), expected.T, **EXACT)
         torch.testing.assert_close(whole(circuit.centred()), expected - expected.mean(1, keepdim=True), **EXACT)
         weight = torch.rand(D_VOCAB, dtype=torch.float64)
         weight /= weight.sum()

@@ -87,7 +87,7 @@ def test_batching_changes_nothing(monkeypatch):
 
 def test_a_planted_head_is_all_of_its_order():
     model = fixed_offset_model(0, 29, n_ctx=32)
-    direct, order, head = order_of_terms(model, repeated_pairs())
+    direct, order, head = order_of_terms(model, repeated_pairs(), ())
     assert direct.loss_effect_nats == pytest.approx(0, abs=1e-6)  # W_E writes where W_U doesn't read
     assert direct.logit_share == pytest.approx(0, abs=1e-6)
     assert head.path == (Head(0, 0),)
@@ -115,7 +115,7 @@ def test_a_planted_eraser_takes_back_what_the_first_head_gained():
 
 def test_no_layers_no_order_but_the_direct_path():
     model = random_model(n_layers=0, biases=True)
-    (direct,) = order_of_terms(model, SEQUENCES)
+    (direct,) = order_of_terms(model, SEQUENCES, ())
     assert direct.order == 0
     assert direct.logit_share == pytest.approx(1)
 
@@ -123,4 +123,4 @@ def test_no_layers_no_order_but_the_direct_path():
 def test_constant_logits_have_no_shares():
     model = random_model(n_layers=1)
     model.W_U_free.zero_()
-    assert all(math.isnan(term.logit_share) for term in order_of_terms(model, SEQUENCES))
+    assert all(math.isnan(term.logit_share) for term in order_of_terms(model, SEQUENCES, ()))

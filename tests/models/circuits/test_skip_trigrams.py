@@ -32,7 +32,7 @@ def planted_text(follows):
 
 
 def entries(found):
-    return list(zip(found.source.tolist(), found.destination.tolist(), found.output.tolist(), strict=True))
+    return list(zip(found["source"].tolist(), found["destination"].tolist(), found["output"].tolist(), strict=True))
 
 
 def test_counts_equal_a_loop():
@@ -79,23 +79,27 @@ def test_the_strongest_are_those_of_all_triples(monkeypatch, n):
     expected = sorted(expected, reverse=True)[:n]
     found = skip_trigrams(weights, 1, 2, corpus, n, min_count)
     assert entries(found) == [triple for _, triple in expected]
-    torch.testing.assert_close((found.qk * found.ov).tolist(), [strength for strength, _ in expected])
-    assert (found.n_pairs >= min_count).all()
+    torch.testing.assert_close(
+        (found["qk_effect"] * found["ov_effect"]).tolist(), [strength for strength, _ in expected]
+    )
+    assert (found["n_pairs"] >= min_count).all()
 
 
 def test_a_planted_bug_pair_is_found_and_only_that():
     weights = circuit_weights(skip_trigram_model(SOURCE, DESTINATIONS, OUTPUTS))
     corpus = SkipTrigramCounts(planted_text({7: (20,), 11: (30,)}), 97, BOS)
     found = skip_trigrams(weights, 0, 1, corpus, 20, min_count=50)
-    facts = zip(found.is_bug.tolist(), found.other_destination.tolist(), found.other_output.tolist(), strict=True)
+    facts = zip(
+        found["is_bug"].tolist(), found["other_destination"].tolist(), found["other_output"].tolist(), strict=True
+    )
     assert dict(zip(entries(found), facts, strict=True)) == {
         (5, 7, 20): (False, -1, -1),
         (5, 11, 30): (False, -1, -1),
         (5, 7, 30): (True, 11, 20),
         (5, 11, 20): (True, 7, 30),
     }
-    assert found.n_pairs.tolist() == [300] * 4
-    assert found.corpus_probability.tolist() == [0.0 if bug else 1.0 for bug in found.is_bug.tolist()]
+    assert found["n_pairs"].tolist() == [300] * 4
+    assert found["corpus_probability"].tolist() == [0.0 if bug else 1.0 for bug in found["is_bug"].tolist()]
     for head in (0, 2):  # they write nothing
         assert entries(skip_trigrams(weights, 0, head, corpus, 20, min_count=50)) == []
 
@@ -104,8 +108,8 @@ def test_what_the_corpus_has_is_no_bug():
     weights = circuit_weights(skip_trigram_model(SOURCE, DESTINATIONS, OUTPUTS))
     corpus = SkipTrigramCounts(planted_text({7: (20, 30), 11: (20, 30)}), 97, BOS)
     found = skip_trigrams(weights, 0, 1, corpus, 20, min_count=50)
-    assert len(found.source) == 4
-    assert not found.is_bug.any()
+    assert len(found["source"]) == 4
+    assert not found["is_bug"].any()
 
 
 def test_no_evidence_no_bug():
@@ -113,8 +117,8 @@ def test_no_evidence_no_bug():
     weights = circuit_weights(skip_trigram_model(SOURCE, DESTINATIONS, OUTPUTS))
     corpus = SkipTrigramCounts(planted_text({7: (20,), 11: (30,)})[:8], 97, BOS)
     found = skip_trigrams(weights, 0, 1, corpus, 20, min_count=1)
-    assert len(found.source) == 4
-    assert not found.is_bug.any()
+    assert len(found["source"]) == 4
+    assert not found["is_bug"].any()
 
 
 @pytest.mark.parametrize("min_count", [301, 10**6])

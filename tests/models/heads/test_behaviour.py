@@ -40,42 +40,42 @@ def stimuli():
 def test_a_planted_induction_circuit_scores_near_1(stimuli):
     measured = model_behaviour(induction_model(D_VOCAB, N_CTX), stimuli)
     first, second = measured.layers
-    assert first.previous_token[0] > 0.99
-    assert first.positional_offset[0] == 1
-    assert first.positional_share[0] > 0.99
-    assert second.prefix_matching[1] > 0.99
-    assert second.induction_random_period[1] > 0.99
-    assert second.induction_natural[1] > 0.95
+    assert first["previous_token"][0] > 0.99
+    assert first["positional_offset"][0] == 1
+    assert first["positional_share"][0] > 0.99
+    assert second["prefix_matching"][1] > 0.99
+    assert second["induction_random_period"][1] > 0.99
+    assert second["induction_natural"][1] > 0.95
     # Where there is nothing to match it rests on BOS.
-    assert second.bos_attention[1] > 0.3
+    assert second["bos_attention"][1] > 0.3
     # Without context it guesses evenly; then only the first token of the second period surprises.
-    assert measured.repeats.first_occurrence_loss_nats == pytest.approx(math.log(D_VOCAB), abs=1e-3)
-    assert measured.repeats.repeat_gain_nats > 4
-    assert measured.repeats.occurrence_losses_nats[2] < 0.1
+    assert measured.repeats["first_occurrence_loss_nats"] == pytest.approx(math.log(D_VOCAB), abs=1e-3)
+    assert measured.repeats["repeat_gain_nats"] > 4
+    assert measured.repeats["occurrence_losses_nats"][2] < 0.1
     # The other two attend evenly.
     for scores, head in ((first, 1), (second, 0)):
-        assert scores.entropy[head] == pytest.approx(1, abs=1e-5)
-        assert scores.entropy_without_bos[head] == pytest.approx(1, abs=1e-5)
-        assert scores.induction_random_period[head] < 0.1
+        assert scores["entropy"][head] == pytest.approx(1, abs=1e-5)
+        assert scores["entropy_without_bos"][head] == pytest.approx(1, abs=1e-5)
+        assert scores["induction_random_period"][head] < 0.1
 
 
 def test_ablating_the_previous_token_head_breaks_induction(stimuli):
     model = induction_model(D_VOCAB, N_CTX)
     attention_of(model, 0).W_O[0] = 0
     measured = model_behaviour(model, stimuli)
-    assert measured.layers[1].induction_random_period[1] < 0.1
-    assert abs(measured.repeats.repeat_gain_nats) < 0.1
+    assert measured.layers[1]["induction_random_period"][1] < 0.1
+    assert abs(measured.repeats["repeat_gain_nats"]) < 0.1
 
 
 def test_a_fixed_offset_is_no_induction(stimuli):
     """24 back is right after the last occurrence at a period of 25, and nowhere in particular at others."""
     measured = model_behaviour(fixed_offset_model(24, D_VOCAB, N_CTX), stimuli)
     (scores,) = measured.layers
-    assert scores.prefix_matching[0] > 0.95
-    assert scores.induction_random_period[0] < 0.05
-    assert measured.repeats.repeat_gain_nats < 0.5
-    assert scores.positional_offset[0] == 24
-    assert scores.positional_share[0] == pytest.approx((N_CTX - 24) / (N_CTX - 1), abs=0.02)
+    assert scores["prefix_matching"][0] > 0.95
+    assert scores["induction_random_period"][0] < 0.05
+    assert measured.repeats["repeat_gain_nats"] < 0.5
+    assert scores["positional_offset"][0] == 24
+    assert scores["positional_share"][0] == pytest.approx((N_CTX - 24) / (N_CTX - 1), abs=0.02)
 
 
 def test_batching_changes_nothing(monkeypatch):
@@ -84,10 +84,10 @@ def test_batching_changes_nothing(monkeypatch):
     monkeypatch.setattr(batching, "BATCH_NUMBERS", 1)
     one_by_one = model_behaviour(model, stimuli)
     for a, b in zip(whole.layers, one_by_one.layers, strict=True):
-        for name, values in vars(a).items():
-            torch.testing.assert_close(values, vars(b)[name], equal_nan=True, msg=name)
-    assert whole.text.validation_loss_nats == pytest.approx(one_by_one.text.validation_loss_nats)
-    assert whole.repeats.repeat_gain_nats == pytest.approx(one_by_one.repeats.repeat_gain_nats)
+        for name, values in a.items():
+            torch.testing.assert_close(values, b[name], equal_nan=True, msg=name)
+    assert whole.text["validation_loss_nats"] == pytest.approx(one_by_one.text["validation_loss_nats"])
+    assert whole.repeats["repeat_gain_nats"] == pytest.approx(one_by_one.repeats["repeat_gain_nats"])
 
 
 def test_losses_are_those_of_the_true_next_tokens(stimuli):
@@ -97,9 +97,9 @@ def test_losses_are_those_of_the_true_next_tokens(stimuli):
     expected = [-log_probabilities[i, sequence[i + 1]].item() for i in range(N_CTX)]
     assert next_token_losses(model, sequence[None])[0].tolist() == pytest.approx(expected, abs=1e-5)
     measured = model_behaviour(model, stimuli)
-    assert len(measured.text.position_losses_nats) == N_CTX
+    assert len(measured.text["position_losses_nats"]) == N_CTX
     every = next_token_losses(model, torch.cat([stimuli.text, stimuli.more_text])).double()
-    assert measured.text.validation_loss_nats == pytest.approx(every.mean().item())
+    assert measured.text["validation_loss_nats"] == pytest.approx(every.mean().item())
 
 
 def test_what_can_not_be_measured_is_nan_and_never_0():
@@ -109,19 +109,19 @@ def test_what_can_not_be_measured_is_nan_and_never_0():
     assert small.random_period is None
     measured = model_behaviour(blank_model((2,), d_vocab=2, n_ctx=8), small)
     (scores,) = measured.layers
-    assert scores.prefix_matching.isnan().all()
-    assert scores.induction_random_period.isnan().all()
-    assert math.isnan(measured.repeats.repeat_gain_nats)
-    assert len(measured.repeats.occurrence_losses_nats) == 0
-    assert scores.previous_token.isfinite().all()
+    assert scores["prefix_matching"].isnan().all()
+    assert scores["induction_random_period"].isnan().all()
+    assert math.isnan(measured.repeats["repeat_gain_nats"])
+    assert len(measured.repeats["occurrence_losses_nats"]) == 0
+    assert scores["previous_token"].isfinite().all()
 
 
 def test_models_without_layers_or_heads_have_losses_alone(stimuli):
     generator = torch.Generator().manual_seed(0)
     bare = Transformer(Architecture(n_layers=0, d_model=5, n_heads=1), D_VOCAB).initialize(generator)
-    assert model_behaviour(bare, stimuli).layers == ()
-    assert model_behaviour(bare, stimuli).text.validation_loss_nats > 4
+    assert model_behaviour(bare, stimuli).layers == []
+    assert model_behaviour(bare, stimuli).text["validation_loss_nats"] > 4
     pruned = Architecture(n_layers=2, n_heads=(0, 3), d_model=5, d_head=2)
     layers = model_behaviour(Transformer(pruned, D_VOCAB).initialize(generator), stimuli).layers
-    assert [len(scores.entropy) for scores in layers] == [0, 3]
-    assert [len(scores.positional_share) for scores in layers] == [0, 3]
+    assert [len(scores["entropy"]) for scores in layers] == [0, 3]
+    assert [len(scores["positional_share"]) for scores in layers] == [0, 3]

@@ -98,7 +98,7 @@ def test_pattern_statistics_equal_a_loop(tokens, pattern, with_bos):
     pattern[0, 0, -1, 0] = 1  # all on BOS: nothing is left without it
     statistics = pattern_statistics(pattern, visible_keys(tokens, BOS, with_bos=with_bos))
     for b, head, query in np.ndindex(BATCH, HEADS, POS):
-        got = {name: values[b, head, query].item() for name, values in vars(statistics).items()}
+        got = {name: values[b, head, query].item() for name, values in statistics.items()}
         row = pattern[b, head, query].tolist()
         keys = [key for key in range(query + 1) if with_bos or tokens[b, key] != BOS]
         mass = sum(row[key] for key in keys)
@@ -123,15 +123,15 @@ def test_statistics_on_paper():
     tokens = torch.tensor([[0, 5, 6]])
     pattern = torch.tensor([[[[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.25, 0.25]]]])
     with_bos = pattern_statistics(pattern, visible_keys(tokens, BOS, with_bos=True))
-    assert with_bos.mean_distance[0, 0, 2] == 0.5 * 2 + 0.25 * 1
-    assert with_bos.argmax_distance[0, 0, 2] == 2
-    assert with_bos.confidence[0, 0, 2] == 0.5
-    assert with_bos.entropy[0, 0, 1] == 1
+    assert with_bos["mean_distance"][0, 0, 2] == 0.5 * 2 + 0.25 * 1
+    assert with_bos["argmax_distance"][0, 0, 2] == 2
+    assert with_bos["confidence"][0, 0, 2] == 0.5
+    assert with_bos["entropy"][0, 0, 1] == 1
     without = pattern_statistics(pattern, visible_keys(tokens, BOS, with_bos=False))
-    assert without.mean_distance[0, 0, 2] == 0.5
-    assert without.confidence[0, 0, 2] == 0.5
-    assert without.entropy[0, 0, 2] == 1
-    assert without.entropy[0, 0, :2].isnan().all()  # one key is no choice
+    assert without["mean_distance"][0, 0, 2] == 0.5
+    assert without["confidence"][0, 0, 2] == 0.5
+    assert without["entropy"][0, 0, 2] == 1
+    assert without["entropy"][0, 0, :2].isnan().all()  # one key is no choice
 
 
 def test_positional_offset_equals_a_count():

@@ -31,7 +31,7 @@ def merge_by_hand(distances, cut):
 
 def test_similar_heads_stand_next_to_each_other():
     places = torch.tensor([5.0, 1.0, 4.0, 0.0, 2.1, 3.1])  # on a line
-    order = cluster_heads((places[:, None] - places).abs(), 1.0).leaf.argsort()
+    order = cluster_heads((places[:, None] - places).abs(), 1.0)["leaf"].argsort()
     assert places[order].tolist() in (sorted(places.tolist()), sorted(places.tolist(), reverse=True))
 
 
@@ -40,9 +40,9 @@ def test_clusters_on_paper():
     # 0 and 2 merge at 0.1, and with 1 at (0.5 + 0.7) / 2
     for cut, n_clusters in ((0.05, 3), (0.1, 2), (0.59, 2), (0.61, 1)):
         found = cluster_heads(distances, cut)
-        assert found.cluster.max() + 1 == n_clusters
-        assert found.leaf[0] == 1  # nearest to both others
-    two = cluster_heads(distances, 0.3).cluster
+        assert found["cluster"].max() + 1 == n_clusters
+        assert found["leaf"][0] == 1  # nearest to both others
+    two = cluster_heads(distances, 0.3)["cluster"]
     assert two[0] == two[2] != two[1]
 
 
@@ -51,8 +51,8 @@ def test_clusters_on_paper():
 def test_clusters_are_those_merged_by_hand(cut, seed):
     distances = random_distances(11, seed)
     found = cluster_heads(distances, cut)
-    assert torch.equal(found.cluster[:, None] == found.cluster, merge_by_hand(distances, cut))
-    in_order = found.cluster[found.leaf.argsort()]
+    assert torch.equal(found["cluster"][:, None] == found["cluster"], merge_by_hand(distances, cut))
+    in_order = found["cluster"][found["leaf"].argsort()]
     assert in_order[0] == 0
     assert set(in_order.diff().tolist()) <= {0, 1}  # neighbours, and numbered from the first leaf
 
@@ -60,4 +60,4 @@ def test_clusters_are_those_merged_by_hand(cut, seed):
 @pytest.mark.parametrize("n", [0, 1])
 def test_one_head_is_a_cluster(n):
     found = cluster_heads(torch.zeros(n, n), 0.5)
-    assert found.cluster.tolist() == found.leaf.tolist() == [0] * n
+    assert found["cluster"].tolist() == found["leaf"].tolist() == [0] * n

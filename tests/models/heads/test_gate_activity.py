@@ -35,8 +35,3 @@ def test_a_class_that_never_comes_has_no_activity():
     text = torch.randint(D_VOCAB, (2, N_CTX + 1), generator=torch.Generator().manual_seed(0))
     text[text == 7] = 8
     assert gate_activity(model, text, classes)[0][:, 1].isnan().all()
-
-
-def test_gates_are_needed():
-    with pytest.raises(ValueError, match="must be of a model with gates"):
-        gate_activity(random_model(), torch.zeros(1, 3, dtype=torch.long), torch.zeros(D_VOCAB, dtype=torch.long))

@@ -8,7 +8,7 @@ from planted import BOS, attention_of, skip_trigram_model
 from random_models import D_HEAD, D_MODEL, D_VOCAB, random_model
 
 from models import batching
-from models.heads import ablation_importance, gradient_importance
+from models.heads import gradient_importance
 from models.heads.ablation import Ablation, ablation_effects, other_sequences
 from models.heads.evidence import Evidence
 from models.heads.gradient_importance import loss_slopes
@@ -148,7 +148,7 @@ def test_ablation_scores_are_mean_effects():
         zero, mean = (sequence_losses(model, text, mask, fill) - losses for fill in (None, evidence.fill))
         assert found["zero"][layer][head].item() == pytest.approx(zero.mean().item(), abs=1e-10)
         assert found["mean"][layer][head].item() == pytest.approx(mean.mean().item(), abs=1e-10)
-    kind, partners = Ablation("head", "resample", "full"), other_sequences(5, ablation_importance.DRAWS, 0)
+    kind, partners = Ablation("head", "resample", "full"), other_sequences(5, 5, 0)
     effects = ablation_effects(model, text, [kind], {"resample": partners})[kind].loss_nats
     assert all(torch.allclose(a, b.mean(1)) for a, b in zip(found["resample"], effects, strict=True))
 

@@ -8,6 +8,7 @@ from random_models import D_VALUE, D_VOCAB, random_model
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from models.heads import linear_probes
 from models.heads.linear_probes import control_labels, fit_probes, site_activations, standardise
 
 PENALTY = 1e-3
@@ -43,9 +44,10 @@ def scipy_weights(features, labels, n_labels, penalty):
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1])
-def test_every_probe_is_the_one_that_scipy_finds(penalty):
+def test_every_probe_is_the_one_that_scipy_finds(penalty, monkeypatch):
+    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-14)
     features, labels, n_labels = noisy_problems()
-    probes = fit_probes(features, labels, n_labels, penalty=penalty, max_steps=10_000, tolerance=1e-14)
+    probes = fit_probes(features, labels, n_labels, penalty=penalty, max_steps=10_000)
     assert probes.converged.all()
     for site in range(len(features)):
         for problem in range(len(labels)):
@@ -53,10 +55,11 @@ def test_every_probe_is_the_one_that_scipy_finds(penalty):
             np.testing.assert_allclose(probes.weights[site, problem].flatten(), expected, atol=1e-5)
 
 
-def test_single_precision_and_the_usual_tolerance_predict_the_same():
+def test_single_precision_and_the_usual_tolerance_predict_the_same(monkeypatch):
     features, labels, n_labels = noisy_problems()
-    exact = fit_probes(features, labels, n_labels, penalty=PENALTY, max_steps=10_000, tolerance=1e-14)
     usual = fit_probes(features.float(), labels, n_labels, penalty=PENALTY, max_steps=200)
+    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-14)
+    exact = fit_probes(features, labels, n_labels, penalty=PENALTY, max_steps=10_000)
     assert usual.converged.all()
     assert (usual.predict(features.float()) == exact.predict(features)).double().mean() > 0.99
 
@@ -121,14 +124,15 @@ def test_without_layers_there_is_the_embedding_alone():
     torch.testing.assert_close(stream[0], model.W_E[text[:, 1:].flatten()])
 
 
-def test_a_probe_of_z_is_a_probe_of_what_the_head_writes():
+def test_a_probe_of_z_is_a_probe_of_what_the_head_writes(monkeypatch):
+    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-13)
     model, text = random_model(n_layers=1), torch.randint(D_VOCAB, (17, 13), generator=generator())
     z, _ = site_activations(model, text)
     labels = torch.randint(3, (1, z.shape[1]), generator=generator(1))
     scores = []
     for features in (z, z @ model.layers[0].attention.W_O):
         features, _ = standardise(features, features)
-        probes = fit_probes(features, labels, 3, penalty=1e-9, max_steps=10_000, tolerance=1e-13)
+        probes = fit_probes(features, labels, 3, penalty=1e-9, max_steps=10_000)
         scores.append(torch.einsum("scf,snf->snc", probes.weights[:, 0], features).log_softmax(-1))
     torch.testing.assert_close(*scores, atol=1e-4, rtol=0)
 

@@ -10,7 +10,7 @@ from random_models import D_VOCAB, random_model
 from models.circuits.head_weights import circuit_weights, stack_heads
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.cka import output_cka
-from models.heads.paired_ablation import AblationLosses, ablation_losses, pair_effects
+from models.heads.paired_ablation import ablation_losses, pair_effects
 from models.heads.pattern_distance import pattern_distances
 from models.heads.references import mean_z
 from models.losses import sequence_losses
@@ -40,7 +40,7 @@ def test_losses_are_those_of_whole_passes(options, monkeypatch):
     model, text = random_model(**options), random_text()
     fill = mean_z(model, random_text(seed=2), by_position="biases" in options)
     pairs = all_pairs(model)[::-1]
-    found = ablation_losses(model, text, fill, pairs)
+    intact, alone, both = ablation_losses(model, text, fill, pairs)
     heads_per_layer = model.architecture.heads_per_layer
 
     def without(*heads):
@@ -48,10 +48,10 @@ def test_losses_are_those_of_whole_passes(options, monkeypatch):
         mask[list(heads)] = 0
         return sequence_losses(model, text, mask.split(heads_per_layer), fill)
 
-    torch.testing.assert_close(found.intact, sequence_losses(model, text))
-    torch.testing.assert_close(found.alone, torch.stack([without(head) for head in range(len(found.alone))]))
-    assert found.both.shape == (len(pairs), len(text))
-    for pair, losses in zip(pairs, found.both, strict=True):
+    torch.testing.assert_close(intact, sequence_losses(model, text))
+    torch.testing.assert_close(alone, torch.stack([without(head) for head in range(len(alone))]))
+    assert both.shape == (len(pairs), len(text))
+    for pair, losses in zip(pairs, both, strict=True):
         torch.testing.assert_close(losses, without(*pair))
 
 
@@ -64,8 +64,7 @@ def test_redundancy_on_paper():
     noise = torch.zeros(5, 4, dtype=torch.float64)
     noise[4] = torch.tensor([0.03, -0.03, 0.03, -0.03])
     both = torch.stack([costs[list(pair)].sum() for pair in pairs]) + excess
-    losses = AblationLosses(intact, intact + costs[:, None], intact + both[:, None] + noise)
-    found = pair_effects(losses, pairs)
+    found = pair_effects(intact, intact + costs[:, None], intact + both[:, None] + noise, pairs)
     torch.testing.assert_close(found.alone_nats, costs)
     torch.testing.assert_close(found.both_nats, both)
     assert found.redundant[:2] == [True, False]
@@ -75,10 +74,10 @@ def test_redundancy_on_paper():
 
 def test_what_nobody_tried_is_not_said():
     one = torch.ones(1, dtype=torch.float64)
-    found = pair_effects(AblationLosses(one, one[None] + 0.001, one[None] + 0.1), [(0, 0)])
+    found = pair_effects(one, one[None] + 0.001, one[None] + 0.1, [(0, 0)])
     assert found.redundant == [None]
     assert found.excess_sem_nats.isnan().all()
-    nothing = pair_effects(AblationLosses(one, one[None] + 0.001, torch.empty(0, 1).double()), [])
+    nothing = pair_effects(one, one[None] + 0.001, torch.empty(0, 1).double(), [])
     assert nothing.redundant == []
     assert len(nothing.both_nats) == len(nothing.excess_sem_nats) == 0
 
@@ -101,7 +100,7 @@ def test_planted_twins_are_redundant_and_unrelated_heads_are_not():
     assert output_cka(model, text, BOS)[1, 2].item() == pytest.approx(1)
     assert ov_cosines(stack_heads(circuit_weights(model).layers))[1, 2].item() == pytest.approx(1)
 
-    found = pair_effects(ablation_losses(model, text, mean_z(model, text), pairs), pairs)
+    found = pair_effects(*ablation_losses(model, text, mean_z(model, text), pairs), pairs)
     loss = sequence_losses(model, text).mean()
     assert (found.alone_nats < 0.01 * loss).all()
     assert found.both_nats[pairs.index((1, 2))] > 10 * loss

@@ -95,12 +95,12 @@ def relevance_loop(model, tokens_):
 )
 def test_relevance_is_that_of_loops_over_single_outputs(options):
     model, text = random_model(**options), tokens()
-    found = relevance(model, model.trace(text))
+    all_heads, all_streams = relevance(model, model.trace(text), None)
     for i in range(2):
         heads, streams = relevance_loop(model, text[i])
-        for a, b in zip(found.heads, heads, strict=True):
+        for a, b in zip(all_heads, heads, strict=True):
             assert torch.allclose(a[i], b, atol=1e-10)
-        for a, b in zip(found.streams, streams, strict=True):
+        for a, b in zip(all_streams, streams, strict=True):
             assert torch.allclose(a[i], b, atol=1e-10)
 
 
@@ -116,12 +116,12 @@ def test_relevance_is_that_of_loops_over_single_outputs(options):
 )
 def test_relevance_is_kept_and_never_negative(options):
     model, text = random_model(**options), tokens(n=3, length=11)
-    found = relevance(model, model.trace(text))
-    assert len(found.streams) == len(model.layers) + 1
-    for stream in found.streams:
+    all_heads, all_streams = relevance(model, model.trace(text), None)
+    assert len(all_streams) == len(model.layers) + 1
+    for stream in all_streams:
         assert (stream >= 0).all()
         assert torch.allclose(stream.sum((1, 2)), torch.full((3,), 11.0, dtype=torch.float64), atol=1e-10)
-    for heads in found.heads:
+    for heads in all_heads:
         assert (heads.sum((1, 2)) <= 11).all()
 
 
@@ -129,11 +129,11 @@ def test_what_a_bias_alone_explains_is_lost():
     model, text = random_model(n_layers=1, output_biases=True), tokens()
     model.layers[0].attention.W_O.zero_()
     trace = model.trace(text)
-    found = relevance(model, trace)
+    _, streams = relevance(model, trace, None)
     bias, x = trace.layers[0].attention_out, trace.layers[0].residual_in
-    kept, _ = rules._to_terms(found.streams[1], torch.stack([x, bias]), dim=0)
-    assert torch.allclose(found.streams[0], kept)
-    assert (found.streams[0].sum() < found.streams[1].sum()).all()
+    kept, _ = rules._to_terms(streams[1], torch.stack([x, bias]), dim=0)
+    assert torch.allclose(streams[0], kept)
+    assert (streams[0].sum() < streams[1].sum()).all()
 
 
 def test_where_all_terms_raise_the_logit_each_head_gets_its_part_of_it():
@@ -144,7 +144,7 @@ def test_where_all_terms_raise_the_logit_each_head_gets_its_part_of_it():
     predicted = trace.logits.argmax(-1)
     parts = (trace.layers[0].head_outputs * model.W_U.T[predicted][:, None]).sum(-1)
     logit = trace.logits.gather(-1, predicted[..., None])[..., 0]
-    assert torch.allclose(relevance(model, trace).heads[0], parts / logit[:, None], rtol=1e-4)
+    assert torch.allclose(relevance(model, trace, None)[0][0], parts / logit[:, None], rtol=1e-4)
 
 
 def test_the_only_head_that_writes_gets_all_and_the_others_nothing():
@@ -162,7 +162,7 @@ def test_the_only_head_that_writes_gets_all_and_the_others_nothing():
 def test_pruned_heads_pass_nothing_on():
     model, text = random_model(), tokens(n=3)
     mask = [torch.tensor([1.0, 0.0, 1.0]), torch.ones(3)]
-    found = relevance(model, model.trace(text, mask, mean_z(model, text)), mask)
-    assert (found.heads[0][:, 1] == 0).all()
-    assert (found.heads[0][:, [0, 2]] > 0).all()
-    assert (found.streams[0].sum() <= found.streams[1].sum() + 1e-9).all()
+    heads, streams = relevance(model, model.trace(text, mask, mean_z(model, text)), mask)
+    assert (heads[0][:, 1] == 0).all()
+    assert (heads[0][:, [0, 2]] > 0).all()
+    assert (streams[0].sum() <= streams[1].sum() + 1e-9).all()

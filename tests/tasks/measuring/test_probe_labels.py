@@ -19,12 +19,7 @@ from tasks.measuring.probe_labels import (
     python_token_labels,
 )
 from tasks.measuring.python_labels import python_labels
-from tasks.measuring.text_labels import (
-    log_bucket,
-    tokens_since_line_start,
-    tokens_since_same,
-    tokens_since_sentence_start,
-)
+from tasks.measuring.text_labels import LINE_END, SENTENCE_END, log_bucket, tokens_since_last, tokens_since_same
 from tasks.text.token_reading import Tokens
 
 # Each line of a Python text, and under it, byte by byte: lexical class (keyword, name, 1 number, string, comment,
@@ -207,12 +202,12 @@ def test_line_positions_equal_those_counted_one_by_one(text, seed):
             line_start = place
         expected.append(place - line_start)
         at_end = piece[-1] == "\n"
-    assert tokens_since_line_start(text.encode(), ends).tolist() == expected
+    assert tokens_since_last(LINE_END, text.encode(), ends).tolist() == expected
 
 
 def test_sentence_positions():
     pieces = ["It", " rains", ".", " Is", " it", " 3", ".", "5", ' mm?"', " No", "\n", "\n", "Dr", ".\n", "e", ".", "g"]
-    found = tokens_since_sentence_start("".join(pieces).encode(), np.cumsum([len(piece) for piece in pieces]))
+    found = tokens_since_last(SENTENCE_END, "".join(pieces).encode(), np.cumsum([len(piece) for piece in pieces]))
     #                It rains .  Is it 3 . 5 mm?" No \n \n Dr .\n e . g
     assert found.tolist() == [0, 1, 2, 0, 1, 2, 3, 4, 5, 0, 1, 2, 0, 1, 0, 1, 2]
 
