@@ -1,4 +1,4 @@
--- Every head's scores at the last checkpoint, in the model that stands for each label.
+-- Every head's scores at the last checkpoint, in the model that stands for each label; scores are what is behind role.
 SELECT
     labelled_models.label,
     head_summary.label AS head_label,
@@ -10,9 +10,8 @@ SELECT
     prefix_matching,
     previous_token,
     duplicate_token,
-    bos_attention,
     positional_share,
-    positional_offset,
+    bos_attention,
     entropy
 FROM labelled_models
 JOIN head_summary USING (model_id)

@@ -13,18 +13,17 @@ from tasks.report.figures.style import ROLE_COLORS, WIDTH, Picture, wrapped
 from tasks.results.study_results import StudyResults
 
 SMALLEST_RISE = 0.1  # that is worth a date
-SCORES: tuple[str, ...] = ("induction_random_period", "induction_natural", "prefix_matching", "previous_token")
-SCORES += ("duplicate_token", "positional_share", "bos_attention", "entropy")
 TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "induction"}  # the role that each is of
 
 
 def head_maps(results: StudyResults) -> list[Picture]:
     """Each score of each head at the last checkpoint, a map for each of the best kinds of model."""
+    heads, why_none = results.frame("head_scores"), "no model has heads with scores"
+    scores = [*heads.columns[heads.columns.get_loc("role") + 1 :]]
 
     def draw(label: str, heads: DataFrame) -> tuple[str, Figure]:
-        return _roles(label, heads), score_panels(label, heads, SCORES, 4 if heads["head"].max() < 5 else 2)
+        return _roles(label, heads), score_panels(label, heads, scores, 4 if heads["head"].max() < 5 else 2)
 
-    heads, why_none = results.frame("head_scores"), "no model has heads with scores"
     return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, choose=best_models)
 
 
