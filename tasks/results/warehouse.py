@@ -20,6 +20,7 @@ from tasks.results import claim_files, claims, tables, views
 from tasks.results.study_record import latest_records
 from tasks.results.tables import Table, quoted, table_named, table_schema
 from tasks.storage.artifact import Artifact
+from tasks.storage.sealing import fsync
 from tasks.storage.store import Store
 from tasks.system_errors import disk_is_full
 
@@ -195,7 +196,7 @@ def _columns(table: Table, file: Path) -> tuple[list[str], str | None]:
     try:
         schema = pq.read_schema(file)
     except pa.ArrowInvalid as error:
-        return [], f"not a Parquet file: {_first_line(error)}"
+        return [], f"not a Parquet file: {claim_files.first_line(error)}"
     for column in schema:
         if column.name not in table.schema.names:
             return schema.names, f"{table.name} has no column {column.name}"
@@ -255,8 +256,8 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[
         connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM {joined}", files)
     except duckdb.ConstraintException as error:
         raise WorkError(
-            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {_first_line(error)} Two artifacts "
-            f"({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
+            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {claim_files.first_line(error)} Two"
+            f" artifacts ({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
         ) from error
 
 
@@ -280,22 +281,13 @@ def _artifact_rows(found: list[Source]) -> pa.Table:
 
 
 def _publish(building: Path, path: Path) -> None:
-    with building.open("rb") as file:
-        os.fsync(file.fileno())
+    fsync(building)
     # A log left by a writer other than this module would be replayed into the new file.
     Path(f"{path}.wal").unlink(missing_ok=True)
     os.replace(building, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    fsync(path.parent)
 
 
 def _remove_database(path: Path) -> None:
     for leftover in (path, Path(f"{path}.wal")):
         leftover.unlink(missing_ok=True)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

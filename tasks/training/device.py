@@ -52,18 +52,14 @@ def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab
     """
     cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
     compiled, why = _decide_compile(config, training_flops(architecture, d_vocab, config.tokens))
-    return Numerics("cuda" if cuda else "cpu", _precision(config, cuda), config.threads, compiled), why
+    fastest = "bfloat16" if cuda or cpu_multiplies_bfloat16() else "float32"
+    precision = fastest if config.precision == "auto" else config.precision
+    return Numerics("cuda" if cuda else "cpu", precision, config.threads, compiled), why
 
 
 def has_compiler() -> bool:
     """Whether there is a C++ compiler, which torch.compile needs on a CPU."""
     return shutil.which(os.environ.get("CXX", "g++")) is not None
-
-
-def _precision(config: TrainingConfig, cuda: bool) -> str:
-    if config.precision != "auto":
-        return config.precision
-    return "bfloat16" if cuda or cpu_multiplies_bfloat16() else "float32"
 
 
 def cpu_multiplies_bfloat16() -> bool:

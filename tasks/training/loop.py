@@ -171,7 +171,8 @@ class TrainingRun:
                 pending.clear()
                 on_progress(self._progress())
             if self.step in kept:
-                self._require_finite()
+                if not all(p.isfinite().all() for p in self.model.parameters()):
+                    self._stop(self.step, "left weights that are not finite")
                 save_checkpoint(self.folder, self.model, self.step)
             if log_now and time.perf_counter() - saved > self.save_every_seconds:
                 self._save()
@@ -237,10 +238,6 @@ class TrainingRun:
             f" last good loss: {good}. Try a lower muon_learning_rate (now {self.config.muon_learning_rate})"
             f" or learning_rate (now {self.config.learning_rate}), more warmup_steps, or precision = 'float32'."
         )
-
-    def _require_finite(self) -> None:
-        if not all(p.isfinite().all() for p in self.model.parameters()):
-            self._stop(self.step, "left weights that are not finite")
 
     def tokens_per_second(self) -> float | None:
         """Once warm: without the first logged steps, in which compiling falls."""

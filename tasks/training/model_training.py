@@ -49,7 +49,8 @@ def train_model(
         run = TrainingRun(architecture, config, numerics, tokens, folder, save_every_seconds)
         run.train(on_progress)
     seconds = run.log.seconds[-1]
-    model_id = f"{architecture.name}-s{config.seed}-{_sha256(cell_id, weights_sha256(folder))[:8]}"
+    digest = hashlib.sha256(f"{cell_id} {weights_sha256(folder)}".encode()).hexdigest()
+    model_id = f"{architecture.name}-s{config.seed}-{digest[:8]}"
     facts: dict[str, object] = {
         "model_id": model_id,
         "corpus_id": corpus_id,
@@ -68,10 +69,6 @@ def train_model(
     row = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
     write_table(folder, "models", [{name: row[name] for name in columns if name in row}])
     return facts
-
-
-def _sha256(*parts: str) -> str:
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
