@@ -70,9 +70,8 @@ def publish_report(study: str) -> None:
         before = Summary.from_json(stored)
         with open_results(places.warehouse_file(), study) as results:
             rows = _cells(map(vars, changes(before, summarise(results))))
-        since = (
-            f"What has changed since the run of {escaped(before.finished_at)} UTC: settings and text, claims, metrics."
-        )
+        when = escaped(before.finished_at)
+        since = f"What has changed since the run of {when} UTC: settings and text, claims, metrics."
         create_table_artifact(rows, key=f"changes-{key}", description=since)
 
 

@@ -90,7 +90,7 @@ def _count_needed(connection: duckdb.DuckDBPyConnection, claim: Claim, study: st
         return found.fetchall()[0][0]
     except duckdb.Error as error:
         must, do = "needs must be a condition on cells", "`headstream sql` lists their columns."
-        raise claim_error(claim.file, must, first_line(error), do) from error
+        raise claim_error(claim.claim_id, must, first_line(error), do) from error
 
 
 def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> str | None:
@@ -139,17 +139,17 @@ def _estimate(
         types = dict(zip(found.columns, found.types, strict=True))
         if absent := {"value", *(["seed"] if claim.over == "seeds" else [])} - types.keys():
             must, came = f"its SELECT must give the column {min(absent)}", ", ".join(found.columns)
-            raise claim_error(claim.file, must, came, "Name it so.")
+            raise claim_error(claim.claim_id, must, came, "Name it so.")
         summary = _WORST if claim.rule.every else _SHARE if types["value"] == "BOOLEAN" else _MEAN
         of_unit = "avg(value::DOUBLE) AS value GROUP BY seed" if claim.over == "seeds" else "value::DOUBLE AS value"
         values = f"(FROM ({select}\n) SELECT {of_unit})"
         row = connection.execute(f"SELECT {summary}, count(value) FROM {values}").fetchall()[0]
     except duckdb.Error as error:
         must, do = "its SELECT must run and give numbers or booleans", "`headstream sql` lists the tables."
-        raise claim_error(claim.file, must, first_line(error), do) from error
+        raise claim_error(claim.claim_id, must, first_line(error), do) from error
     if any(isinstance(number, float) and isnan(number) for number in row):
         do = "Give NULL where there is no value."
-        raise claim_error(claim.file, "values must be numbers", f"NaN for {study}", do)
+        raise claim_error(claim.claim_id, "values must be numbers", f"NaN for {study}", do)
     return row
 
 

@@ -19,7 +19,6 @@ RESULT_MIB = 256  # that its result may take; as text in Python it takes several
 QUERY_LENGTH = 100_000  # characters
 LONGEST_SECONDS = 86_400  # that a timeout may be
 STUBBORN_SECONDS = 10.0  # that a query may go on after its time
-THREADS = 4
 
 _ADDRESS_SPACE = resource.getrlimit(resource.RLIMIT_AS)
 _MEMORY_IN_USE = Path("/proc/self/statm")
@@ -75,7 +74,7 @@ def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute(
             f"""
             SET memory_limit = '{MEMORY_GIB}GiB';
-            SET threads = {THREADS};
+            SET threads = 4;
             SET temp_directory = '';
             SET allow_persistent_secrets = false;
             SET python_enable_replacements = false;
