@@ -19,7 +19,6 @@ from tasks.errors import UserError
 from tasks.markdown import escaped, markdown_table
 from tasks.plain_text import terminal_safe
 
-MISSING = "–"
 SHOWN_ROWS = 1000  # of a table for a terminal
 SHOWN_CHARACTERS = 10_000  # of a cell that is for reading
 UNBOUNDED = 1_000_000  # columns of a terminal that isn't one
@@ -101,7 +100,7 @@ def _cell(value: Any) -> Text:
 def _readable(value: Any) -> str:
     """A value on one line."""
     if value is None:
-        return MISSING
+        return "–"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -15,8 +15,6 @@ from tasks.study.training_config import TrainingConfig
 # Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
 COMPILE_PAYS_FROM_FLOPS = 3e12
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
-
 
 @dataclass(frozen=True)
 class Numerics:
@@ -35,7 +33,7 @@ def prepare_process(threads: int) -> None:
     # glibc hands large freed blocks back to the system, and every step would fault them in anew (a fifth of its time).
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
-        for threshold in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD):
+        for threshold in (-3, -1):  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD
             libc.mallopt(threshold, 1 << 30)
 
 
