@@ -93,7 +93,7 @@ def our_step(folder: Path, threads: int) -> Callable[[], None]:
     """One step of the real training run at its defaults."""
     prepare_process(threads)
     numerics = Numerics("cpu", "bfloat16", threads, compiled=True)
-    run = TrainingRun(MODEL, TRAINING, numerics, Tokens.open(folder), folder, 1e9)
+    run = TrainingRun(MODEL, TRAINING, numerics, Tokens.open(folder), folder)
     return lambda: float(run.take_step()[0])  # type: ignore[return-value]
 
 
@@ -188,7 +188,7 @@ def race_to_induction(folder: Path) -> None:
     torch.set_num_threads(os.cpu_count() or 1)
     tokens = Tokens.open(encoded)
     config = TrainingConfig(tokens=3_000_000, repeats_fraction=0.25)
-    run = TrainingRun(MODEL, config, Numerics("cpu", "bfloat16", 2, compiled=False), tokens, weights, 1e9)
+    run = TrainingRun(MODEL, config, Numerics("cpu", "bfloat16", 2, compiled=False), tokens, weights)
     score = 0.0
     while score < DETECTED and run.step < run.n_steps:
         run.take_step()

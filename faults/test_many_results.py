@@ -30,7 +30,7 @@ class Template:
     def __init__(self, artifact: Artifact) -> None:
         self.stage, self.facts = artifact.manifest.stage, artifact.manifest.facts
         names = [name for name in TABLES if f"{name}.parquet" in artifact.manifest.files]
-        self.frames = {name: pq.read_table(artifact.file(f"{name}.parquet")).to_pandas() for name in names}
+        self.frames = {name: pq.read_table(artifact.folder / f"{name}.parquet").to_pandas() for name in names}
 
     def make(self, store: Store, model_id: str, seed: int) -> Artifact:
         def write(folder: Path) -> dict[str, object]:

@@ -152,4 +152,4 @@ def test_the_text_changes_later(own_text, home: Home):
 
 def holds_new(corpus: Artifact) -> bool:
     """Whether a corpus holds the changed text."""
-    return any(text.isupper() for text in pq.read_table(corpus.file("documents.parquet"))["text"].to_pylist())
+    return any(text.isupper() for text in pq.read_table(corpus.folder / "documents.parquet")["text"].to_pylist())

@@ -17,6 +17,7 @@ from flows.command_line import app
 from models.architecture import Architecture
 from tasks import places
 from tasks.generated_pages import rewrite_below
+from tasks.markdown import markdown_table
 from tasks.study.schema import ModelSection, Study, TrainingSection
 from tasks.study.training_config import TrainingConfig
 
@@ -136,8 +137,8 @@ def _default(schema: Mapping[str, Any]) -> str:
 
 
 def _table(heading: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [heading, ("---",) * len(heading), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+    escaped = ((cell.replace("|", r"\|") for cell in row) for row in rows)
+    return markdown_table(heading, [False] * len(heading), escaped)
 
 
 if __name__ == "__main__":

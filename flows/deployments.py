@@ -64,20 +64,15 @@ def publish_report(study: str) -> None:
     create_link_artifact(link, link_text=f"report of {escaped(study)}", key=f"link-{key}")
     claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
     create_table_artifact(_cells(claims), key=f"claims-{key}", description="What the study says about each claim.")
-    _publish_changes(study, f"changes-{key}")
-
-
-def _publish_changes(study: str, key: str) -> None:
     store = Store(places.store_folder())
     record = latest_record(store, study)
-    stored = record and previous_summary(store, record)
-    if not stored:
-        return
-    before = Summary.from_json(stored)
-    with open_results(places.warehouse_file(), study) as results:
-        rows = _cells(map(vars, changes(before, summarise(results))))
-    since = f"What has changed since the run of {escaped(before.finished_at)} UTC: settings and text, claims, metrics."
-    create_table_artifact(rows, key=key, description=since)
+    if stored := record and previous_summary(store, record):
+        before = Summary.from_json(stored)
+        with open_results(places.warehouse_file(), study) as results:
+            rows = _cells(map(vars, changes(before, summarise(results))))
+        when = escaped(before.finished_at)
+        since = f"What has changed since the run of {when} UTC: settings and text, claims, metrics."
+        create_table_artifact(rows, key=f"changes-{key}", description=since)
 
 
 def _link(report: Path, study: str) -> str:

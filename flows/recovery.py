@@ -8,16 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterExpectedStartTime,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    WorkPoolFilter,
-    WorkPoolFilterName,
-)
+from prefect.client.schemas.filters import FlowRunFilter, WorkPoolFilter
 from prefect.client.schemas.objects import FlowRun, State, StateType
-from prefect.events.filters import EventFilter, EventOccurredFilter, EventResourceFilter
+from prefect.events.filters import EventFilter
 from prefect.states import Crashed, Failed, Scheduled
 
 from flows.hooks import notify_of_failure
@@ -26,18 +19,15 @@ SETTLED = timedelta(seconds=20)  # a worker reports a crash twice; restarted in 
 MAX_CRASHES = 3  # of one run; after the last it has failed
 CANCELLED_BY_LIMIT = "Deployment concurrency limit reached."  # Prefect's message where another run was under way
 
-UNDER_WAY = [StateType.PENDING, StateType.RUNNING]
-
 
 def recover_runs(client: SyncPrefectClient, pool: str, listening_since: datetime, silence: timedelta) -> None:
     """Mark silent runs of a work pool as crashed, restart crashed runs, and fail those that crashed too often.
 
     It depends on the server's records alone, so it can be called at any time, and again.
     """
-    states = FlowRunFilterStateType(any_=[*UNDER_WAY, StateType.CRASHED])
-    runs = client.read_flow_runs(
-        flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=states)), work_pool_filter=_in_pool(pool)
-    )
+    states = [StateType.PENDING, StateType.RUNNING, StateType.CRASHED]
+    found = FlowRunFilter.model_validate({"state": {"type": {"any_": states}}})
+    runs = client.read_flow_runs(flow_run_filter=found, work_pool_filter=_in_pool(pool))
     now = datetime.now(UTC)
     for run in runs:
         assert run.state is not None
@@ -52,10 +42,8 @@ def recover_runs(client: SyncPrefectClient, pool: str, listening_since: datetime
 
 def notify_of_cancelled_runs(client: SyncPrefectClient, pool: str, since: datetime, until: datetime) -> None:
     """Notify people of runs that Prefect cancelled between two times because their deployment was already running."""
-    cancelled = FlowRunFilter(
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.CANCELLED])),
-        expected_start_time=FlowRunFilterExpectedStartTime(after_=since - timedelta(days=1)),
-    )
+    state, start = {"type": {"any_": [StateType.CANCELLED]}}, {"after_": since - timedelta(days=1)}
+    cancelled = FlowRunFilter.model_validate({"state": state, "expected_start_time": start})
     for run in client.read_flow_runs(flow_run_filter=cancelled, work_pool_filter=_in_pool(pool)):
         assert run.state is not None
         if run.state.message == CANCELLED_BY_LIMIT and since <= run.state.timestamp < until:
@@ -63,14 +51,12 @@ def notify_of_cancelled_runs(client: SyncPrefectClient, pool: str, since: dateti
 
 
 def _in_pool(pool: str) -> WorkPoolFilter:
-    return WorkPoolFilter(name=WorkPoolFilterName(any_=[pool]))
+    return WorkPoolFilter.model_validate({"name": {"any_": [pool]}})
 
 
 def _is_heard(client: SyncPrefectClient, run: FlowRun, since: datetime) -> bool:
-    events = EventFilter(
-        occurred=EventOccurredFilter(since=since), resource=EventResourceFilter(id=[f"prefect.flow-run.{run.id}"])
-    )
-    return bool(client.read_events(events, limit=1).events)
+    heard = {"occurred": {"since": since}, "resource": {"id": [f"prefect.flow-run.{run.id}"]}}
+    return bool(client.read_events(EventFilter.model_validate(heard), limit=1).events)
 
 
 def _restart(client: SyncPrefectClient, run: FlowRun) -> None:

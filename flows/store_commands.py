@@ -33,9 +33,9 @@ def remove_unneeded(days: float, dry_run: bool) -> None:
     store = Store(places.store_folder())
     with nullcontext() if dry_run else store.at_rest():
         found = find_unneeded(store, days)
-        for each in found:
-            print(f"{each.what}, {each.bytes / 1e6:,.1f} MB")
+        for what, folder, size in found:
+            print(f"{what}, {size / 1e6:,.1f} MB")
             if not dry_run:
-                store.remove(each.folder)
-    size = sum(each.bytes for each in found) / 1e6
-    print(f"{len(found)} artifacts, {size:,.0f} MB, {'would be' if dry_run else 'were'} removed.")
+                store.remove(folder)
+    megabytes = sum(size for *_, size in found) / 1e6
+    print(f"{len(found)} artifacts, {megabytes:,.0f} MB, {'would be' if dry_run else 'were'} removed.")

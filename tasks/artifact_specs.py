@@ -49,7 +49,7 @@ def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None
         "architecture": cell.architecture.model_dump(mode="json"),
         "training": cell.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
     }
-    numerics = numerics or resolve_numerics(cell.architecture, cell.training, vocabulary_of(tokens))[0]
+    numerics = numerics or resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])[0]
     return _spec("training", config, {"tokens": tokens}, asdict(numerics))
 
 
@@ -110,11 +110,6 @@ def report_spec(record: Artifact, previous: Mapping[str, Any] | None = None) -> 
 def cell_id(cell: Cell, spec: Spec) -> str:
     """A cell's name whatever its label: readable first, then a hash of all that decides its training but the code."""
     return f"{cell.architecture.name}-s{cell.training.seed}-{replace(spec, code_version='').key[:8]}"
-
-
-def vocabulary_of(tokens: Artifact) -> int:
-    """How many tokens the tokenizer knows."""
-    return tokens.manifest.facts["vocabulary"]
 
 
 def _spec(

@@ -29,15 +29,6 @@ class Check:
     seen: str
 
 
-@dataclass(frozen=True)
-class UnneededFolder:
-    """A folder of the store that can be removed, what it holds in words, and its size."""
-
-    what: str
-    folder: Path
-    bytes: int
-
-
 def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     """Verify every artifact, that studies have all they name, the warehouse and the environment.
 
@@ -73,20 +64,19 @@ def require_all_well(checks: Iterable[Check]) -> None:
         )
 
 
-def find_unneeded(store: Store, keep_days: float) -> list[UnneededFolder]:
+def find_unneeded(store: Store, keep_days: float) -> list[tuple[str, Path, int]]:
     """Artifacts that no study's latest record leads to, and interrupted work; both unused by any run for some days.
+
+    Of each what it holds in words, its folder and its size in bytes.
 
     The days are for what a study that is running, or will go on, has made or found, and will only name when it ends.
     """
     needed = _needed(store)
     artifacts = [a for a in store.artifacts() if _name(a) not in needed and store.days_unused(a) >= keep_days]
-    found = [
-        UnneededFolder("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, artifact_bytes(a))
-        for a in artifacts
-    ]
+    found = [("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, artifact_bytes(a)) for a in artifacts]
     for folder in store.interrupted(keep_days):
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
-        found.append(UnneededFolder(f"interrupted work {folder.name}", folder, size))
+        found.append((f"interrupted work {folder.name}", folder, size))
     return found
 
 

@@ -80,7 +80,7 @@ def markdown_table(headings: Iterable[str], numeric: Iterable[bool], rows: Itera
     return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows)))
 
 
-def code_block(text: str, language: str = "") -> Markdown:
+def code_block(text: str, language: str) -> Markdown:
     """Text as it is, line by line, in a fence longer than any in it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -10,20 +10,18 @@ import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.exceptions import PrefectException
 
-PREFECT_PROGRESS_SECONDS = 5.0
-
 log = logging.getLogger(__name__)
 
 
 def shown_in_prefect(name: str, label: str) -> Callable[[float], None]:
-    """A progress bar in Prefect's pages, moved at most every few seconds."""
+    """A progress bar in Prefect's pages, moved at most every 5 seconds."""
     artifact: Any = None
     shown = -math.inf
 
     def show(fraction: float) -> None:
         nonlocal artifact, shown
         now = time.monotonic()
-        if now - shown < PREFECT_PROGRESS_SECONDS and fraction < 1:
+        if now - shown < 5 and fraction < 1:
             return
         shown = now
         percent = round(100 * fraction, 1)

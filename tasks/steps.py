@@ -27,7 +27,6 @@ from tasks.artifact_specs import (
     report_spec,
     tokens_spec,
     training_spec,
-    vocabulary_of,
 )
 from tasks.errors import UserError, WorkError
 from tasks.machines.child_process import ProcessDied, start_fork_server
@@ -138,7 +137,7 @@ def measure_costs(config: CostsConfig, study: str) -> Artifact:
 
 def start_training(submit: Submit, cell: Cell, tokens: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:
     """Submit the training of a model; its numerics are decided here, so that it is the same wherever it trains."""
-    numerics, why = resolve_numerics(cell.architecture, cell.training, vocabulary_of(tokens))
+    numerics, why = resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])
     log.info("%s on %s in %s, %s", cell.label, numerics.device, numerics.precision, why)
     gpus = gpu_share if numerics.device == "cuda" else 0.0
     return submit(train, gpus, cell=cell, tokens=tokens, numerics=numerics, gpu_share=gpus)
@@ -251,7 +250,11 @@ def index_results() -> Path:
 @step("write the report")
 def write_report(record: Artifact) -> Path:
     """The study's markdown report and its figures, published below reports/generated."""
-    return _publish_report(record)
+    name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
+    spec, warehouse = report_spec(record, previous), places.warehouse_file()
+    incidental = rendering.INCIDENTAL_FILES
+    report = find_or_make(spec, name, render_report, warehouse, name, previous=previous, incidental=incidental)
+    return publish_report(report, places.report_folder(name))
 
 
 def report_again(study: str) -> Path:
@@ -264,7 +267,7 @@ def report_again(study: str) -> Path:
     if record is None:
         raise UserError(f"a report needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
     build_warehouse(open_store(), places.warehouse_file())
-    return _publish_report(record)
+    return write_report.fn(record)
 
 
 def answer_of(study: str) -> list[str]:
@@ -273,11 +276,3 @@ def answer_of(study: str) -> list[str]:
     record = latest_record(store, study)
     report = store.find(report_spec(record, previous_summary(store, record))) if record else None
     return report.manifest.facts["answer"] if report else []
-
-
-def _publish_report(record: Artifact) -> Path:
-    name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
-    spec, warehouse = report_spec(record, previous), places.warehouse_file()
-    incidental = rendering.INCIDENTAL_FILES
-    report = find_or_make(spec, name, render_report, warehouse, name, previous=previous, incidental=incidental)
-    return publish_report(report, places.report_folder(name))

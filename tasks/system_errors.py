@@ -22,12 +22,6 @@ def disk_is_full(error: BaseException) -> bool:
     return code in _FULL or any(os.strerror(full) in said for full in _FULL) or bool(_CUT_SHORT.fullmatch(said))
 
 
-def describe_error(error: BaseException) -> str:
-    """What an error says, on one line; where NumPy gives only numbers, what they mean."""
-    said = " ".join(str(error).split())
-    return f"{os.strerror(errno.ENOSPC)} ({said})" if _CUT_SHORT.fullmatch(said) else said
-
-
 def memory_is_short(error: BaseException) -> bool:
     """Whether an error means that more memory was asked for than the machine, its GPU or a limit gives."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
@@ -41,7 +35,8 @@ def disk_errors_explained(root: Path) -> Iterator[None]:
     except (UserError, WorkError):
         raise
     except Exception as error:
-        reason = describe_error(error)
+        said = " ".join(str(error).split())
+        reason = f"{os.strerror(errno.ENOSPC)} ({said})" if _CUT_SHORT.fullmatch(said) else said
         if disk_is_full(error):
             raise WorkError(
                 f"{root} must have room for another artifact, got: {reason}. "

@@ -10,8 +10,6 @@ from pathlib import Path
 import torch
 from filelock import FileLock, Timeout
 
-POLL_SECONDS = 0.5
-
 
 @contextmanager
 def gpu_slot(share: float) -> Iterator[dict[str, str]]:
@@ -26,7 +24,7 @@ def gpu_slot(share: float) -> Iterator[dict[str, str]]:
         # One looks at a time: none takes what another sees free, and small shares don't overtake large ones for ever.
         with FileLock(folder / "queue.lock", thread_local=False):
             while (gpu := _take_slot(int(1 / share + 1e-9), visible_gpus(), folder, held)) is None:
-                time.sleep(POLL_SECONDS)
+                time.sleep(0.5)
         yield {"CUDA_VISIBLE_DEVICES": gpu}
 
 

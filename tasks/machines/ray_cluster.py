@@ -24,7 +24,6 @@ from tasks import places, progress
 from tasks.errors import UserError
 from tasks.storage.code_version import code_version
 
-CHECK_SECONDS = 120.0
 _PROGRESS = "headstream-progress"
 
 
@@ -81,7 +80,7 @@ def _require_nodes(api_url: str) -> None:
         }
         for address, check in checks.items():
             try:
-                lacking = ray.get(check, timeout=CHECK_SECONDS)
+                lacking = ray.get(check, timeout=120)
             except Exception as error:  # of Ray, or of an import there
                 lacking = f"to run Headstream, got {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
             if lacking:

@@ -35,7 +35,7 @@ def publish_report(artifact: Artifact, folder: Path) -> Path:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         for name in (*figures, "report.md"):  # the text last: it never shows a figure that isn't there
             unfinished = folder / f".{os.getpid()}.unfinished"
-            shutil.copyfile(artifact.file(name), unfinished)
+            shutil.copyfile(artifact.folder / name, unfinished)
             os.replace(unfinished, folder / name)
         for path in (folder / "figures").glob("*.svg"):
             if f"figures/{path.name}" not in figures:

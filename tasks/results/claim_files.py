@@ -52,7 +52,7 @@ class Rule:
 class Claim:
     """A file of reports/claims; reports/README.md says what its header holds."""
 
-    file: str
+    claim_id: str
     statement: str
     source: str
     over: str
@@ -63,11 +63,6 @@ class Claim:
     unit: str | None = None
     evidence: str | None = None
     empty: str | None = None
-
-    @property
-    def claim_id(self) -> str:
-        """What tables call it."""
-        return Path(self.file).stem
 
 
 def read_claims() -> list[Claim]:
@@ -90,44 +85,44 @@ def _read_claim(path: Path) -> Claim:
             given[[*given][-1]] += f" {more[1].strip()}"
         else:
             must = "a header line must be `-- name: text`, or `--   more text`"
-            raise claim_error(path.name, must, line, "Rewrite it.")
+            raise claim_error(path.stem, must, line, "Rewrite it.")
     known = (*REQUIRED, *OPTIONAL)
     if unknown := given.keys() - known:
-        raise claim_error(path.name, f"a header may have {', '.join(known)}", min(unknown), "Remove or rename it.")
+        raise claim_error(path.stem, f"a header may have {', '.join(known)}", min(unknown), "Remove or rename it.")
     if absent := [name for name in REQUIRED if name not in given]:
-        raise claim_error(path.name, f"the header must have {', '.join(REQUIRED)}", f"no {absent[0]}", "Add it.")
+        raise claim_error(path.stem, f"the header must have {', '.join(REQUIRED)}", f"no {absent[0]}", "Add it.")
     if given["over"] not in UNITS:
-        raise claim_error(path.name, f"over must be one of {', '.join(UNITS)}", given["over"], "Say what n counts.")
+        raise claim_error(path.stem, f"over must be one of {', '.join(UNITS)}", given["over"], "Say what n counts.")
     select = "\n".join(lines[len(header) :]).strip("\n ;")
-    _check_select(path.name, select)
-    rule = _parse_rule(path.name, given.pop("rule"))
-    return Claim(path.name, select=select, rule=rule, **given)
+    _check_select(path.stem, select)
+    rule = _parse_rule(path.stem, given.pop("rule"))
+    return Claim(path.stem, select=select, rule=rule, **given)
 
 
-def _parse_rule(file: str, text: str) -> Rule:
+def _parse_rule(claim_id: str, text: str) -> Rule:
     found = _RULE.fullmatch(text)
     if not found or (found[1] != "estimate" and found[2] not in ("<", "<=", "=")):  # the largest value is the worst
         of_estimate = "`holds if estimate > 0.2` (or <, >=, <=, =, between 0.5 and 2)"
         must = f"rule must be {of_estimate}, or `holds if every model < 1e-4` (or <=, =)"
-        raise claim_error(file, must, text, "Rewrite it.")
+        raise claim_error(claim_id, must, text, "Rewrite it.")
     subject, operator, bar, low, high = found.groups()
     low, high = (bar, bar) if operator else (low, high)
     return Rule(text, subject != "estimate", operator or "between", float(low), float(high))
 
 
-def _check_select(file: str, select: str) -> None:
+def _check_select(claim_id: str, select: str) -> None:
     try:
         types = [statement.type for statement in duckdb.extract_statements(select)]
     except duckdb.Error as error:
-        raise claim_error(file, "below its header must be one SELECT", first_line(error), "Correct it.") from error
+        raise claim_error(claim_id, "below its header must be one SELECT", first_line(error), "Correct it.") from error
     if types != [duckdb.StatementType.SELECT]:
         came = ", ".join(kind.name for kind in types) or "nothing"
-        raise claim_error(file, "below its header must be one SELECT", came, "Write one that gives values.")
+        raise claim_error(claim_id, "below its header must be one SELECT", came, "Write one that gives values.")
 
 
-def claim_error(file: str, must: str, came: str, do: str) -> UserError:
+def claim_error(claim_id: str, must: str, came: str, do: str) -> UserError:
     """What is wrong with a file of reports/claims: what must hold, what came, what to do."""
-    return UserError(f"reports/claims/{file}: {must}, got: {came.rstrip('.')}. {do}")
+    return UserError(f"reports/claims/{claim_id}.sql: {must}, got: {came.rstrip('.')}. {do}")
 
 
 def first_line(error: Exception) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -15,20 +15,12 @@ from tasks.results.sql import run_sql
 from tasks.results.tables import quoted, table_schema
 
 ENOUGH = 2  # values for an interval
+_AS_IN_ITS_FILE = ("claim_id", "statement", "source", "over", "unit", "evidence")
 
 # What a claim's values come to: an estimate and its 95 % interval.
 _MEAN = "avg(value), avg(value) - ci95(value), avg(value) + ci95(value)"
 _SHARE = "avg(value), share_low(avg(value), count(value)), share_high(avg(value), count(value))"
 _WORST = "max(value), NULL, NULL"
-
-
-class Estimate(NamedTuple):
-    """What a claim's values come to: no estimate if n is 0, an interval from two on unless the worst decides."""
-
-    estimate: float | None
-    ci_low: float | None
-    ci_high: float | None
-    n: int
 
 
 def insert_claims(connection: duckdb.DuckDBPyConnection) -> None:
@@ -53,7 +45,11 @@ def decide(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study
         UserError: a claim's file is wrong.
     """
     _keep_cells_of(connection, study)
-    return [_row(claim, study) | _verdict(connection, claim, study) for claim in claims]
+    return [
+        {"study": study, "rule": claim.rule.text, **{name: getattr(claim, name) for name in _AS_IN_ITS_FILE}}
+        | _verdict(connection, claim, study)
+        for claim in claims
+    ]
 
 
 def undecidable(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str) -> dict[str, str | None]:
@@ -66,7 +62,7 @@ def undecidable(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], 
     return {claim.claim_id: _lack(connection, claim, study) for claim in claims}
 
 
-def claims_of(warehouse: Path, study: str, in_words: bool = False) -> pa.Table:
+def claims_of(warehouse: Path, study: str, in_words: bool) -> pa.Table:
     """What a study says of every claim, the decided ones first: rows of `claims`, or a few words on each.
 
     Raises:
@@ -94,7 +90,7 @@ def _count_needed(connection: duckdb.DuckDBPyConnection, claim: Claim, study: st
         return found.fetchall()[0][0]
     except duckdb.Error as error:
         must, do = "needs must be a condition on cells", "`headstream sql` lists their columns."
-        raise claim_error(claim.file, must, first_line(error), do) from error
+        raise claim_error(claim.claim_id, must, first_line(error), do) from error
 
 
 def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> str | None:
@@ -110,30 +106,29 @@ def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> st
     return None if n_seeds >= ENOUGH else f"{ENOUGH} or more seeds"
 
 
-def _row(claim: Claim, study: str) -> dict[str, Any]:
-    """What a row of `claims` says, whatever the study found."""
-    names = ("claim_id", "statement", "source", "over", "unit", "evidence")
-    return {"study": study, "rule": claim.rule.text, **{name: getattr(claim, name) for name in names}}
-
-
 def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> dict[str, Any]:
     if not _count_needed(connection, claim, study):
         return {"verdict": "not tested", "reason": f"lacks {claim.lacks}"}
-    found = _estimate(connection, claim, study)
-    if found.estimate is None:
+    estimate, ci_low, ci_high, n = _estimate(connection, claim, study)
+    if estimate is None:
         verdict, reason = "not tested", claim.empty or _nothing_in(claim)
     elif claim.rule.every:
-        verdict, reason = claim.rule.verdict(found.estimate, found.estimate), None
-    elif found.n < ENOUGH or found.ci_low is None or found.ci_high is None:
+        verdict, reason = claim.rule.verdict(estimate, estimate), None
+    elif n < ENOUGH or ci_low is None or ci_high is None:
         verdict, reason = "undecided", f"an interval needs {ENOUGH} {claim.over}"
     else:
-        verdict = claim.rule.verdict(found.ci_low, found.ci_high)
+        verdict = claim.rule.verdict(ci_low, ci_high)
         reason = "the interval holds the bar" if verdict == "undecided" else None
-    return found._asdict() | {"verdict": verdict, "reason": reason}
+    found = {"estimate": estimate, "ci_low": ci_low, "ci_high": ci_high, "n": n}
+    return {**found, "verdict": verdict, "reason": reason}
 
 
-def _estimate(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> Estimate:
-    """What the values of a claim come to.
+def _estimate(
+    connection: duckdb.DuckDBPyConnection, claim: Claim, study: str
+) -> tuple[float | None, float | None, float | None, int]:
+    """What a claim's values come to: estimate, ends of its interval, and n.
+
+    No estimate if n is 0, an interval from two values on unless the worst of them decides.
 
     Raises:
         UserError: its SELECT is wrong, or gives no numbers.
@@ -144,18 +139,18 @@ def _estimate(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -
         types = dict(zip(found.columns, found.types, strict=True))
         if absent := {"value", *(["seed"] if claim.over == "seeds" else [])} - types.keys():
             must, came = f"its SELECT must give the column {min(absent)}", ", ".join(found.columns)
-            raise claim_error(claim.file, must, came, "Name it so.")
+            raise claim_error(claim.claim_id, must, came, "Name it so.")
         summary = _WORST if claim.rule.every else _SHARE if types["value"] == "BOOLEAN" else _MEAN
         of_unit = "avg(value::DOUBLE) AS value GROUP BY seed" if claim.over == "seeds" else "value::DOUBLE AS value"
         values = f"(FROM ({select}\n) SELECT {of_unit})"
         row = connection.execute(f"SELECT {summary}, count(value) FROM {values}").fetchall()[0]
     except duckdb.Error as error:
         must, do = "its SELECT must run and give numbers or booleans", "`headstream sql` lists the tables."
-        raise claim_error(claim.file, must, first_line(error), do) from error
+        raise claim_error(claim.claim_id, must, first_line(error), do) from error
     if any(isinstance(number, float) and isnan(number) for number in row):
         do = "Give NULL where there is no value."
-        raise claim_error(claim.file, "values must be numbers", f"NaN for {study}", do)
-    return Estimate(*row)
+        raise claim_error(claim.claim_id, "values must be numbers", f"NaN for {study}", do)
+    return row
 
 
 def _nothing_in(claim: Claim) -> str:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from rich import box
@@ -19,21 +19,19 @@ from tasks.errors import UserError
 from tasks.markdown import escaped, markdown_table
 from tasks.plain_text import terminal_safe
 
-FORMATS = ("table", "csv", "json", "markdown")
-MISSING = "–"
 SHOWN_ROWS = 1000  # of a table for a terminal
 SHOWN_CHARACTERS = 10_000  # of a cell that is for reading
 UNBOUNDED = 1_000_000  # columns of a terminal that isn't one
 
 
-def format_table(table: pa.Table, output: str = "table", width: int | None = None) -> str:
+def format_table(table: pa.Table, output: Literal["table", "csv", "json", "markdown"], width: int | None = None) -> str:
     """A result as text without a last line end: a table for a terminal of that width, csv, json records or markdown.
 
     Table and markdown are for reading: 4 significant digits, long text cut off to fit the width, no character that
     would steer a terminal. A table shows its first rows; one with too many columns for the width is turned on its
     side. csv and json are exact.
 
-    Raises: UserError for another format, or a date that Python has no word for.
+    Raises: UserError for a date that Python has no word for.
     """
     try:
         match output:
@@ -45,8 +43,6 @@ def format_table(table: pa.Table, output: str = "table", width: int | None = Non
                 return _json(table)
             case "markdown":
                 return _markdown(table)
-            case _:
-                raise UserError(f"the format must be one of {', '.join(FORMATS)}, got {output!r}. Choose one of those.")
     except (OverflowError, ValueError) as error:
         raise UserError(
             f"dates and times must lie in the years 1 to 9999 to be printed, got one beyond ({error})."
@@ -104,20 +100,16 @@ def _cell(value: Any) -> Text:
 def _readable(value: Any) -> str:
     """A value on one line."""
     if value is None:
-        return MISSING
+        return "–"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return _significant(value)
+        # 4 significant digits, or all digits of the integer part
+        return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:#.4g}"
     if isinstance(value, list):
         return f"[{', '.join(map(_readable, value))}]"
     text = str(value)
     return terminal_safe(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…")
-
-
-def _significant(value: float) -> str:
-    """A number with 4 significant digits, or all digits of its integer part."""
-    return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:#.4g}"
 
 
 def _is_number(dtype: pa.DataType) -> bool:

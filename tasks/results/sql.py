@@ -19,7 +19,6 @@ RESULT_MIB = 256  # that its result may take; as text in Python it takes several
 QUERY_LENGTH = 100_000  # characters
 LONGEST_SECONDS = 86_400  # that a timeout may be
 STUBBORN_SECONDS = 10.0  # that a query may go on after its time
-THREADS = 4
 
 _ADDRESS_SPACE = resource.getrlimit(resource.RLIMIT_AS)
 _MEMORY_IN_USE = Path("/proc/self/statm")
@@ -31,8 +30,8 @@ _LISTING = """
 """
 
 
-def run_sql(path: Path, query: str, limit: int | None = None, timeout_seconds: float = 30) -> pa.Table:
-    """The result of one SELECT over the warehouse, cut off after `limit` rows.
+def run_sql(path: Path, query: str, timeout_seconds: float = 30) -> pa.Table:
+    """The result of one SELECT over the warehouse.
 
     Raises: UserError when there is no warehouse, or the query is refused, wrong, too slow or too large.
     """
@@ -42,7 +41,7 @@ def run_sql(path: Path, query: str, limit: int | None = None, timeout_seconds: f
         )
     with _sandbox(path) as connection, _time_limit(connection, timeout_seconds) as expired, _memory_limit():
         try:
-            return _fetch(connection, _select(connection, query), limit)
+            return _fetch(connection, _select(connection, query))
         except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ValueError) as error:
             if expired.is_set():
                 raise UserError(
@@ -75,7 +74,7 @@ def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute(
             f"""
             SET memory_limit = '{MEMORY_GIB}GiB';
-            SET threads = {THREADS};
+            SET threads = 4;
             SET temp_directory = '';
             SET allow_persistent_secrets = false;
             SET python_enable_replacements = false;
@@ -100,18 +99,15 @@ def _select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Stateme
     return statements[0]
 
 
-def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, limit: int | None) -> pa.Table:
+def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:
     reader = connection.sql(statement).to_arrow_reader()
-    batches, n_rows, n_bytes = [], 0, 0
+    batches, n_bytes = [], 0
     for batch in reader:
         batches.append(batch)
-        n_rows += batch.num_rows
         n_bytes += batch.nbytes
         if n_bytes > RESULT_MIB * 2**20:
             raise UserError(f"a result must take at most {RESULT_MIB} MiB, this one takes more. Add a LIMIT.")
-        if limit is not None and n_rows >= limit:
-            break
-    return pa.Table.from_batches(batches, reader.schema).slice(0, limit)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 @contextmanager

@@ -17,8 +17,6 @@ from tasks.errors import WorkError
 
 SCHEMA = Path(__file__).parents[2] / "data" / "schema.sql"
 
-Rows = pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-
 
 @dataclass(frozen=True)
 class Table:
@@ -66,7 +64,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def write_table(folder: Path, name: str, rows: Rows) -> Path:
+def write_table(folder: Path, name: str, rows: pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Path:
     """Write rows as `<name>.parquet`, in the table's column order and types and sorted by its key.
 
     Columns may be left out, but not the key's. NaN becomes NULL; no value is rounded or parsed to fit a type.

@@ -5,7 +5,6 @@ import json
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from tasks.results import claim_files, claims, tables, views
 from tasks.results.study_record import latest_records
 from tasks.results.tables import Table, quoted, table_named, table_schema
 from tasks.storage.artifact import Artifact
+from tasks.storage.sealing import fsync
 from tasks.storage.store import Store
 from tasks.system_errors import disk_is_full
 
@@ -28,14 +28,6 @@ INDEXING_CODE = ("warehouse.py", "tables.py", "views.py", "claims.py", "claim_fi
 FILLED_HERE = {"artifacts", "claims", "warehouse"}  # tables that no stage delivers
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Source:
-    """An artifact that counts, and what it is about: a model, a corpus or a study."""
-
-    subject: str
-    artifact: Artifact
 
 
 @dataclass
@@ -64,7 +56,7 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
             found = sources(store)
             if not anew and _recorded_fingerprint(path) == _fingerprint(found):
                 return False
-            while not all(store.open(s.artifact.manifest.stage, s.artifact.manifest.key) for s in found):
+            while not all(store.open(a.manifest.stage, a.manifest.key) for a in found):
                 found = sources(store)  # without the corrupt ones, which `open` has quarantined
             deliveries = _deliveries(store, found)
             _remove_database(building)
@@ -101,44 +93,35 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def sources(store: Store) -> list[Source]:
+def sources(store: Store) -> list[Artifact]:
     """The latest record of each study, and the newest artifact of each stage and subject that they name.
 
     So what older code found about the same model doesn't count a second time.
     """
-    studies = [Source(study, record) for study, record in sorted(latest_records(store).items())]
-    named = {
-        (reference.stage, reference.key) for study in studies for reference in study.artifact.manifest.inputs.values()
-    }
+    records = [record for _, record in sorted(latest_records(store).items())]
+    named = {(reference.stage, reference.key) for record in records for reference in record.manifest.inputs.values()}
     found = [
-        Source(_subject_of(artifact), artifact)
+        artifact
         for stage in sorted({stage for stage, _ in named})
         for artifact in store.artifacts(stage)
         if (stage, artifact.manifest.key) in named
     ]
     if n_missing := len(named) - len(found):
         log.warning("%d artifacts that studies name are not in the store: run those studies again", n_missing)
-    return _newest(found) + studies
-
-
-def _newest(candidates: Iterable[Source]) -> list[Source]:
-    """Of each stage and subject the source that was created last, sorted by stage and subject."""
-    newest: dict[tuple[str, str], Source] = {}
-    for source in sorted(candidates, key=lambda s: (s.artifact.manifest.created, s.artifact.manifest.key)):
-        newest[source.artifact.manifest.stage, source.subject] = source
-    return [source for _, source in sorted(newest.items())]
+    found.sort(key=lambda artifact: (artifact.manifest.created, artifact.manifest.key))
+    newest = {(artifact.manifest.stage, _subject_of(artifact)): artifact for artifact in found}
+    return [artifact for _, artifact in sorted(newest.items())] + records
 
 
 def _subject_of(artifact: Artifact) -> str:
+    """What an artifact is about: a model, a corpus or a study."""
     facts = artifact.manifest.facts
     names = (facts[name] for name in ("model_id", "corpus_id", "study") if name in facts)
     return next(names, artifact.manifest.key)
 
 
-def _fingerprint(found: list[Source]) -> str:
-    artifacts = [
-        (source.artifact.manifest.stage, source.artifact.digest, source.artifact.manifest.created) for source in found
-    ]
+def _fingerprint(found: list[Artifact]) -> str:
+    artifacts = [(a.manifest.stage, a.digest, a.manifest.created) for a in found]
     code = [Path(__file__).with_name(name) for name in INDEXING_CODE]
     code += [
         tables.SCHEMA,
@@ -158,20 +141,22 @@ def _recorded_fingerprint(path: Path) -> str | None:
         return None
 
 
-def _deliveries(store: Store, found: list[Source]) -> dict[str, dict[str, Delivery]]:
+def _deliveries(store: Store, found: list[Artifact]) -> dict[str, dict[str, Delivery]]:
     """By table and stage the files to read and the columns in them.
 
     Raises: WorkError when a file doesn't fit its table, or two stages fill one column of one row.
     """
     deliveries: dict[str, dict[str, Delivery]] = defaultdict(lambda: defaultdict(Delivery))
+    delivered = {f"{name}.parquet": table for name, table in tables.tables().items() if name not in FILLED_HERE}
     misfits = []
-    for artifact in (source.artifact for source in found):
-        stage, key = artifact.manifest.stage, artifact.manifest.key
-        for table, file in _table_files(artifact):
+    for artifact in found:
+        stage = artifact.manifest.stage
+        for name in (name for name in delivered if name in artifact.manifest.files):
+            table, file = delivered[name], artifact.folder / name
             columns, misfit = _columns(table, file)
             if misfit:
                 misfits.append(f"{file}: {misfit}")
-                store.quarantine(stage, key, misfit)
+                store.quarantine(stage, artifact.manifest.key, misfit)
                 break
             deliveries[table.name][stage].files.append(file)
             deliveries[table.name][stage].columns.update(columns)
@@ -184,18 +169,12 @@ def _deliveries(store: Store, found: list[Source]) -> dict[str, dict[str, Delive
     return {name: _side_by_side(table_named(name), by_stage) for name, by_stage in deliveries.items()}
 
 
-def _table_files(artifact: Artifact) -> Iterator[tuple[Table, Path]]:
-    for name, table in tables.tables().items():
-        if name not in FILLED_HERE and f"{name}.parquet" in artifact.manifest.files:
-            yield table, artifact.file(f"{name}.parquet")
-
-
 def _columns(table: Table, file: Path) -> tuple[list[str], str | None]:
     """A Parquet file's columns and, unless it fits the table, what is wrong with it."""
     try:
         schema = pq.read_schema(file)
     except pa.ArrowInvalid as error:
-        return [], f"not a Parquet file: {_first_line(error)}"
+        return [], f"not a Parquet file: {claim_files.first_line(error)}"
     for column in schema:
         if column.name not in table.schema.names:
             return schema.names, f"{table.name} has no column {column.name}"
@@ -230,7 +209,7 @@ def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Deli
     return deliveries
 
 
-def _write(path: Path, found: list[Source], deliveries: dict[str, dict[str, Delivery]]) -> None:
+def _write(path: Path, found: list[Artifact], deliveries: dict[str, dict[str, Delivery]]) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
         # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
@@ -255,47 +234,35 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[
         connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM {joined}", files)
     except duckdb.ConstraintException as error:
         raise WorkError(
-            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {_first_line(error)} Two artifacts "
-            f"({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
+            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {claim_files.first_line(error)} Two"
+            f" artifacts ({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
         ) from error
 
 
-def _artifact_rows(found: list[Source]) -> pa.Table:
-    manifests = [source.artifact.manifest for source in found]
-    return pa.Table.from_pylist(
-        [
-            {
-                "stage": manifest.stage,
-                "key": manifest.key,
-                "digest": source.artifact.digest,
-                "subject": source.subject,
-                "created": datetime.fromisoformat(manifest.created),
-                "seconds": manifest.seconds,
-                "bytes": sum(file.bytes for file in manifest.files.values()),
-            }
-            for source, manifest in zip(found, manifests, strict=True)
-        ],
-        schema=table_schema("artifacts"),
-    )
+def _artifact_rows(found: list[Artifact]) -> pa.Table:
+    rows = [
+        {
+            "stage": artifact.manifest.stage,
+            "key": artifact.manifest.key,
+            "digest": artifact.digest,
+            "subject": _subject_of(artifact),
+            "created": datetime.fromisoformat(artifact.manifest.created),
+            "seconds": artifact.manifest.seconds,
+            "bytes": sum(file.bytes for file in artifact.manifest.files.values()),
+        }
+        for artifact in found
+    ]
+    return pa.Table.from_pylist(rows, schema=table_schema("artifacts"))
 
 
 def _publish(building: Path, path: Path) -> None:
-    with building.open("rb") as file:
-        os.fsync(file.fileno())
+    fsync(building)
     # A log left by a writer other than this module would be replayed into the new file.
     Path(f"{path}.wal").unlink(missing_ok=True)
     os.replace(building, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    fsync(path.parent)
 
 
 def _remove_database(path: Path) -> None:
     for leftover in (path, Path(f"{path}.wal")):
         leftover.unlink(missing_ok=True)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, StringConstraints
 
-from tasks.errors import WorkError
-
 MANIFEST = "manifest.json"
 FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
 
@@ -57,13 +55,6 @@ class Artifact:
     def digest(self) -> str:
         """A hash of its files, less the incidental: what an artifact is to those made from it, whoever made it."""
         return json_sha256({name: file.sha256 for name, file in self.manifest.files.items() if not file.incidental})
-
-    def file(self, name: str) -> Path:
-        """The path of one of the artifact's files."""
-        if name not in self.manifest.files:
-            held = ", ".join(self.manifest.files) or "no file"
-            raise WorkError(f"{self.folder} must hold {name}, it holds {held}. Ask for one of these.")
-        return self.folder / name
 
 
 @dataclass(frozen=True)

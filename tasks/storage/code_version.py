@@ -4,13 +4,14 @@ import ast
 import hashlib
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import resolve_name
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROJECT_PACKAGES = ("flows", "tasks", "models")
-CONFIG = "_config"
 
 _parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once
 
@@ -45,7 +46,7 @@ def reached_modules(module: str, root: Path = REPOSITORY) -> dict[str, str]:
     waiting = {module}
     while waiting:
         name = waiting.pop()
-        if name not in reached and not name.endswith(CONFIG) and (source := _source(name, root)):
+        if name not in reached and not name.endswith("_config") and (source := _source(name, root)):
             reached[name] = source.tree_sha256
             waiting |= source.imports
     return reached
@@ -68,9 +69,13 @@ def _source(name: str, root: Path) -> _Source | None:
     with _parsing:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    imports = {prefix for target in (name, *_imports(tree, package)) for prefix in _prefixes(target)}
+    named = (name, *_imports(tree, package))
+    # Importing a.b.c runs a, a.b and a.b.c.
+    imports = {prefix for target in named for prefix in accumulate(target.split("."), "{}.{}".format)}
     for node in ast.walk(tree):
-        _drop_docstring(node)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            has_docstring = ast.get_docstring(node, clean=False) is not None
+            node.body = node.body[has_docstring:]
     return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), frozenset(imports))
 
 
@@ -79,20 +84,6 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            origin = ".".join([*parents, *([node.module] if node.module else [])])
+            origin = resolve_name("." * node.level + (node.module or ""), package)
             # What is imported may be a submodule: `from models.circuits import eigenvalues`.
             yield from (f"{origin}.{alias.name}" for alias in node.names)
-
-
-def _prefixes(name: str) -> list[str]:
-    """Importing a.b.c runs a, a.b and a.b.c."""
-    parts = name.split(".")
-    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-
-
-def _drop_docstring(node: ast.AST) -> None:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        match node.body:
-            case [ast.Expr(ast.Constant(str())), *rest]:
-                node.body = rest

@@ -14,7 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -63,26 +63,21 @@ class Store:
             return (time.time() - (artifact.folder / MANIFEST).stat().st_mtime) / 86400
         return 0.0
 
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def in_use(self) -> AbstractContextManager[object]:
         """Nothing is removed while the block runs; waits for a removal that is going on."""
-        with self._lock_use(fcntl.LOCK_SH):
-            yield
+        return self._lock_use(fcntl.LOCK_SH)
 
-    @contextmanager
-    def at_rest(self) -> Iterator[None]:
+    def at_rest(self) -> AbstractContextManager[object]:
         """No run goes on while the block does; those that start meanwhile wait.
 
         Raises: WorkError when one goes on now.
         """
         try:
-            lock = self._lock_use(fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return self._lock_use(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkError(
                 f"no run must be going on while results are removed from {self.root}, but one is. Wait for its end."
             ) from None
-        with lock:
-            yield
 
     def quarantined(self) -> list[Path]:
         """Corrupt artifacts that were moved away."""
@@ -165,13 +160,12 @@ class Store:
                     lock.unlink(missing_ok=True)
         return removed
 
-    def quarantine(self, stage: str, key: str, reason: str) -> Path:
+    def quarantine(self, stage: str, key: str, reason: str) -> None:
         """Moves an artifact out of every reader's sight, kept for a look; the next build writes it again."""
         resting = self.root / ".quarantine" / f"{stage}-{key}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
         resting.parent.mkdir(exist_ok=True)
         os.rename(self._folder(stage, key), resting)
         log.warning("%s/%s is corrupt and will be built again: %s. Moved to %s", stage, key, reason, resting)
-        return resting
 
     def _folder(self, stage: str, key: str) -> Path:
         for name in (stage, key):

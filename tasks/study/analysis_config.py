@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 Stage = Literal[
     "behaviour",
@@ -22,10 +22,8 @@ Bootstraps = Annotated[int, Field(ge=100, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
-class BehaviourConfig(BaseModel):
+class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.behaviour] section of a study: on how much text and on how many repeats models are measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     loss_windows: Count = Field(256, description="Validation sequences over which losses are averaged.")
     pattern_windows: Count = Field(
@@ -44,10 +42,8 @@ class BehaviourConfig(BaseModel):
     seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated.")
 
 
-class WeightCircuitsConfig(BaseModel):
+class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.weight_circuits] section of a study: what weights are held against, and what is significant."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     level: float = Field(
         0.01, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
@@ -76,10 +72,8 @@ class WeightCircuitsConfig(BaseModel):
     )
 
 
-class ActivationCircuitsConfig(BaseModel):
+class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.activation_circuits] section of a study: on how much text circuits are followed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     path_windows: Count = Field(
         32, description="Validation sequences for path terms, attention-score terms and causal checks."
@@ -109,10 +103,8 @@ class ActivationCircuitsConfig(BaseModel):
     seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated in causal checks.")
 
 
-class ImportanceConfig(BaseModel):
+class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.importance] section of a study: on how much text heads are ablated and scored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     windows: AtLeastTwo = Field(
         64, description="Validation sequences on which the effects of ablating heads are measured."
@@ -129,10 +121,8 @@ class ImportanceConfig(BaseModel):
     seed: Seed = Field(0, description="Seed of the choice of replacement sequences and of the bootstrap.")
 
 
-class PruningConfig(BaseModel):
+class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.pruning] section of a study: how heads are removed, and how gates learn which."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     windows: AtLeastTwo = Field(
         32, description="Validation sequences on which the losses of pruned models are measured."
@@ -167,10 +157,8 @@ class PruningConfig(BaseModel):
     seed: Seed = Field(0, description="Seed of the random pruning orders and of the noise on gates.")
 
 
-class RedundancyConfig(BaseModel):
+class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.redundancy] section of a study: on how much text heads are compared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     windows: AtLeastTwo = Field(64, description="Validation sequences on which heads are compared.")
     reference_windows: AtLeastTwo = Field(
@@ -187,10 +175,8 @@ class RedundancyConfig(BaseModel):
     )
 
 
-class ProbesConfig(BaseModel):
+class ProbesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.probes] section of a study: what probes read from heads, and from how many tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")
     test_tokens: Count = Field(8192, description="Tokens of other documents on which probes are tested.")
@@ -199,10 +185,8 @@ class ProbesConfig(BaseModel):
     seed: Seed = Field(0, description="Seed of the draw of the control labels.")
 
 
-class FeedForwardConfig(BaseModel):
+class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis.feed_forward] section of a study: on how much text feed-forward neurons are ablated."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     windows: Count = Field(
         64, description="Validation sequences on which the effects of ablating feed-forward layers are measured."
@@ -217,10 +201,8 @@ class FeedForwardConfig(BaseModel):
     seed: Seed = Field(0, description="Seed of the bootstrap of feed-forward effects.")
 
 
-class AnalysisConfig(BaseModel):
+class AnalysisConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     stages: tuple[Stage, ...] = Field(
         get_args(Stage),

@@ -2,13 +2,11 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 
-class CorpusConfig(BaseModel):
+class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Which text a study reads, and how it is cut, repaired and split."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     source: Literal["python-stdlib"] | None = Field(
         "python-stdlib",

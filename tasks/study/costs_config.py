@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from models.architecture_config import LONGEST, MOST_HEADS, WIDEST
 
@@ -12,10 +12,8 @@ HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
 Axis = Field(max_length=32)
 
 
-class CostsConfig(BaseModel):
+class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [costs] section of a study: the sizes at which models of one layer are timed; without any, none is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     n_ctx: Annotated[tuple[Length, ...], Axis] = Field(
         (), description="Sequence lengths to time, in tokens, ascending: one head, full and local attention."

@@ -12,9 +12,8 @@ from tasks.plain_text import terminal_safe
 
 LENGTH = 600
 
-_OF_A_TYPE = re.compile(
-    r"function-|constrained-|tuple\["
-)  # pydantic's names of types, in the path to a value that may have several
+# Pydantic's names of types, in the path to a value that may have several.
+_OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[")
 
 
 def described(invalid: ValidationError, config: type[BaseModel]) -> str:

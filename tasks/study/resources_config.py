@@ -2,15 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 Runner = Literal["threads", "ray"]
 
 
-class ResourcesConfig(BaseModel):
+class ResourcesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """How much of a machine a model takes: decides where and when it is made, never what comes out."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     jobs: int | None = Field(
         None, ge=1, le=1024, description="Models at once where the runner is threads; default: one per core."

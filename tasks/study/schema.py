@@ -24,8 +24,6 @@ from tasks.study.training_config import TrainingConfig
 MOST_MODELS = 10_000
 MOST_PARAMETERS = 10**9  # of a model
 
-_CLOSED = ConfigDict(frozen=True, extra="forbid")
-
 
 def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
     """The fields of a config, each optional: what a study leaves out takes the config's default, cell by cell."""
@@ -33,7 +31,7 @@ def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
         key: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
         for key, field in config.model_fields.items()
     }
-    return create_model(name, __config__=_CLOSED, **fields)
+    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
 
 
 def _given(section: BaseModel) -> dict[str, Any]:
@@ -47,10 +45,8 @@ AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
 VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
 
 
-class Study(BaseModel):
+class Study(BaseModel, frozen=True, extra="forbid"):
     """A corpus, a grid of models to train on it, and how to analyse them."""
-
-    model_config = _CLOSED
 
     name: str = Field(
         description="Name by which the study's report and its rows are found.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$"
@@ -188,16 +184,12 @@ def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) ->
     if isinstance(study, str):
         return parse_study(*read_study_file(study, shipped_only=True))
     if not isinstance(study, Study):
-        study = _parse_given(study)
+        if (size := len(json.dumps(study, default=str))) > MAX_BYTES:
+            raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
+        study = parse_study("the study", study)
     if from_api:
         require_allowed(study.corpus)
     return study
-
-
-def _parse_given(content: Mapping[str, Any]) -> Study:
-    if (size := len(json.dumps(content, default=str))) > MAX_BYTES:
-        raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
-    return parse_study("the study", content)
 
 
 def parse_study(source: str, content: Mapping[str, Any]) -> Study:

@@ -1,12 +1,10 @@
 """The [tokenizer] section of a study: how text becomes tokens."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 
-class TokenizerConfig(BaseModel):
+class TokenizerConfig(BaseModel, frozen=True, extra="forbid"):
     """How text becomes tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     vocabulary: int = Field(
         512, ge=257, le=1 << 20, description="Tokens in the vocabulary: BOS, the 256 bytes and the merges."

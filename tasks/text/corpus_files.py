@@ -104,8 +104,9 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
     while not os.path.lexists(path) and any(magic in str(top) for magic in "*?["):
         top = top.parent
     try:
-        named = [path] if top == path else sorted(_visible(top, path.relative_to(top)))
-        files = [file for match in named for file in _files(match)]
+        matches = [path] if top == path else sorted(top.glob(str(path.relative_to(top))))
+        visible = (m for m in matches if not any(part.startswith(".") for part in m.relative_to(top).parts))
+        files = [file for match in visible for file in _files(match)]
         why = "it is no file, and no file in it has a known suffix"
         if not files:
             path.stat()
@@ -115,12 +116,6 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
         raise UserError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
     for file in files:
         yield file, file.relative_to(top.parent).as_posix()
-
-
-def _visible(top: Path, pattern: Path) -> Iterator[Path]:
-    for match in top.glob(str(pattern)):
-        if not any(name.startswith(".") for name in match.relative_to(top).parts):
-            yield match
 
 
 def _files(path: Path) -> Iterator[Path]:

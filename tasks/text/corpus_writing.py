@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,6 @@ def write_corpus(
                 words.clear()
             if on_progress:
                 on_progress((done + budget.position) / total)
-        _require_both_splits(config, counts, len(files))
         facts = {
             "source": corpus_label(config),
             "files": len(files),
@@ -83,6 +82,7 @@ def write_corpus(
             "replaced": reader.replaced,
             "sha256": everything.hexdigest(),
         }
+        _require_both_splits(config, facts)
         writer.add_key_value_metadata({"corpus": json.dumps(facts)})
     if word_tables:
         pq.write_table(pa.concat_tables(word_tables), folder / PART_OF_SPEECH, compression="zstd")
@@ -93,13 +93,12 @@ def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
     return pa.table(dict(zip(schema.names, zip(*rows, strict=True), strict=True)), schema)
 
 
-def _require_both_splits(config: CorpusConfig, counts: Counter[str], files: int) -> None:
-    size = counts["train_bytes"] + counts["validation_bytes"]
+def _require_both_splits(config: CorpusConfig, facts: Mapping[str, Any]) -> None:
+    size, documents = facts["bytes"], facts["documents"]
     if not size:
-        raise UserError(f"the corpus must hold text, got only empty or skipped documents in {files:,} files.")
+        raise UserError(f"the corpus must hold text, got only empty or skipped documents in {facts['files']:,} files.")
     for split in SPLITS:
-        if not counts[f"{split}_documents"]:
-            documents = counts["train_documents"] + counts["validation_documents"]
+        if not facts[f"{split}_documents"]:
             raise UserError(
                 f"each split must hold a document, got none for {split} of {documents:,} ({size:,} bytes). Set "
                 f"document_bytes = {max(256, min(size // 100, config.document_bytes // 4))} to cut long documents into "

@@ -8,6 +8,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -95,7 +96,8 @@ class Reader:
             case ".parquet":
                 yield from self._parquet(file)
             case ".conllu":
-                found = sentences(self._lines(file), self._reject_word)
+                reject = partial(self._bad_record, "a word must be a number, a tab and its form")
+                found = sentences(self._lines(file), reject)
                 for _, inside in itertools.groupby(found, key=attrgetter("document")):
                     yield file.name, self._sentence_blocks(inside)
             case _:
@@ -200,9 +202,6 @@ class Reader:
                     texts = texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts
                     yield from texts.cast(pa.large_binary()).to_pylist()
                 self.budget.position = file.bytes * (group + 1) // table.num_row_groups
-
-    def _reject_word(self, got: str, place: str) -> None:
-        self._bad_record("a word must be a number, a tab and its form", got, place)
 
     def _sentence_blocks(self, found: Iterable[Sentence]) -> Iterator[bytes]:
         """The bytes of a document's sentences; their words, by their place in the document, go to `words`."""

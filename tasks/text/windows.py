@@ -7,17 +7,15 @@ from torch import Tensor
 
 from tasks.text.token_reading import Tokens
 
-EVALUATION, REFERENCE = (0.0, 0.5), (0.5, 1.0)  # parts of the validation text
-
 
 def evaluation_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
     """At most `n_windows` sequences of BOS and `n_tokens` tokens, spread over the first half of the validation text."""
-    return _validation_text(tokens, n_tokens, n_windows, EVALUATION)
+    return _validation_text(tokens, n_tokens, n_windows, (0.0, 0.5))
 
 
 def reference_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
     """The same of the second half: for what replaces a head's output when the head is ablated."""
-    return _validation_text(tokens, n_tokens, n_windows, REFERENCE)
+    return _validation_text(tokens, n_tokens, n_windows, (0.5, 1.0))
 
 
 def _validation_text(tokens: Tokens, n_tokens: int, n_windows: int, part: tuple[float, float]) -> Tensor:

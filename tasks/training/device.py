@@ -15,8 +15,6 @@ from tasks.study.training_config import TrainingConfig
 # Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
 COMPILE_PAYS_FROM_FLOPS = 3e12
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
-
 
 @dataclass(frozen=True)
 class Numerics:
@@ -35,7 +33,7 @@ def prepare_process(threads: int) -> None:
     # glibc hands large freed blocks back to the system, and every step would fault them in anew (a fifth of its time).
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
-        for threshold in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD):
+        for threshold in (-3, -1):  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD
             libc.mallopt(threshold, 1 << 30)
 
 
@@ -52,18 +50,14 @@ def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab
     """
     cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
     compiled, why = _decide_compile(config, training_flops(architecture, d_vocab, config.tokens))
-    return Numerics("cuda" if cuda else "cpu", _precision(config, cuda), config.threads, compiled), why
+    fastest = "bfloat16" if cuda or cpu_multiplies_bfloat16() else "float32"
+    precision = fastest if config.precision == "auto" else config.precision
+    return Numerics("cuda" if cuda else "cpu", precision, config.threads, compiled), why
 
 
 def has_compiler() -> bool:
     """Whether there is a C++ compiler, which torch.compile needs on a CPU."""
     return shutil.which(os.environ.get("CXX", "g++")) is not None
-
-
-def _precision(config: TrainingConfig, cuda: bool) -> str:
-    if config.precision != "auto":
-        return config.precision
-    return "bfloat16" if cuda or cpu_multiplies_bfloat16() else "float32"
 
 
 def cpu_multiplies_bfloat16() -> bool:

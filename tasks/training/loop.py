@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,7 @@ from tasks.training.device import Numerics
 from tasks.training.parameter_groups import build_optimizers
 
 LOG_EVERY_STEPS = 10
+SAVE_EVERY_SECONDS = 10.0
 RESUME = ".resume"  # the store leaves this subfolder out of what it commits
 STATE = "state.safetensors"
 
@@ -50,25 +51,12 @@ class Progress:
     eta_seconds: float
 
 
-@dataclass
-class Log:
-    """What is recorded every few steps; one list a column of the table `training`."""
-
-    step: list[int] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-    loss_nats: list[float] = field(default_factory=list)
-    learning_rate: list[float] = field(default_factory=list)
-    gradient_norm: list[float] = field(default_factory=list)
-    heads_left: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-
-
 def next_token_loss(
     model: Transformer,
     windows: Int[Tensor, "batch pos_and_next"],
     precision: str,
-    noise: Float[Tensor, "batch head"] | None = None,
-    gates: list[Tensor] | None = None,
+    noise: Float[Tensor, "batch head"] | None,
+    gates: list[Tensor],
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of the next token in nats, with matrix products in the given precision.
 
@@ -121,16 +109,9 @@ class TrainingRun:
     """State of one training run: everything that a resumed run must find again."""
 
     def __init__(
-        self,
-        architecture: Architecture,
-        config: TrainingConfig,
-        numerics: Numerics,
-        tokens: Tokens,
-        folder: Path,
-        save_every_seconds: float,
+        self, architecture: Architecture, config: TrainingConfig, numerics: Numerics, tokens: Tokens, folder: Path
     ) -> None:
         self.config, self.numerics, self.folder = config, numerics, folder
-        self.save_every_seconds = save_every_seconds
         model = Transformer(architecture, tokens.vocabulary)
         self.model = model.initialize(torch.Generator().manual_seed(config.seed)).to(numerics.device)
         self.optimizers = build_optimizers(self.model, config)
@@ -147,7 +128,7 @@ class TrainingRun:
         self.n_steps = step_count(architecture, config)
         self.pruning = GradualPruning(self.model, self.n_steps, config.prune_to)
         self.step = 0
-        self.log = Log()
+        self.log: list[dict[str, float]] = []  # rows of the table `training`
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
         self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
 
@@ -158,7 +139,7 @@ class TrainingRun:
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
         if self.step == 0:
             save_checkpoint(self.folder, self.model, 0)
-        started = time.perf_counter() - (self.log.seconds[-1] if self.log.seconds else 0.0)
+        started = time.perf_counter() - (self.log[-1]["seconds"] if self.log else 0.0)
         saved = time.perf_counter()
         pending: list[tuple[Tensor, Tensor]] = []
         while self.step < self.n_steps:
@@ -171,9 +152,10 @@ class TrainingRun:
                 pending.clear()
                 on_progress(self._progress())
             if self.step in kept:
-                self._require_finite()
+                if not all(p.isfinite().all() for p in self.model.parameters()):
+                    self._stop(self.step, "left weights that are not finite")
                 save_checkpoint(self.folder, self.model, self.step)
-            if log_now and time.perf_counter() - saved > self.save_every_seconds:
+            if log_now and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
                 self._save()
                 saved = time.perf_counter()
 
@@ -219,40 +201,39 @@ class TrainingRun:
                 self._stop(self.step - len(losses) + i + 1, "became " + ("NaN" if math.isnan(loss) else "infinite"))
         loss = sum(losses) / len(losses)
         warm = self.step > self.config.warmup_steps
-        if warm and self.log.loss_nats and loss > min(self.limit, min(self.log.loss_nats) + 2.0):
+        if warm and self.log and loss > min(self.limit, min(row["loss_nats"] for row in self.log) + 2.0):
             self._stop(self.step, f"rose to {loss:.2f} nats")
-        log = self.log
-        log.step.append(self.step)
-        log.tokens.append(self.step * self.tokens_per_step)
-        log.loss_nats.append(loss)
-        log.learning_rate.append(self.optimizers[-1].param_groups[0]["lr"])
-        log.gradient_norm.append(float(pending[-1][1]))
-        log.heads_left.append(self.pruning.n_left)
-        log.seconds.append(seconds)
+        row = {
+            "step": self.step,
+            "tokens": self.step * self.tokens_per_step,
+            "loss_nats": loss,
+            "learning_rate": self.optimizers[-1].param_groups[0]["lr"],
+            "gradient_norm": float(pending[-1][1]),
+            "heads_left": self.pruning.n_left,
+            "seconds": seconds,
+        }
+        self.log.append(row)
 
     def _stop(self, step: int, what: str) -> None:
-        good = f"{self.log.loss_nats[-1]:.3f} nats at step {self.log.step[-1]}" if self.log.step else "none"
+        good = f"{self.log[-1]['loss_nats']:.3f} nats at step {self.log[-1]['step']}" if self.log else "none"
         raise WorkError(
             f"the loss must stay finite and fall, but it {what} at step {step} of {self.n_steps};"
             f" last good loss: {good}. Try a lower muon_learning_rate (now {self.config.muon_learning_rate})"
             f" or learning_rate (now {self.config.learning_rate}), more warmup_steps, or precision = 'float32'."
         )
 
-    def _require_finite(self) -> None:
-        if not all(p.isfinite().all() for p in self.model.parameters()):
-            self._stop(self.step, "left weights that are not finite")
-
     def tokens_per_second(self) -> float | None:
         """Once warm: without the first logged steps, in which compiling falls."""
-        log = self.log
-        if len(log.step) < 3:
+        if len(self.log) < 3:
             return None
-        return (log.tokens[-1] - log.tokens[0]) / (log.seconds[-1] - log.seconds[0])
+        first, last = self.log[0], self.log[-1]
+        return (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"])
 
     def _progress(self) -> Progress:
-        rate = self.tokens_per_second() or self.log.tokens[-1] / self.log.seconds[-1]
+        last = self.log[-1]
+        rate = self.tokens_per_second() or last["tokens"] / last["seconds"]
         eta = (self.n_steps - self.step) * self.tokens_per_step / rate
-        return Progress(self.step, self.n_steps, self.log.loss_nats[-1], rate, eta)
+        return Progress(self.step, self.n_steps, last["loss_nats"], rate, eta)
 
     # Resuming. One file holds weights, optimiser state and log, replaced whole.
 
@@ -265,7 +246,7 @@ class TrainingRun:
         return {name: value.cpu().contiguous() for name, value in state.items()}
 
     def _save(self) -> None:
-        state, progress = self._state(), {"step": str(self.step), "log": json.dumps(asdict(self.log))}
+        state, progress = self._state(), {"step": str(self.step), "log": json.dumps(self.log)}
         checksum = _checksum(state, progress)
         save_whole(state, self.folder / RESUME / STATE, {**progress, "checksum": checksum})
 
@@ -290,7 +271,7 @@ class TrainingRun:
                     _, _, j, key = name.split(".", 3)
                     restored.setdefault(int(j), {})[key] = value
             optimizer.load_state_dict({**optimizer.state_dict(), "state": restored})
-        self.step, self.log = int(progress["step"]), Log(**json.loads(progress["log"]))
+        self.step, self.log = int(progress["step"]), json.loads(progress["log"])
 
 
 def _read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

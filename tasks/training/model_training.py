@@ -30,7 +30,6 @@ def train_model(
     cell_id: str,
     corpus_id: str,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    save_every_seconds: float = 10.0,
 ) -> dict[str, object]:
     """Train one model into `folder`: checkpoints/, models.parquet and training.parquet. Returns facts about it.
 
@@ -46,10 +45,11 @@ def train_model(
     require_context(tokens, architecture.n_ctx)
     (folder / RESUME).mkdir(exist_ok=True)
     with FileLock(folder / RESUME / "lock"):  # a child of a killed parent may take a moment to die
-        run = TrainingRun(architecture, config, numerics, tokens, folder, save_every_seconds)
+        run = TrainingRun(architecture, config, numerics, tokens, folder)
         run.train(on_progress)
-    seconds = run.log.seconds[-1]
-    model_id = f"{architecture.name}-s{config.seed}-{_sha256(cell_id, weights_sha256(folder))[:8]}"
+    seconds = run.log[-1]["seconds"]
+    digest = hashlib.sha256(f"{cell_id} {weights_sha256(folder)}".encode()).hexdigest()
+    model_id = f"{architecture.name}-s{config.seed}-{digest[:8]}"
     facts: dict[str, object] = {
         "model_id": model_id,
         "corpus_id": corpus_id,
@@ -60,18 +60,14 @@ def train_model(
         "seconds": seconds,
         "tokens_per_second": run.tokens_per_second(),
         "flops": training_flops(architecture, tokens.vocabulary, run.n_steps * run.tokens_per_step),
-        "final_train_loss_nats": float(np.mean(run.log.loss_nats[-10:])),
+        "final_train_loss_nats": float(np.mean([row["loss_nats"] for row in run.log[-10:]])),
         "heads_left": [int(left.sum()) for left in run.pruning.left.split(architecture.heads_per_layer)],
     }
-    write_table(folder, "training", {"model_id": [model_id] * len(run.log.step), **asdict(run.log)})
+    write_table(folder, "training", [{"model_id": model_id, **row} for row in run.log])
     columns = table_schema("models").names
     row = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
     write_table(folder, "models", [{name: row[name] for name in columns if name in row}])
     return facts
-
-
-def _sha256(*parts: str) -> str:
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:

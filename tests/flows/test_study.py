@@ -105,7 +105,7 @@ def test_a_corrupt_checkpoint_is_trained_again():
     model = next(source for source in record.manifest.inputs.values() if source.stage == "training")
     artifact = open_store().open(model.stage, model.key)
     assert artifact is not None
-    weights = artifact.file("checkpoints/0000000.safetensors")
+    weights = artifact.folder / "checkpoints/0000000.safetensors"
     good = weights.read_bytes()
     weights.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
     store._verified.cache_clear()  # a process checks an artifact once; the next run is another process

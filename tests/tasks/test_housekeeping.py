@@ -8,7 +8,7 @@ import pytest
 
 import tasks.storage.store
 from tasks.artifact_specs import record_spec
-from tasks.housekeeping import UnneededFolder, check_all, find_unneeded
+from tasks.housekeeping import check_all, find_unneeded
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
@@ -31,8 +31,8 @@ def store(tmp_path) -> Store:
     return Store(tmp_path / "store")
 
 
-def names(found: list[UnneededFolder]) -> set[tuple[str, str]]:
-    artifacts = [read_manifest(each.folder) for each in found]
+def names(found: list[tuple[str, Path, int]]) -> set[tuple[str, str]]:
+    artifacts = [read_manifest(folder) for _, folder, _ in found]
     return {(a.manifest.stage, a.manifest.config.get("of", "")) for a in artifacts}
 
 

@@ -374,7 +374,7 @@ def test_every_evidence_is_a_heading_of_the_report():
 
 def test_every_select_can_be_pasted_into_headstream_sql():
     for claim in CLAIMS.values():
-        assert not set(claim.select.replace("$study", "")) & set('"$`!\\'), claim.file
+        assert not set(claim.select.replace("$study", "")) & set('"$`!\\'), claim.claim_id
 
 
 # The table and its views

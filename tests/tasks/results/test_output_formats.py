@@ -71,11 +71,11 @@ def test_markdown_is_escaped():
     ],
 )
 def test_floats_have_four_significant_digits(number, text):
-    assert format_table(pa.table({"x": [number]})).split() == ["x", *["─" * len(text)], text]
+    assert format_table(pa.table({"x": [number]}), "table").split() == ["x", *["─" * len(text)], text]
 
 
 def test_numbers_are_on_the_right_and_nothing_is_a_dash():
-    lines = format_table(ROWS).splitlines()
+    lines = format_table(ROWS, "table").splitlines()
     assert lines[0] == "name    n    score   yes    counts"
     assert lines[2] == "a|b    12   0.1235   true   [4, 2]"
     assert lines[3] == "–       –      nan   –      –"
@@ -85,7 +85,7 @@ HOSTILE = "[bold]\x1b[31m\n\x07\x9b\u202e\x00"  # what colours, breaks, rings, m
 
 
 def test_control_characters_and_markup_are_shown_as_they_are():
-    assert "[bold]\\x1b[31m\\n" in format_table(pa.table({"text": [HOSTILE]}))
+    assert "[bold]\\x1b[31m\\n" in format_table(pa.table({"text": [HOSTILE]}), "table")
 
 
 @pytest.mark.parametrize("output", ["table", "json", "markdown"])
@@ -103,16 +103,16 @@ def test_no_value_or_name_steers_a_terminal(value, output):
 def test_a_table_shows_its_first_rows_and_a_cell_its_first_characters():
     n = SHOWN_ROWS
     many = pa.table({"x": range(n + 2_000)})
-    lines = format_table(many).splitlines()
+    lines = format_table(many, "table").splitlines()
     assert [line.strip() for line in lines[n:]] == [
         "998",
         "999",
         "",
         "2,000 more rows are not shown: --format csv prints them all.",
     ]
-    assert len(format_table(many.slice(0, n)).splitlines()) == n + 2
+    assert len(format_table(many.slice(0, n), "table").splitlines()) == n + 2
     assert len(format_table(many, "csv").splitlines()) == n + 2_001
-    assert format_table(pa.table({"x": ["x" * 1_000_000]})).endswith(f"\n{'x' * SHOWN_CHARACTERS}…")
+    assert format_table(pa.table({"x": ["x" * 1_000_000]}), "table").endswith(f"\n{'x' * SHOWN_CHARACTERS}…")
 
 
 @pytest.mark.parametrize("output", ["table", "csv", "json", "markdown"])
@@ -126,25 +126,20 @@ def test_dates_that_python_lacks_are_refused(query, output):
 
 def test_long_text_is_cut_off_at_the_terminals_width():
     table = pa.table({"text": ["long words " * 30], "n": [123456]})
-    lines = format_table(table, width=40).splitlines()
+    lines = format_table(table, "table", width=40).splitlines()
     assert max(map(len, lines)) == 40
     assert lines[2].endswith("…   123456")
-    assert "long words " * 29 in format_table(table)
+    assert "long words " * 29 in format_table(table, "table")
 
 
 def test_a_table_of_too_many_columns_is_turned():
     wide = pa.table({f"column_{i}": [i, 10 + i] for i in range(9)})
-    lines = format_table(wide, width=40).splitlines()
+    lines = format_table(wide, "table", width=40).splitlines()
     assert lines[0] == "column_0   0   10"
     assert len(lines) == 9
 
 
 def test_a_table_of_too_many_columns_and_rows_is_printed_row_by_row():
     wide = pa.table({f"column_{i}": [f"{i}_{j}" for j in range(30)] for i in range(9)})
-    lines = format_table(wide, width=40).splitlines()
+    lines = format_table(wide, "table", width=40).splitlines()
     assert lines[8:11] == ["column_8   8_0", "", "column_0   0_1"]
-
-
-def test_an_unknown_format_is_refused():
-    with pytest.raises(UserError, match="must be one of table, csv, json, markdown, got 'xml'"):
-        format_table(ROWS, "xml")

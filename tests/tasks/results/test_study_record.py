@@ -59,9 +59,9 @@ def test_failures_are_rows_with_their_reason(store):
         ModelOutcome("seed=1", "b", [], failure="the loss became NaN at step 3"),
     ]
     made = record(store, {}, outcomes)
-    study = pq.read_table(made.file("studies.parquet")).to_pylist()[0]
+    study = pq.read_table(made.folder / "studies.parquet").to_pylist()[0]
     assert (study["n_models"], study["n_failed"]) == (2, 1)
-    rows = {row["model_id"]: row for row in pq.read_table(made.file("study_models.parquet")).to_pylist()}
+    rows = {row["model_id"]: row for row in pq.read_table(made.folder / "study_models.parquet").to_pylist()}
     assert rows["a"]["status"] == "trained"
     assert rows["b"]["failure"] == "the loss became NaN at step 3"
     assert set(made.manifest.inputs) == {"training/a"}

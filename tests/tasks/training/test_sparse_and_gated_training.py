@@ -65,7 +65,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(tmp_path, fields):
 
 def test_noise_is_drawn_anew_for_each_step_and_seed():
     """One model, one batch: what differs is the noise."""
-    run = TrainingRun(variant(gates="hard_concrete"), SHORT, PLAIN, Tokens.open(tiny_tokens()), Path(), 1e9)
+    run = TrainingRun(variant(gates="hard_concrete"), SHORT, PLAIN, Tokens.open(tiny_tokens()), Path())
     drawn = []
     for seed, step in ((0, 5), (0, 6), (1, 5), (0, 5)):
         run.config, run.step = SHORT.model_copy(update={"seed": seed}), step
@@ -98,7 +98,7 @@ def test_penalties_on_paper():
     for gates, expected in (("none", None), ("hard_concrete", 0.1 * 4 * 0.9613), ("dynamic", 0.1 * (4 * 0.5) ** 2)):
         model = Transformer(variant(gates=gates), 11).initialize(torch.Generator().manual_seed(0))
         seen = []
-        next_token_loss(model, tokens, "float32", gates=seen)
+        next_token_loss(model, tokens, "float32", None, seen)
         penalty = gate_penalty(model, seen, config)
         assert penalty is expected is None or penalty.item() == pytest.approx(expected, rel=1e-3)
     assert gate_penalty(Transformer(variant(n_layers=0, gates="dynamic"), 11), [], config) is None

@@ -2,6 +2,7 @@ import hashlib
 import multiprocessing
 import random
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -28,11 +29,12 @@ SHORT = TrainingConfig(tokens=16 * 8 * 120, batch_size=8, warmup_steps=10, check
 PLAIN = Numerics("cpu", "float32", 1, compiled=False)
 
 
-def train(folder: Path, architecture=SMALL, config=SHORT, numerics=PLAIN, **options):
+def train(folder: Path, architecture=SMALL, config=SHORT, numerics=PLAIN, save_every_seconds=10.0, **options):
     folder.mkdir(exist_ok=True)
-    return train_model(
-        architecture, config, numerics, tiny_tokens(), folder, cell_id="2L1H-s0-c", corpus_id="c", **options
-    )
+    with mock.patch("tasks.training.loop.SAVE_EVERY_SECONDS", save_every_seconds):
+        return train_model(
+            architecture, config, numerics, tiny_tokens(), folder, cell_id="2L1H-s0-c", corpus_id="c", **options
+        )
 
 
 def weights(folder: Path) -> dict[str, str]:
@@ -51,7 +53,7 @@ def test_training_lowers_the_loss_and_keeps_checkpoints(trained):
     assert facts["steps"] == 120
     tokens = Tokens.open(tiny_tokens())
     windows = torch.from_numpy(np.insert(tokens.validation.windows(np.arange(0, 480, 16), 16), 0, tokens.bos, axis=1))
-    first, last = (float(next_token_loss(load_model(folder, s), windows, "float32")) for s in (0, 120))
+    first, last = (float(next_token_loss(load_model(folder, s), windows, "float32", None, [])) for s in (0, 120))
     assert first == pytest.approx(np.log(tokens.vocabulary), abs=0.1)
     assert last < first - 1.0
 
