@@ -8,23 +8,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.planning import PlannedStep, plan_claims, plan_steps
+from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims
 from tasks.study.schema import Study, parse_study
 from tasks.study.sources import read_study_file, shipped_studies
 
-SHARED = ("corpus", "tokens", "costs")  # steps that run alone, on one core
+SHARED = ("corpus", "tokens", "costs")  # stages that run alone, on one core
 
 
 def print_plan(study: Study) -> None:
-    """Print the state of each step and why, the time and disk still needed, and the claims that can be decided."""
-    steps, lacking = plan_steps(study), plan_claims(study)
-    table = Table("step", "of", "state", "why", box=None, header_style="bold")
-    for step in steps:
-        state = "[green]done[/]" if step.done else "[yellow]to run[/]"
-        table.add_row(step.step, step.subject, state, step.why)
+    """Print the state of each artifact and why, the time and disk still needed, and the claims that can be decided."""
+    planned, lacking = plan_artifacts(study), plan_claims(study)
+    table = Table("stage", "of", "state", "why", box=None, header_style="bold")
+    for each in planned:
+        state = "[green]done[/]" if each.done else "[yellow]to run[/]"
+        table.add_row(each.stage, each.subject, state, each.why)
     console = Console()
     console.print(table)
-    console.print(_what_is_left(steps))
+    console.print(_what_is_left(planned))
     console.print()
     _print_claims(console, lacking)
 
@@ -43,16 +43,16 @@ def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
         console.print(table)
 
 
-def _what_is_left(steps: list[PlannedStep]) -> str:
-    left = [step for step in steps if not step.done]
+def _what_is_left(planned: list[PlannedArtifact]) -> str:
+    left = [each for each in planned if not each.done]
     if not left:
         return "Nothing to run: only the report is written, which takes seconds."
     cores = os.cpu_count() or 1
-    shared = sum(s.seconds for s in left if s.step in SHARED)
-    models = [s.seconds for s in left if s.step not in SHARED]
+    shared = sum(each.seconds for each in left if each.stage in SHARED)
+    models = [each.seconds for each in left if each.stage not in SHARED]
     minutes = (shared + max([sum(models) / cores, *models])) / 60
-    megabytes = sum(s.bytes for s in left) / 1e6
-    what = f"{len(left)} of {len(steps)} steps to run"
+    megabytes = sum(each.bytes for each in left) / 1e6
+    what = f"{len(left)} of {len(planned)} to run"
     return f"{what}: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."
 
 
@@ -61,8 +61,8 @@ def print_studies() -> None:
     table = Table("study", "models", "state", "asks", box=None, header_style="bold")
     for name in shipped_studies():
         study = parse_study(*read_study_file(name))
-        models = [step for step in plan_steps(study) if step.step == "training"]
-        done = sum(step.done for step in models)
+        models = [each for each in plan_artifacts(study) if each.stage == "training"]
+        done = sum(each.done for each in models)
         state = "done" if done == len(models) else f"{done} of {len(models)} trained" if done else "not run"
         table.add_row(name, str(len(models)), state, study.question)
     Console().print(table)

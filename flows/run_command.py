@@ -7,7 +7,7 @@ from rich.console import Console
 from flows.progress_display import shown_progress
 from flows.study import run_study
 from tasks import steps
-from tasks.planning import plan_steps, require_space
+from tasks.planning import plan_artifacts, require_space
 from tasks.study.schema import Study
 
 
@@ -18,7 +18,7 @@ def run_with_progress(study: Study, server: Future[None]) -> None:
     Raises:
         UserError, WorkError: those of the study's flow.
     """
-    require_space(plan_steps(study))
+    require_space(plan_artifacts(study))
     with shown_progress(Console(stderr=True)), ThreadPoolExecutor(1) as meanwhile:
         # The server takes seconds to start; meanwhile the text is made that the flow will ask for.
         meanwhile.submit(steps.make_text, study.corpus, study.tokenizer)

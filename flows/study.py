@@ -8,7 +8,7 @@ from prefect import flow, runtime
 from flows.hooks import notify_of_failure
 from tasks import steps
 from tasks.machines.runners import opened_runner
-from tasks.planning import plan_steps, require_space
+from tasks.planning import plan_artifacts, require_space
 from tasks.study.schema import ShippedStudy, Study, complete_study
 
 
@@ -38,7 +38,7 @@ def run_study(study: ShippedStudy | Study) -> Path:
     started = time.monotonic()
     with steps.store_in_use():
         if runtime.deployment.id is not None:  # else the command line has planned it
-            require_space(plan_steps(study))
+            require_space(plan_artifacts(study))
         steps.prepare()
         corpus = steps.read_corpus(study.corpus)
         tokens = steps.tokenise(study.tokenizer, corpus)

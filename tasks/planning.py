@@ -1,4 +1,4 @@
-"""What a run of a study would do: each step's state, why, and how long and how large what is missing will be."""
+"""What a run of a study would do: each artifact's state, why, and how long and how large what is missing will be."""
 
 import json
 import shutil
@@ -36,10 +36,10 @@ BYTES_INDEXED_PER_MODEL = 1_000_000
 
 
 @dataclass(frozen=True)
-class PlannedStep:
-    """One step of a study: done or to run, why, and for what is to run its seconds on one core and its bytes."""
+class PlannedArtifact:
+    """An artifact that a study needs: made or to make, why, and what making it takes: seconds of one core, bytes."""
 
-    step: str
+    stage: str
     subject: str
     done: bool
     why: str
@@ -47,12 +47,15 @@ class PlannedStep:
     bytes: int = 0
 
 
-def plan_steps(study: Study) -> list[PlannedStep]:
-    """Every step that a study's artifacts need, in order."""
+def plan_artifacts(study: Study) -> list[PlannedArtifact]:
+    """Every artifact that a study needs, in the order in which they are made.
+
+    A corpus or tokens that changed code will make again are taken to come out the same: what follows them says so.
+    """
     return list(_plan(study, _Shelf(Store(places.store_folder()))))
 
 
-def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedStep]:
+def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedArtifact]:
     spec = artifact_specs.corpus_spec(study.corpus)
     corpus_bytes = spec.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
@@ -60,7 +63,7 @@ def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedStep]:
     yield planned
     tokens = None
     if corpus is None:
-        yield PlannedStep("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
+        yield PlannedArtifact("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
     else:
         spec = artifact_specs.tokens_spec(study.tokenizer, corpus)
         tokens, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
@@ -72,7 +75,7 @@ def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedStep]:
         yield from _plan_model(study, cell, shelf, tokens)
 
 
-def require_space(planned: Iterable[PlannedStep]) -> None:
+def require_space(planned: Iterable[PlannedArtifact]) -> None:
     """Raises WorkError when the disk has no room for what is to run, and for the warehouse that comes of it."""
     to_run = [step for step in planned if not step.done]
     if not to_run:
@@ -120,6 +123,7 @@ class _Shelf:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._earlier: dict[str, list[Artifact]] = {}
+        self._assumed: set[str] = set()  # digests of what is made again, and may come out otherwise
 
     def earlier(self, stage: str) -> list[Artifact]:
         """Everything that a stage has made, of whatever study."""
@@ -127,11 +131,17 @@ class _Shelf:
             self._earlier[stage] = list(self.store.artifacts(stage))
         return self._earlier[stage]
 
-    def look(self, spec: Spec, subject: str, seconds: float, size: int) -> tuple[Artifact | None, PlannedStep]:
-        """What answers a spec, if it is there, and the step that this is."""
+    def look(self, spec: Spec, subject: str, seconds: float, size: int) -> tuple[Artifact | None, PlannedArtifact]:
+        """What answers a spec, or of text what did before the code changed, if it is there; and what to say of it."""
         if artifact := self.store.find(spec):
-            return artifact, PlannedStep(spec.stage, subject, True, f"made {artifact.manifest.created[:16]}")
-        return None, PlannedStep(spec.stage, subject, False, self._why_missing(spec), seconds, size)
+            made = f"made {artifact.manifest.created[:16]}"
+            if self._assumed & {used.digest for used in spec.inputs.values()}:
+                made += "; stays if its text comes out the same"
+            return artifact, PlannedArtifact(spec.stage, subject, True, made)
+        before = self._before_the_code_changed(spec) if spec.stage in ("corpus", "tokens") else None
+        if before:
+            self._assumed.add(before.digest)
+        return before, PlannedArtifact(spec.stage, subject, False, self._why_missing(spec), seconds, size)
 
     def training_speed(self) -> float:
         """FLOPs a second of the trainings so far."""
@@ -150,14 +160,18 @@ class _Shelf:
             return sum(map(artifact_bytes, done)) // len(done)
         return BYTES_PER_RESULT + (PRUNED_MODELS * checkpoint_bytes if stage == "pruning" else 0)
 
+    def _before_the_code_changed(self, spec: Spec) -> Artifact | None:
+        """The latest artifact that differs from the one asked for in its code alone."""
+        alike = [a for a in self.earlier(spec.stage) if a.manifest.config == spec.config and _has_inputs(a, spec)]
+        return max(alike, key=lambda artifact: artifact.manifest.created, default=None)
+
     def _why_missing(self, spec: Spec) -> str:
         """What keeps the nearest earlier artifact from being the one asked for."""
         reasons = set()
-        for earlier in (artifact.manifest for artifact in self.earlier(spec.stage)):
+        for artifact in self.earlier(spec.stage):
+            earlier = artifact.manifest
             if earlier.config == spec.config:
-                same_inputs = {r: i.digest for r, i in earlier.inputs.items()} == {
-                    r: a.digest for r, a in spec.inputs.items()
-                }
+                same_inputs = _has_inputs(artifact, spec)
                 if earlier.code_version == spec.code_version:
                     reasons.add(
                         "device, precision, threads or compiling changed" if same_inputs else "its input changed"
@@ -167,14 +181,20 @@ class _Shelf:
         return ", or ".join(sorted(reasons)) or "not made yet"
 
 
-def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None) -> Iterator[PlannedStep]:
+def _has_inputs(artifact: Artifact, spec: Spec) -> bool:
+    """Whether an artifact was made from what a spec asks for."""
+    made_from = {role: used.digest for role, used in artifact.manifest.inputs.items()}
+    return made_from == {role: used.digest for role, used in spec.inputs.items()}
+
+
+def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None) -> Iterator[PlannedArtifact]:
     vocabulary = study.tokenizer.vocabulary
     seconds = training_flops(cell.architecture, vocabulary, cell.training.tokens) / shelf.training_speed()
     n_checkpoints = len(kept_steps(step_count(cell.architecture, cell.training), cell.training.checkpoints))
     checkpoint_bytes = BYTES_PER_PARAMETER * cell.parameters(vocabulary)
     size = (n_checkpoints + RESUME_CHECKPOINTS) * checkpoint_bytes
     if tokens is None:
-        yield PlannedStep("training", cell.label, False, "its tokens will be made first", seconds, size)
+        yield PlannedArtifact("training", cell.label, False, "its tokens will be made first", seconds, size)
         training = None
     else:
         training, planned = shelf.look(artifact_specs.training_spec(cell, tokens), cell.label, seconds, size)
@@ -183,7 +203,7 @@ def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None
     for stage in study.analysis.stages:
         size = shelf.result_bytes(stage, checkpoint_bytes)
         if training is None or tokens is None:
-            yield PlannedStep(stage, cell.label, False, "its model will be trained first", seconds, size)
+            yield PlannedArtifact(stage, cell.label, False, "its model will be trained first", seconds, size)
         else:
             spec = artifact_specs.analysis_spec(stage, study.analysis, training, tokens)
             yield shelf.look(spec, cell.label, seconds, size)[1]

@@ -6,16 +6,18 @@ from collections import namedtuple
 import pytest
 from tiny import tiny_text
 
-from tasks import planning
+from tasks import artifact_specs, planning, steps
 from tasks.errors import WorkError
-from tasks.planning import PlannedStep, plan_steps, require_space
+from tasks.making import open_store
+from tasks.planning import PlannedArtifact, plan_artifacts, require_space
 from tasks.study.schema import parse_study
 
 Usage = namedtuple("Usage", "total used free")
+FACTS = {"model_id": "m", "seconds": 1.0, "flops": 1e9}
 STEPS = [
-    PlannedStep("corpus", "documents", True, "made"),
-    PlannedStep("training", "seed=0", False, "not made yet", bytes=40_000_000),
-    PlannedStep("behaviour", "seed=0", False, "its model will be trained first", bytes=2_000_000),
+    PlannedArtifact("corpus", "documents", True, "made"),
+    PlannedArtifact("training", "seed=0", False, "not made yet", bytes=40_000_000),
+    PlannedArtifact("behaviour", "seed=0", False, "its model will be trained first", bytes=2_000_000),
 ]
 NEEDED = 42_000_000 + 2 * planning.BYTES_INDEXED_PER_MODEL
 
@@ -47,8 +49,37 @@ def test_one_that_is_finished_needs_no_room(monkeypatch):
 
 def test_every_step_is_planned_in_the_order_of_the_run():
     content = {"name": "s", "corpus": {"paths": [str(tiny_text())]}, "analysis": {"stages": ["behaviour"]}}
-    steps = plan_steps(parse_study("s", content | {"costs": {"n_heads": [1, 2]}}))
-    assert [step.step for step in steps] == ["corpus", "tokens", "costs", "training", "behaviour"]
-    assert not any(step.done for step in steps)
-    assert all(step.seconds > 0 and step.bytes > 0 for step in steps)
-    assert "costs" not in [step.step for step in plan_steps(parse_study("s", content))]
+    planned = plan_artifacts(parse_study("s", content | {"costs": {"n_heads": [1, 2]}}))
+    assert [each.stage for each in planned] == ["corpus", "tokens", "costs", "training", "behaviour"]
+    assert not any(each.done for each in planned)
+    assert all(each.seconds > 0 and each.bytes > 0 for each in planned)
+    assert "costs" not in [each.stage for each in plan_artifacts(parse_study("s", content))]
+
+
+def test_changed_code_of_text_is_taken_to_give_the_same_text(monkeypatch):
+    """Nobody is told that all models will be trained again because a comment of a file format moved into code."""
+    content = {
+        "name": "s",
+        "corpus": {"paths": [str(tiny_text())], "validation_fraction": 0.2},
+        "tokenizer": {"vocabulary": 270},
+        "model": {"d_model": 8, "n_heads": 2, "n_ctx": 8},
+        "training": {"tokens": 64, "batch_size": 4, "checkpoints": 2, "device": "cpu"},
+        "analysis": {"stages": ["behaviour"]},
+    }
+    study = parse_study("s", content)
+    steps.make_text(study.corpus, study.tokenizer)
+    store = open_store()
+    (tokens,) = store.artifacts("tokens")
+    training = store.build(artifact_specs.training_spec(study.cells[0], tokens), lambda folder: FACTS)
+    store.build(artifact_specs.analysis_spec("behaviour", study.analysis, training, tokens), lambda folder: FACTS)
+    assert all(each.done for each in plan_artifacts(study))
+
+    version = artifact_specs.code_version
+    changed = {artifact_specs.CODE[stage] for stage in ("corpus", "tokens")}
+    monkeypatch.setattr(artifact_specs, "code_version", lambda m: "changed" if m in changed else version(m))
+    corpus, tokenised, trained, measured = plan_artifacts(study)
+    assert (corpus.done, corpus.why) == (tokenised.done, tokenised.why) == (False, "the code changed")
+    assert trained.done
+    assert measured.done
+    for each in (trained, measured):
+        assert each.why.endswith("; stays if its text comes out the same")
