@@ -43,7 +43,7 @@ BOUNDS = {
 KINDS = {"integer": "integer", "number": "number", "boolean": "true or false", "string": "text", "object": "table"}
 
 
-def reference(outputs: Mapping[str, str]) -> str:
+def commands_in_markdown(outputs: Mapping[str, str]) -> str:
     """The generated part of the page, given the output of each example."""
     return "\n\n".join(["## Commands", *_commands(outputs), "## Study files", *_sections("", Study)]) + "\n"
 
@@ -142,4 +142,4 @@ def _table(heading: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    rewrite_below(MARK, README, reference(record_outputs()))
+    rewrite_below(MARK, README, commands_in_markdown(record_outputs()))

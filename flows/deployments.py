@@ -51,7 +51,7 @@ nightly_study = run_study.with_options(
 
 
 @flow(name="report", flow_run_name="report of {study}", on_running=[fail_after(HOUR)], on_failure=[notify_of_failure])
-def publish_report(study: str) -> None:
+def publish_results(study: str) -> None:
     """Publish what a study found, and what has changed since its previous run, as Prefect artifacts.
 
     Raises:

@@ -12,7 +12,7 @@ from tasks import artifact_specs, places
 from tasks.errors import WorkError
 from tasks.housekeeping import artifact_bytes
 from tasks.results.claim_files import read_claims
-from tasks.results.claims import undecidable
+from tasks.results.claims import lacking_for_claims
 from tasks.results.tables import table_schema
 from tasks.results.views import create_tables_and_views
 from tasks.storage.artifact import Artifact, Spec
@@ -114,7 +114,7 @@ def plan_claims(study: Study) -> dict[str, str | None]:
         for name, planned in rows.items():
             connection.register("planned", pa.Table.from_pylist(planned, schema=table_schema(name)))
             connection.execute(f"INSERT INTO {name} BY NAME FROM planned")
-        return undecidable(connection, read_claims(), study.name)
+        return lacking_for_claims(connection, read_claims(), study.name)
 
 
 class _Shelf:

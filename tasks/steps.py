@@ -132,7 +132,7 @@ def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
 def measure_costs(config: CostsConfig, study: str) -> Artifact:
     """How long passes take and what they compute, by size; to be asked for while nothing else runs."""
     spec = costs_spec(config, study)
-    return find_or_make(spec, study, costs.measure_costs, config, study, incidental=costs.INCIDENTAL_FILES)
+    return find_or_make(spec, study, costs.time_passes, config, study, incidental=costs.INCIDENTAL_FILES)
 
 
 def start_training(submit: Submit, cell: Cell, tokens: Artifact, gpu_share: float) -> PrefectFuture[Artifact]:

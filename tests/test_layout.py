@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -76,3 +76,13 @@ def test_module_names_say_what_they_hold():
     assert not {path.stem for path in (ROOT / "flows").glob("*.py")} & {
         path.name for path in ROOT.iterdir() if path.is_dir()
     }
+
+
+def test_one_name_for_one_thing():
+    """No public class or function has the name of another module's."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -113,7 +113,7 @@ def bigram_logits(
     return BigramLogits(source, target, count, log_probability, direct, log_normaliser, rest, in_gap)
 
 
-def bigram_fit(logits: BigramLogits, n_bigrams: int) -> dict[str, float | int]:
+def fit_bigrams(logits: BigramLogits, n_bigrams: int) -> dict[str, float | int]:
     """Fit of the direct path to a corpus with so many bigrams; NaN where no source counts.
 
     Bigrams have weights as in the corpus; losses are those of a corpus drawn from its own bigrams.

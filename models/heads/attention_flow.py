@@ -19,7 +19,7 @@ Patterns = Float[Tensor, "layer q_pos k_pos"]
 
 
 @torch.inference_mode()
-def attention_aggregates(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict[str, Patterns]:
+def aggregate_attention(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict[str, Patterns]:
     """Attention of all heads put together up to each layer, by method; rows sum to 1.
 
     mean: of the layer's own heads, NaN where it has none. rollout, flow: from the layer back to the tokens.

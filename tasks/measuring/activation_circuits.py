@@ -10,7 +10,7 @@ import torch
 
 from models.circuits import paths
 from models.circuits.causal_checks import CausalCheck, causal_checks
-from models.circuits.direct_path import BigramLogits, Bigrams, bigram_fit, bigram_logits, mean_contributions
+from models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
 from models.circuits.head_weights import why_no_circuits
 from models.circuits.identities import identity_errors
 from models.circuits.order_of_terms import Term, order_of_terms
@@ -70,7 +70,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         "path_terms": [_term_row(term) | linearised for term in terms],
         "score_terms": [_score_row(term) for term in scores],
         "virtual_heads": _virtual_rows(pairs, circuits, patterns, terms),
-        "bigrams": [bigram_fit(logits, int(bigrams.count.sum())) | linearised],
+        "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
         "causal_checks": [_check_row(check) for check in checks],
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],

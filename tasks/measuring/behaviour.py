@@ -9,7 +9,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.heads.attention_flow import attention_aggregates
+from models.heads.attention_flow import aggregate_attention
 from models.heads.gate_activity import gate_activity
 from models.heads.head_behaviour import Behaviour, model_behaviour
 from models.transformer import Transformer
@@ -73,7 +73,7 @@ def _aggregate_columns(
     query, key = np.tril_indices(len(passage))
     kept = [
         (method, layer, pattern[query, key].numpy())
-        for method, patterns in attention_aggregates(model, torch.from_numpy(passage)).items()
+        for method, patterns in aggregate_attention(model, torch.from_numpy(passage)).items()
         for layer, pattern in enumerate(patterns)
         if not pattern.isnan().any()
     ]

@@ -24,7 +24,7 @@ D_VOCAB = 64  # few, so that the unembedding hardly counts
 INCIDENTAL_FILES = ("costs.parquet",)  # it records the clock
 
 
-def measure_costs(
+def time_passes(
     config: CostsConfig, study: str, folder: Path, on_progress: Callable[[float], None] = lambda fraction: None
 ) -> dict[str, object]:
     """Write costs, of one sequence on one CPU thread; a study without sizes has none.

@@ -32,7 +32,7 @@ MIN_TOKENS = 100  # fewer labelled tokens, to train or to test, make no task
 READ_TOKENS = 2**22  # tokens of the stream searched for BOS at a time
 
 
-class Document(NamedTuple):
+class Span(NamedTuple):
     """A document's number, and where it is in the stream: from its first token after BOS to `end` (excluded)."""
 
     number: int
@@ -46,7 +46,7 @@ class ProbeText:
 
     windows: NDArray[np.int64]  # [window, pos]
     places: NDArray[np.int64]  # of each token in the stream, ascending: [window * pos]
-    documents: list[Document]
+    documents: list[Span]
 
     def sequences(self, bos: int) -> Int[Tensor, "window bos_and_pos"]:
         """What a model reads."""
@@ -115,7 +115,7 @@ def _spread_windows(
     places = (starts[:, None] + np.arange(length)).ravel()
     ends = [*opened[1:].tolist(), len(stream)]
     documents = [
-        Document(number, int(opened[number]) + 1, ends[number])
+        Span(number, int(opened[number]) + 1, ends[number])
         for number in np.unique(np.searchsorted(opened, places, side="right") - 1).tolist()
     ]
     return ProbeText(stream.windows(starts, length), places, documents)
@@ -127,7 +127,7 @@ def probe_tasks(tokens: Tokens, train: ProbeText, test: ProbeText) -> list[Probe
     labels, n_parsed = _label_windows(tokens, words, train)
     test_labels, n_test_parsed = _label_windows(tokens, words, test)
     n_documents = len(train.documents) + len(test.documents)
-    absent = why_absent(is_python=2 * (n_parsed + n_test_parsed) >= n_documents, is_tagged=words is not None)
+    absent = absent_tasks(is_python=2 * (n_parsed + n_test_parsed) >= n_documents, is_tagged=words is not None)
     return [label_task(name, labels[name], test_labels[name], absent.get(name)) for name in TASKS]
 
 
@@ -141,7 +141,7 @@ def _tagged_words(tokens: Tokens) -> Words | None:
     return Words(document, start, end, numbers.to_numpy())
 
 
-def why_absent(*, is_python: bool, is_tagged: bool) -> dict[str, str]:
+def absent_tasks(*, is_python: bool, is_tagged: bool) -> dict[str, str]:
     """The tasks that text of some kind does not have."""
     absent = {} if is_tagged else {"part_of_speech": "the corpus has no CoNLL-U files"}
     if is_python:
@@ -168,7 +168,7 @@ def _label_windows(tokens: Tokens, words: Words | None, text: ProbeText) -> tupl
     return labels, n_parsed
 
 
-def _document_labels(tokens: Tokens, words: Words | None, document: Document) -> dict[str, Labels]:
+def _document_labels(tokens: Tokens, words: Words | None, document: Span) -> dict[str, Labels]:
     """Labels of each token of a document; `DISTANCES` are in tokens, not yet in buckets."""
     spelled = [tokens.token_bytes[token] for token in tokens.validation.read(document.start, document.end)]
     text, ends = b"".join(spelled), np.cumsum([len(part) for part in spelled])

@@ -52,7 +52,9 @@ def decide(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study
     ]
 
 
-def undecidable(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str) -> dict[str, str | None]:
+def lacking_for_claims(
+    connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str
+) -> dict[str, str | None]:
     """What a study's models lack to decide each claim, before anything is measured; None if they can.
 
     Raises:

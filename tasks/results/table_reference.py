@@ -10,7 +10,7 @@ README = SCHEMA.parent / "README.md"
 README_MARK = "<!-- What follows is written by `python -m tasks.results.table_reference`. -->\n"
 
 
-def reference() -> str:
+def tables_in_markdown() -> str:
     """Every view, table and macro in markdown, as data/README.md lists them."""
     with duckdb.connect() as connection:
         create_tables_and_views(connection)
@@ -39,4 +39,4 @@ def _section(connection: duckdb.DuckDBPyConnection, name: str, comment: str, key
 
 
 if __name__ == "__main__":
-    rewrite_below(README_MARK, README, reference())
+    rewrite_below(README_MARK, README, tables_in_markdown())

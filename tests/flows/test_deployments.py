@@ -11,7 +11,7 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from test_study import study
 
 from flows import deployments
-from flows.deployments import nightly_study, publish_report, request_report
+from flows.deployments import nightly_study, publish_results, request_report
 from flows.study import run_study
 from tasks import places
 
@@ -31,7 +31,7 @@ def artifact(key: str):
 
 def test_the_first_report_has_an_answer_claims_and_a_link():
     run_study(small())
-    publish_report("a_study")
+    publish_results("a_study")
     assert artifact("report-a-study").startswith("# a_study\n\n- ")
     assert artifact("link-a-study") == f"[report of a_study]({places.report_folder('a_study').as_uri()}/report.md)"
     claims = {row["claim"]: row for row in json.loads(artifact("claims-a-study"))}
@@ -46,7 +46,7 @@ def test_the_first_report_has_an_answer_claims_and_a_link():
 def test_the_next_report_says_what_changed_too(monkeypatch):
     monkeypatch.setenv("HEADSTREAM_REPORTS_URL", "https://reports.example/")
     run_study(small(model={"d_model": 24, "n_heads": 2, "n_ctx": 16}))
-    publish_report("a_study")
+    publish_results("a_study")
     assert artifact("link-a-study") == "[report of a_study](https://reports.example/a_study/report.md)"
     changes = {row["what"]: row for row in json.loads(artifact("changes-a-study"))}
     assert changes["model.d_model"] == {"what": "model.d_model", "before": "16", "after": "24", "note": ""}

@@ -127,7 +127,7 @@ def test_prefects_page_shows_the_answer_as_text(report, monkeypatch):
     pages = []
     monkeypatch.setattr(deployments, "create_markdown_artifact", lambda page, key: pages.append(page))
     monkeypatch.setattr(steps, "answer_of", lambda name: list(HOSTILE))
-    deployments.publish_report("hostile")
+    deployments.publish_results("hostile")
     for token in walk(MarkdownIt("commonmark").parse(pages[0])):
         assert token.type not in ("html_block", "html_inline", "link_open", "image", "fence")
 

@@ -8,7 +8,7 @@ from planted import BOS, bigram_model, induction_model
 from random_models import D_VOCAB, random_model
 
 from models.circuits import direct_path
-from models.circuits.direct_path import Bigrams, bigram_fit, bigram_logits, mean_contributions
+from models.circuits.direct_path import Bigrams, bigram_logits, fit_bigrams, mean_contributions
 
 
 def bigrams_of(counts):
@@ -28,7 +28,7 @@ def every_token(d_vocab, n_ctx=31, n=40):
 def fit(model, counts, text, max_sources=10_000):
     bigrams = bigrams_of(counts)
     logits = bigram_logits(model, bigrams, mean_contributions(model, text), BOS, max_sources)
-    return bigram_fit(logits, int(counts.sum()))
+    return fit_bigrams(logits, int(counts.sum()))
 
 
 def log_probabilities(counts):

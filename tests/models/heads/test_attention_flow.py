@@ -9,7 +9,7 @@ from planted import blank_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 from scipy.optimize import linprog
 
-from models.heads.attention_flow import attention_aggregates, max_flow, rollout, with_residual
+from models.heads.attention_flow import aggregate_attention, max_flow, rollout, with_residual
 
 ROUNDING = 1e-8  # of capacities
 
@@ -33,7 +33,7 @@ def tokens(n=11):
 )
 def test_every_pattern_is_one(options):
     model = random_model(**options)
-    found = attention_aggregates(model, tokens())
+    found = aggregate_attention(model, tokens())
     assert set(found) == {"mean", "rollout", "flow"}
     for i, layer in enumerate(model.trace(tokens()[None]).layers):
         if not layer.pattern.shape[1]:
@@ -105,7 +105,7 @@ def test_two_previous_token_heads_reach_two_back():
     model = blank_model((1, 1), d_vocab=7, n_ctx=32)
     for layer in (0, 1):
         plant_fixed_offset(model, layer, head=0, offset=1)
-    found = attention_aggregates(model, torch.arange(7))
+    found = aggregate_attention(model, torch.arange(7))
     assert found["mean"][:, 5, 4].tolist() == pytest.approx([1, 1])
     assert found["rollout"][1, 5, 3:6].tolist() == pytest.approx([0.25, 0.5, 0.25])
     # One path of capacity 1/2 to either end, two to the middle; of 2 in all.

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from models.flops import forward_flops
-from tasks.measuring.costs import D_VOCAB, Pass, architectures_of, measure_costs
+from tasks.measuring.costs import D_VOCAB, Pass, architectures_of, time_passes
 from tasks.results.tables import table_schema, write_table
 from tasks.results.views import create_tables_and_views
 from tasks.study.costs_config import CostsConfig
@@ -19,7 +19,7 @@ CONFIG = CostsConfig(
 
 def measured(folder, config=CONFIG):
     heard = []
-    facts = measure_costs(config, "invented", folder, heard.append)
+    facts = time_passes(config, "invented", folder, heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1
     return facts, pq.read_table(folder / "costs.parquet")
@@ -89,7 +89,7 @@ def test_bytes_grow_as_the_scores_that_attention_forms():
 
 
 def test_a_study_without_sizes_has_no_costs(tmp_path):
-    assert measure_costs(CostsConfig(), "invented", tmp_path) == {"study": "invented", "passes": 0}
+    assert time_passes(CostsConfig(), "invented", tmp_path) == {"study": "invented", "passes": 0}
     assert not list(tmp_path.iterdir())
 
 

@@ -10,7 +10,7 @@ from tasks import places
 from tasks.errors import UserError
 from tasks.results import claim_files
 from tasks.results.claim_files import Claim, _parse_rule, read_claims
-from tasks.results.claims import decide, insert_claims, undecidable
+from tasks.results.claims import decide, insert_claims, lacking_for_claims
 from tasks.results.tables import write_table
 from tasks.results.views import create_tables_and_views
 
@@ -156,7 +156,7 @@ def test_what_a_study_could_decide_is_known_before_it_runs(world, claim_id):
     connection, _, _ = world
     claim = CLAIMS[claim_id]
     lacks = {
-        kind: undecidable(connection, [claim], f"{claim_id}/{kind}")[claim_id]
+        kind: lacking_for_claims(connection, [claim], f"{claim_id}/{kind}")[claim_id]
         for kind in ("unmeasured", "alone", "nowhere")
     }
     assert (lacks["unmeasured"], lacks["nowhere"]) == (None, claim.lacks)

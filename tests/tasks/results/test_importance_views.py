@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tasks.results.tables import Rows, write_table
+from tasks.measuring.trained_model import Rows
+from tasks.results.tables import write_table
 from tasks.results.views import create_tables_and_views
 
 

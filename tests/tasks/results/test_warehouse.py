@@ -15,10 +15,11 @@ import pytest
 
 import tasks.storage.store
 from tasks.errors import WorkError
+from tasks.measuring.trained_model import Rows
 from tasks.results import views as view_files
 from tasks.results import warehouse
 from tasks.results.sql import run_sql
-from tasks.results.tables import Rows, quoted, tables, write_table
+from tasks.results.tables import quoted, tables, write_table
 from tasks.results.views import views
 from tasks.results.warehouse import build_warehouse, is_whole, sources
 from tasks.storage.artifact import Artifact, Spec
