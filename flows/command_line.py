@@ -130,7 +130,8 @@ def check() -> None:
 def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     days: Annotated[
-        float, typer.Option(min=0, help="Keep what a run used within so many days; an interrupted run still needs it.")
+        float,
+        typer.Option(min=0, help="Keep what a run used within this many days; interrupted runs may still need it."),
     ] = 7.0,
 ) -> None:
     """Remove artifacts that no study's last run needs."""

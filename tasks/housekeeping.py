@@ -38,7 +38,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     artifacts = [a for a in store.artifacts() if store.verified(a.manifest.stage, a.manifest.key)]
     corrupt = [path.name for path in store.quarantined() if path not in known]
     size = sum(map(artifact_bytes, artifacts)) / 1e6
-    yield Check("artifacts", not corrupt, f"{len(artifacts)} of {size:,.0f} MB are as they were written")
+    yield Check("artifacts", not corrupt, f"{len(artifacts)} artifacts ({size:,.0f} MB) are as they were written")
     for name in corrupt:
         yield Check(name, False, "was corrupt, and is in quarantine now. Run its study again.")
     for study, record in latest_records(store).items():
@@ -46,7 +46,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
         missing = sum(not (store.root / i.stage / i.key).is_dir() for i in named)
         seen = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`." if missing else "is complete"
         yield Check(f"study {study}", not missing, seen)
-    wrong = None if is_current(store, warehouse) else "is not that of the store"
+    wrong = None if is_current(store, warehouse) else "is out of date"
     wrong = wrong or (None if is_whole(warehouse) else "is damaged")
     yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
     yield Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))

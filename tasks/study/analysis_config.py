@@ -49,13 +49,14 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         0.01, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
     )
     rotations: AtLeastTwo = Field(
-        50, description="Random rotations of each head's output, the null distribution of composition scores."
+        50, description="Random rotations of each head's output by which the null of composition scores is checked."
     )
     top_skip_trigrams: Count = Field(
         20, description="Skip-trigrams kept for each head, those with the largest effect first."
     )
     min_count: Count = Field(
-        50, description="Least occurrences of a skip-trigram's tokens, and of its source before its destination."
+        50,
+        description="Minimum number of occurrences of a skip-trigram's tokens, and of its source before its destination.",
     )
     statistics_tokens: int = Field(
         1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus' own skip-trigrams are counted."
@@ -92,7 +93,7 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         128,
         ge=0,
         le=MOST,
-        description="Most pairs of heads that are checked causally, and most virtual heads that are ablated.",
+        description="Maximum number of pairs of heads that are checked causally, and of virtual heads that are ablated.",
     )
     fixed_period_sequences: Count = Field(
         10, description="Sequences of random tokens repeated with a fixed period, for causal checks."
@@ -165,7 +166,10 @@ class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
     max_pairs: int = Field(
-        512, ge=0, le=MOST, description="Most pairs of heads that are ablated together, the most similar first."
+        512,
+        ge=0,
+        le=MOST,
+        description="Maximum number of pairs of heads that are ablated together, the most similar first.",
     )
     cluster_distance: float = Field(
         0.5,
@@ -181,7 +185,7 @@ class ProbesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")
     test_tokens: Count = Field(8192, description="Tokens of other documents on which probes are tested.")
     penalty: float = Field(1e-3, gt=0, description="Penalty on the sum of a probe's squared weights, in nats.")
-    max_steps: Count = Field(200, description="Most steps of the solver that fits a probe.")
+    max_steps: Count = Field(200, description="Maximum number of steps of the solver that fits a probe.")
     seed: Seed = Field(0, description="Seed of the draw of the control labels.")
 
 

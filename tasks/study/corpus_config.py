@@ -36,7 +36,10 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         200, ge=1, le=1e6, description="How many times its compressed size a file may grow to when it is decompressed."
     )
     max_bytes: int = Field(
-        64 << 30, ge=1, le=1 << 50, description="Most bytes that a corpus may hold once it is decompressed."
+        64 << 30,
+        ge=1,
+        le=1 << 50,
+        description="Maximum number of bytes that a corpus may hold once it is decompressed.",
     )
 
     @model_validator(mode="before")

@@ -73,7 +73,10 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     )
     resources: ResourcesConfig = Field(ResourcesConfig(), description="How much of a machine each model takes.")
     max_models: int = Field(
-        200, ge=1, le=MOST_MODELS, description="Most models that the grid may have; a larger grid is refused."
+        200,
+        ge=1,
+        le=MOST_MODELS,
+        description="Maximum number of models that the grid may have; a larger grid is refused.",
     )
 
     @field_validator("grid")

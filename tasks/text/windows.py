@@ -1,4 +1,4 @@
-"""Which text a model is measured on, and which other text its references are taken from: never the same."""
+"""Which text most stages measure models on, and which other text the means of ablated outputs are taken on."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ def evaluation_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor
 
 
 def reference_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
-    """The same of the second half: for what replaces a head's output when the head is ablated."""
+    """At most `n_windows` sequences over the second half: for what replaces a head's output when the head is ablated."""
     return _validation_text(tokens, n_tokens, n_windows, (0.5, 1.0))
 
 

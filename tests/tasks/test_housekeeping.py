@@ -97,7 +97,7 @@ def test_a_broken_manifest_is_found(store, tmp_path):
 def test_a_warehouse_that_lags_behind_is_found(store, tmp_path):
     build_warehouse(store, tmp_path / "w.duckdb")
     record(store, "s", make(store, "training", "a"))
-    assert found(store, tmp_path / "w.duckdb") == {"warehouse": "is not that of the store. Run `headstream index`."}
+    assert found(store, tmp_path / "w.duckdb") == {"warehouse": "is out of date. Run `headstream index`."}
 
 
 def test_an_empty_home_is_checked(tmp_path):
