@@ -55,8 +55,7 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         20, description="Skip-trigrams kept for each head, those with the largest effect first."
     )
     min_count: Count = Field(
-        50,
-        description="Minimum number of occurrences of a skip-trigram's tokens, and of its source before its destination.",
+        50, description="Minimum occurrences of a skip-trigram's tokens, and of its source before its destination."
     )
     statistics_tokens: int = Field(
         1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus' own skip-trigrams are counted."
@@ -93,7 +92,7 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         128,
         ge=0,
         le=MOST,
-        description="Maximum number of pairs of heads that are checked causally, and of virtual heads that are ablated.",
+        description="Maximum number of pairs of heads checked causally, and of virtual heads ablated.",
     )
     fixed_period_sequences: Count = Field(
         10, description="Sequences of random tokens repeated with a fixed period, for causal checks."

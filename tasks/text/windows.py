@@ -14,7 +14,7 @@ def evaluation_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor
 
 
 def reference_text(tokens: Tokens, n_tokens: int, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
-    """At most `n_windows` sequences over the second half: for what replaces a head's output when the head is ablated."""
+    """At most `n_windows` sequences over the second half: for what takes the place of an ablated head's output."""
     return _validation_text(tokens, n_tokens, n_windows, (0.5, 1.0))
 
 
