@@ -10,6 +10,7 @@ from tasks import steps
 from tasks.machines.runners import opened_runner
 from tasks.planning import plan_artifacts, require_space
 from tasks.study.schema import ShippedStudy, Study, complete_study
+from tasks.text.allowed_files import require_allowed
 
 
 def _run_name() -> str:
@@ -34,10 +35,12 @@ def run_study(study: ShippedStudy | Study) -> Path:
         WorkError: the disk has no room for the study; or a model failed; the others, and the report, are there all the
             same.
     """
-    study = complete_study(study, from_api=runtime.deployment.id is not None)
-    started = time.monotonic()
+    study, started = complete_study(study), time.monotonic()
+    is_deployed = runtime.deployment.id is not None
+    if is_deployed:
+        require_allowed(study.corpus)
     with steps.store_in_use():
-        if runtime.deployment.id is not None:  # else the command line has planned it
+        if is_deployed:  # else the command line has planned it
             require_space(plan_artifacts(study))
         steps.prepare()
         corpus = steps.read_corpus(study.corpus)

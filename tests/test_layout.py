@@ -71,6 +71,19 @@ def test_the_tree_in_the_readme_names_every_module_and_no_other():
     assert sorted(named - modules - others) == []
 
 
+# The rooms of tasks/, each above those that it may import; report says what results holds, without measuring.
+ROOMS = ("study", "storage", "results", "text", "training", "measuring")
+BESIDE = {"report": {"results", "storage"}, "machines": {"study", "storage"}}
+
+
+@pytest.mark.parametrize("room", [*ROOMS, *BESIDE])
+def test_rooms_import_in_one_direction(room):
+    below = BESIDE[room] if room in BESIDE else set(ROOMS[: ROOMS.index(room)])
+    for path in sorted((ROOT / "tasks" / room).rglob("*.py")):
+        found = re.findall(r"^\s*from tasks\.(\w+)\.", path.read_text(), re.MULTILINE)
+        assert {*found} - {room} <= below, path
+
+
 def test_module_names_say_what_they_hold():
     assert not {path.stem for path in SOURCES} & VAGUE
     assert not {path.stem for path in (ROOT / "flows").glob("*.py")} & {

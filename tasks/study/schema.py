@@ -17,7 +17,7 @@ from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.mistakes import described, message, nearest, word
 from tasks.study.resources_config import ResourcesConfig, Runner
-from tasks.study.sources import MAX_BYTES, read_study_file, require_allowed
+from tasks.study.sources import MAX_BYTES, read_study_file
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
 
@@ -178,11 +178,11 @@ def _label(place: dict[str, Any]) -> str:
 ShippedStudy = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Name of a study that ships.")]
 
 
-def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) -> Study:
-    """The study that a name or its content stands for; one from Prefect's API may only read allowed files.
+def complete_study(study: str | Mapping[str, Any] | Study) -> Study:
+    """The study that a name or its content stands for.
 
     Raises:
-        UserError: no study of that name ships, it isn't valid, or a path lies outside the allowed folders.
+        UserError: no study of that name ships, or it isn't valid.
     """
     if isinstance(study, str):
         return parse_study(*read_study_file(study, shipped_only=True))
@@ -190,8 +190,6 @@ def complete_study(study: str | Mapping[str, Any] | Study, *, from_api: bool) ->
         if (size := len(json.dumps(study, default=str))) > MAX_BYTES:
             raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
         study = parse_study("the study", study)
-    if from_api:
-        require_allowed(study.corpus)
     return study
 
 

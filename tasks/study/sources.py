@@ -1,16 +1,13 @@
-"""Where studies come from: files that ship, files of users, and what a deployed study may read."""
+"""Where studies come from: files that ship, and files of users."""
 
 import difflib
 import os
 import tomllib
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from tasks import places
 from tasks.errors import UserError
-from tasks.study.corpus_config import CorpusConfig
-from tasks.text.corpus_files import corpus_files
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 
@@ -39,35 +36,6 @@ def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[s
         raise UserError(f"a study file must be readable, got {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:  # not TOML, not text, too long a number, too deep
         raise UserError(f"a study file must be TOML, got {path.name}: {error}.") from None
-
-
-def require_allowed(corpus: CorpusConfig) -> None:
-    """Refuse paths, globs and links that lead outside the folders that a deployed study may read.
-
-    Raises:
-        UserError: names the path and the folders, or the entry of `paths` that gives no files.
-    """
-    for pattern in corpus.paths:
-        path = Path(os.path.expanduser(pattern))
-        fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), path.parts))  # a glob begins after
-        if ".." in path.parts or not _is_allowed(fixed):
-            raise _not_allowed(pattern)
-    for file in corpus_files(corpus) if corpus.paths else ():  # what is found may be a link
-        if not _is_allowed(file.path):
-            raise _not_allowed(file.name)
-
-
-def _is_allowed(path: Path) -> bool:
-    real = os.path.realpath(path)
-    return any(Path(real).is_relative_to(root.resolve()) for root in places.corpus_roots())
-
-
-def _not_allowed(path: str) -> UserError:
-    allowed = ", ".join(map(str, places.corpus_roots()))
-    return UserError(
-        f"a deployed study must read files below {allowed}, got {path!r}. Move the files there, or set"
-        " HEADSTREAM_CORPUS_ROOTS where the worker runs."
-    )
 
 
 def _find(name_or_path: str, shipped_only: bool) -> Path:

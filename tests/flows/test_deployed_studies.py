@@ -14,26 +14,34 @@ from flows.study import run_study
 from flows.up_command import environment_for
 from tasks import places
 from tasks.errors import UserError
-from tasks.study.schema import complete_study, parse_study
+from tasks.study.schema import Study, complete_study, parse_study
+from tasks.text.allowed_files import require_allowed
 
 
 def with_paths(*paths: str):
     return parse_study("s", {"name": "s", "corpus": {"paths": paths}})
 
 
+def deployed(study) -> Study:
+    """A study as the flow takes it from Prefect's API."""
+    study = complete_study(study)
+    require_allowed(study.corpus)
+    return study
+
+
 def test_a_shipped_study_is_known_by_its_name():
-    assert complete_study("smoke", from_api=True).name == "smoke"
+    assert deployed("smoke").name == "smoke"
 
 
 def test_a_whole_study_comes_as_prefect_has_it():
     content = {"name": "s", "grid": {"seed": [0, 1]}}
-    assert complete_study(content, from_api=True) == parse_study("s", content)
+    assert deployed(content) == parse_study("s", content)
 
 
 @pytest.mark.parametrize("name", ["quikc", "../quick", "flows/studies/quick.toml", "/etc/passwd"])
 def test_no_other_name_is(name):
     with pytest.raises(UserError, match="must be the name of one that ships"):
-        complete_study(name, from_api=True)
+        deployed(name)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +51,8 @@ def test_a_deployed_study_reads_allowed_folders_only(path, monkeypatch, tmp_path
     monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tmp_path / "corpora"))
     study = with_paths(path.format(root=tmp_path / "corpora"))
     with pytest.raises(UserError, match="HEADSTREAM_CORPUS_ROOTS"):
-        complete_study(study, from_api=True)
-    assert complete_study(study, from_api=False) is study
+        deployed(study)
+    assert complete_study(study) is study
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ def test_a_link_out_of_an_allowed_folder_is_refused(path, monkeypatch, tmp_path)
     for link in (corpora / "link.txt", corpora / "deep" / "link.txt"):
         link.symlink_to(secrets / "secret.txt")
     with pytest.raises(UserError, match="HEADSTREAM_CORPUS_ROOTS"):
-        complete_study(with_paths(f"{corpora}{path}"), from_api=True)
+        deployed(with_paths(f"{corpora}{path}"))
 
 
 def test_allowed_folders_are_read(monkeypatch, tmp_path):
@@ -72,10 +80,10 @@ def test_allowed_folders_are_read(monkeypatch, tmp_path):
     (tmp_path / "c").symlink_to(tmp_path / "b")
     monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", f"{tmp_path / 'a'}:{tmp_path / 'c'}:")
     study = with_paths(f"{tmp_path}/a/**/*.txt", f"{tmp_path}/b/text.jsonl.gz")
-    assert complete_study(study, from_api=True) is study
+    assert deployed(study) is study
     monkeypatch.delenv("HEADSTREAM_CORPUS_ROOTS")
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
-    assert complete_study(with_paths(str(tmp_path / "home" / "corpora" / "x.txt")), from_api=True)
+    assert deployed(with_paths(str(tmp_path / "home" / "corpora" / "x.txt")))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +102,7 @@ def test_allowed_folders_are_read(monkeypatch, tmp_path):
 )
 def test_what_prefect_hands_over_is_checked_here(study, message):
     with pytest.raises(UserError, match=message) as refusal:
-        complete_study(study, from_api=True)
+        deployed(study)
     assert str(refusal.value).isprintable()  # so it is one line
     assert len(str(refusal.value)) < 1000
 
@@ -106,6 +114,14 @@ def test_prefects_state_says_in_one_line_what_is_wrong(study):
     assert state.is_failed()
     assert "UserError: " in state.message
     assert state.message.isprintable()
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_the_flow_of_a_deployment_refuses_other_files(monkeypatch):
+    monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", "nightly")
+    state = run_study({"name": "s", "corpus": {"paths": ["/etc/passwd"]}}, return_state=True)
+    assert state.is_failed()
+    assert "HEADSTREAM_CORPUS_ROOTS" in state.message
 
 
 def test_the_servers_password_is_given_to_its_clients(monkeypatch):
