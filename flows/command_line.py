@@ -69,13 +69,13 @@ def sql(
 def claims(study: StudyArgument, format: Format = "table") -> None:
     """Show which claims a study confirms and which it refutes, or why it can't tell."""
     from tasks import places
+    from tasks.making import open_store
     from tasks.results.claims import claims_of
     from tasks.results.output_formats import format_table
     from tasks.results.warehouse import build_warehouse
-    from tasks.storage.store import Store
 
     name = _load(study).name
-    build_warehouse(Store(places.store_folder()), places.warehouse_file())  # a claim may be new
+    build_warehouse(open_store(), places.warehouse_file())  # a claim may be new
     in_words = format in ("table", "markdown")
     print(format_table(claims_of(places.warehouse_file(), name, in_words), format))
 
@@ -111,10 +111,10 @@ def studies() -> None:
 def index() -> None:
     """Rebuild the warehouse from the store, and print its path."""
     from tasks import places
+    from tasks.making import open_store
     from tasks.results.warehouse import build_warehouse
-    from tasks.storage.store import Store
 
-    build_warehouse(Store(places.store_folder()), places.warehouse_file(), anew=True)
+    build_warehouse(open_store(), places.warehouse_file(), anew=True)
     print(places.warehouse_file())
 
 

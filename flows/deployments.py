@@ -14,13 +14,13 @@ from flows.hooks import fail_after, notify_of_failure
 from flows.study import run_study
 from tasks import places, steps
 from tasks.housekeeping import check_all, require_all_well
+from tasks.making import open_store
 from tasks.markdown import as_markdown, escaped
 from tasks.report.comparison import Summary, changes, summarise
 from tasks.report.publishing import previous_summary
 from tasks.results.claims import claims_of
 from tasks.results.study_record import latest_record
 from tasks.results.study_results import open_results
-from tasks.storage.store import Store
 
 HOUR = 3600.0
 
@@ -33,7 +33,7 @@ def request_report(flow: Any, flow_run: Any, state: Any) -> None:
 
 def request_partial_report(flow: Any, flow_run: Any, state: Any) -> None:
     """Request the publication of a study's report where only some models failed, so that the run recorded a study."""
-    record = latest_record(Store(places.store_folder()), _study_of(flow_run))
+    record = latest_record(open_store(), _study_of(flow_run))
     if record and datetime.fromisoformat(record.manifest.created) >= flow_run.start_time:
         request_report(flow, flow_run, state)
 
@@ -64,7 +64,7 @@ def publish_results(study: str) -> None:
     create_link_artifact(link, link_text=f"report of {escaped(study)}", key=f"link-{key}")
     claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
     create_table_artifact(_cells(claims), key=f"claims-{key}", description="What the study says about each claim.")
-    store = Store(places.store_folder())
+    store = open_store()
     record = latest_record(store, study)
     if stored := record and previous_summary(store, record):
         before = Summary.from_json(stored)
@@ -93,6 +93,6 @@ def check_everything() -> None:
     Raises:
         WorkError: something does not hold.
     """
-    findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
+    findings = list(check_all(open_store(), places.warehouse_file()))
     create_table_artifact(_cells(map(vars, findings)), key="check")
     require_all_well(findings)

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tasks import places
 from tasks.housekeeping import check_all, find_unneeded, require_all_well
-from tasks.storage.store import Store
+from tasks.making import open_store
 
 
 def print_check() -> None:
@@ -17,7 +17,7 @@ def print_check() -> None:
         WorkError: something is wrong.
     """
     table = Table("checked", "", "found", box=None, header_style="bold")
-    findings = list(check_all(Store(places.store_folder()), places.warehouse_file()))
+    findings = list(check_all(open_store(), places.warehouse_file()))
     for finding in findings:
         table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
     Console().print(table)
@@ -30,7 +30,7 @@ def remove_unneeded(days: float, dry_run: bool) -> None:
     Raises:
         WorkError: a run is under way and might need any of them.
     """
-    store = Store(places.store_folder())
+    store = open_store()
     with nullcontext() if dry_run else store.at_rest():
         found = find_unneeded(store, days)
         for what, folder, size in found:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tasks import artifact_specs, places
 from tasks.errors import WorkError
 from tasks.housekeeping import artifact_bytes
+from tasks.making import open_store
 from tasks.results.claim_files import read_claims
 from tasks.results.claims import lacking_for_claims
 from tasks.results.tables import table_schema
@@ -52,7 +53,7 @@ def plan_artifacts(study: Study) -> list[PlannedArtifact]:
 
     A corpus or tokens that changed code will make again are taken to come out the same: what follows them says so.
     """
-    return list(_plan(study, _Shelf(Store(places.store_folder()))))
+    return list(_plan(study, _Shelf(open_store())))
 
 
 def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedArtifact]:
