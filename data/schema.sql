@@ -167,6 +167,7 @@ CREATE TABLE evaluations (
     first_occurrence_loss_nats  DOUBLE,   -- loss on first occurrences in repeated random tokens, random period, nats
     later_occurrence_loss_nats  DOUBLE,   -- loss on later occurrences in repeated random tokens, random period, nats
     repeat_gain_nats            DOUBLE,   -- loss on first minus later occurrences of repeats, nats: positive if predicted
+    repeat_gain_sem_nats        DOUBLE,   -- standard error of repeat_gain_nats over sequences of repeats, nats
     PRIMARY KEY (model_id, step)
 );
 
@@ -197,7 +198,9 @@ CREATE TABLE heads (
     previous_token                 DOUBLE,   -- mean attention on the token before, validation text
     duplicate_token                DOUBLE,   -- mean attention on earlier copies of the current token, validation text
     prefix_matching                DOUBLE,   -- mean attention on what followed earlier copies, random tokens repeated 4 times
+    prefix_matching_sem            DOUBLE,   -- standard error of prefix_matching over sequences of repeats
     induction_random_period        DOUBLE,   -- prefix_matching with a random period for each sequence: a fixed offset earns nothing
+    induction_random_period_sem    DOUBLE,   -- standard error of induction_random_period over sequences of repeats
     induction_natural              DOUBLE,   -- prefix_matching on validation text, where the token occurred before
     entropy                        DOUBLE,   -- entropy of the pattern, divided by that of attending evenly to visible keys
     entropy_without_bos            DOUBLE,   -- entropy, BOS not among the keys

@@ -66,15 +66,34 @@ def text_losses(losses: Float[Tensor, "batch pos"]) -> Losses:
 
 
 def repeat_losses(losses: Float[Tensor, "batch pos"], occurrence: Int[Tensor, "batch pos"]) -> Losses:
-    """Summary of the losses on repeated tokens, NaN where there are none; `occurrence` counts from 1 at the first."""
+    """Summary of the losses on repeated tokens, NaN where there are none; `occurrence` counts from 1 at the first.
+
+    The standard error of the gain is over sequences, which are drawn independently.
+    """
     losses = losses.double()
-    first = losses[occurrence == 1].mean()
-    later = losses[occurrence > 1].mean()
+    of_first, of_later = (losses.where(own, torch.nan) for own in (occurrence == 1, occurrence > 1))
+    first, later = of_first.nanmean(), of_later.nanmean()
     index = occurrence.flatten() - 1
     total = torch.bincount(index, weights=losses.flatten())
     return {
         "first_occurrence_loss_nats": float(first),
         "later_occurrence_loss_nats": float(later),
         "repeat_gain_nats": float(first - later),  # positive: repeats are predicted
+        "repeat_gain_sem_nats": float(sem_of_parts(parts_of_mean(of_first) - parts_of_mean(of_later))),
         "occurrence_losses_nats": total / torch.bincount(index),
     }
+
+
+def parts_of_mean(values: Float[Tensor, "*quantities sequence pos"]) -> Float[Tensor, "*quantities sequence"]:
+    """What each sequence adds to the error of the mean over all values that are not NaN; the parts sum to 0.
+
+    Source: Cochran 1977, Sampling Techniques, section 6.3: sequences may have different numbers of values.
+    """
+    deviations = values - values.nanmean(dim=(-2, -1), keepdim=True)
+    return deviations.nansum(-1) / values.isfinite().sum(dim=(-2, -1))[..., None]
+
+
+def sem_of_parts(parts: Float[Tensor, "*quantities sequence"]) -> Float[Tensor, "*quantities"]:
+    """Standard error of what such parts are of, over independent sequences; NaN for a single one."""
+    n = parts.shape[-1]
+    return (parts.square().sum(-1) * n / (n - 1)).sqrt() if n > 1 else parts.sum(-1) * torch.nan

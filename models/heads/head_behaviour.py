@@ -13,12 +13,21 @@ from torch import Tensor
 from models.batching import batches
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
-from models.losses import Losses, next_token_losses, repeat_losses, text_losses, token_losses
+from models.losses import (
+    Losses,
+    next_token_losses,
+    parts_of_mean,
+    repeat_losses,
+    sem_of_parts,
+    text_losses,
+    token_losses,
+)
 from models.repeats import Repeats
 from models.stimuli import Stimuli
 from models.transformer import LayerTrace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
+ByHead = dict[str, Float[Tensor, "_"]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,7 @@ class Behaviour:
 
     text: Losses
     repeats: Losses
-    layers: list[dict[str, Float[Tensor, "_"]]]  # means over the queries that count
+    layers: list[ByHead]  # means over the queries that count
 
 
 @torch.inference_mode()
@@ -41,8 +50,8 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
             _text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
         ),
     )
-    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos)
-    repeats, random_period = _on_repeats(model, stimuli.random_period, bos)
+    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos, "prefix_matching")
+    repeats, random_period = _on_repeats(model, stimuli.random_period, bos, "induction_random_period")
     return Behaviour(
         text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)])),
         repeats=repeats,
@@ -70,30 +79,31 @@ def _text_statistics(
     }
 
 
-def _head_behaviour(
-    on_text: ByQuery, prefix_matching: Float[Tensor, "head"], random_period: Float[Tensor, "head"]
-) -> dict[str, Float[Tensor, "head"]]:
-    scores = {name: _mean_over_queries(values) for name, values in on_text.items()}
-    scores |= {"prefix_matching": prefix_matching, "induction_random_period": random_period}
+def _head_behaviour(on_text: ByQuery, prefix_matching: ByHead, random_period: ByHead) -> ByHead:
+    scores = {name: values.double().nanmean(dim=(0, 2)) for name, values in on_text.items()}
+    scores |= prefix_matching | random_period
     for bos in ("", "_without_bos"):
         offset, share = positional_offset(on_text[f"argmax_distance{bos}"])
         scores |= {f"positional_offset{bos}": offset, f"positional_share{bos}": share}
     return scores
 
 
-def _on_repeats(model: Transformer, repeats: Repeats | None, bos: int) -> tuple[Losses, list[Float[Tensor, "head"]]]:
-    """Losses, and each layer's attention on what followed earlier occurrences of the query's token."""
+def _on_repeats(model: Transformer, repeats: Repeats | None, bos: int, name: str) -> tuple[Losses, list[ByHead]]:
+    """Losses, and by that name each head's attention on what followed earlier occurrences of the query's token.
+
+    Its standard error, `name`_sem, is over sequences, which are drawn independently.
+    """
     if repeats is None:
         nothing = torch.empty(1, 0)
-        return repeat_losses(nothing, nothing.long()), [
-            torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer
-        ]
+        missing = [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
+        return repeat_losses(nothing, nothing.long()), [{name: own, f"{name}_sem": own} for own in missing]
 
     def induction(layer: LayerTrace, tokens: Tensor) -> ByQuery:
         return {"induction": attention_on(layer.pattern.float(), induction_keys(tokens, bos))}
 
     losses, by_layer = _observe(model, repeats.tokens, induction)
-    scores = [_mean_over_queries(layer["induction"]) for layer in by_layer]
+    by_head = [layer["induction"].double().transpose(0, 1) for layer in by_layer]
+    scores = [{name: own.nanmean(dim=(1, 2)), f"{name}_sem": sem_of_parts(parts_of_mean(own))} for own in by_head]
     return repeat_losses(losses, repeats.occurrence[:, 1:]), scores
 
 
@@ -119,7 +129,3 @@ def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
     if layer.gates is None:
         return layer.z.new_full(layer.z.shape[:3], torch.nan)
     return (layer.gates > 0).to(layer.z.dtype)
-
-
-def _mean_over_queries(values: Float[Tensor, "batch head q_pos"]) -> Float[Tensor, "head"]:
-    return values.double().nanmean(dim=(0, 2))
