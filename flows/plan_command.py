@@ -24,6 +24,10 @@ def print_plan(study: Study) -> None:
         table.add_row(each.stage, each.subject, state, each.why)
     console = Console()
     console.print(table)
+    for cell in study.cells:
+        if len(cell.places) > 1:
+            same = f"{len(cell.places)} places of the grid are one model, {cell.label}, and count once: "
+            console.print(Text(same + "; ".join(cell.places) + "."))
     console.print(_what_is_left(planned))
     console.print()
     _print_claims(console, lacking)

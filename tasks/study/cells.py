@@ -8,11 +8,12 @@ from tasks.study.training_config import TrainingConfig
 
 @dataclass(frozen=True)
 class Cell:
-    """A model of the grid; the label says where it is on the axes, such as `n_layers=2 seed=0`."""
+    """A model of the grid; the label says where it is on the axes that matter to it, such as `n_layers=2 seed=0`."""
 
     label: str
     architecture: Architecture
     training: TrainingConfig
+    places: tuple[str, ...]  # of the grid that come to this model, whole: one, unless some axis changes nothing
 
     def parameters(self, vocabulary: int) -> int:
         """Approximate parameters of the model: the entries of its matrices, embeddings included, but not of vectors."""

@@ -15,6 +15,7 @@ from tasks.study.analysis_config import AnalysisConfig
 from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
+from tasks.study.effective_settings import effective
 from tasks.study.mistakes import described, message, nearest, word
 from tasks.study.resources_config import ResourcesConfig, Runner
 from tasks.study.sources import MAX_BYTES, read_study_file
@@ -98,12 +99,6 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
-        size = max(1, len(self.variants)) * math.prod(len(values) for values in self.grid.values())
-        if size > self.max_models:
-            raise ValueError(
-                f"the grid must have at most max_models={self.max_models} cells, got {size}."
-                " Shorten an axis, or raise max_models."
-            )
         fixed = {*_given(self.model), *_given(self.training)}
         if both := sorted(fixed & set(self.grid)):
             raise ValueError(
@@ -111,21 +106,31 @@ class Study(BaseModel, frozen=True, extra="forbid"):
                 " Remove one of them."
             )
         for name, fields in self.variants.items():
-            if both := sorted(set(fields) & set(self.grid)):
-                raise ValueError(
-                    f"{both[0]} must be either an axis or part of a variant, got it in [grid] and in {name!r}."
-                    " Remove one of them."
-                )
+            for axis in sorted(set(fields) & set(self.grid)):
+                if not isinstance(fields[axis], list) or not fields[axis]:
+                    raise ValueError(
+                        f"{axis} of {name!r} must be a list, since it is an axis of [grid], whose values a variant may"
+                        f" replace; got {word(fields[axis])}. List values, or remove it from one of them."
+                    )
+        size = sum(
+            math.prod(len(fields.get(axis, values)) for axis, values in self.grid.items())
+            for fields in (self.variants or {"": {}}).values()
+        )
+        if size > self.max_models:
+            raise ValueError(
+                f"the grid must have at most max_models={self.max_models} cells, got {size}."
+                " Shorten an axis, or raise max_models."
+            )
         self._check_cells()
         return self
 
     def _check_cells(self) -> None:
         known: dict[tuple[Architecture, TrainingConfig], str] = {}
+        for place, *model in self._written_cells:
+            label = _label(place)
+            if (same := known.setdefault((model[0], model[1]), label)) is not label:
+                raise ValueError(f"each model must occur once, got cells {same} and {label}. Drop one.")
         for cell in self.cells:
-            model = cell.architecture, cell.training
-            if model in known:
-                raise ValueError(f"each model must occur once, got cells {known[model]} and {cell.label}. Drop one.")
-            known[model] = cell.label
             if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
                 raise ValueError(
                     f"a model must have at most {MOST_PARAMETERS:,} parameters, got {parameters:,} in cell"
@@ -144,17 +149,39 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Every model of the grid, in the order of its axes, variant by variant."""
-        places = [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
-        if not self.variants:
-            return tuple(self._cell(place, place) for place in places)
-        return tuple(
-            self._cell({"variant": name, **fields, **place}, {**fields, **place})
-            for name, fields in self.variants.items()
-            for place in places
-        )
+        """Every model of the grid, in the order of its axes, variant by variant.
 
-    def _cell(self, place: dict[str, Any], fields: dict[str, Any]) -> Cell:
+        Places that come to the same model are one cell, without the axes on which they differ.
+        """
+        models: dict[tuple[Architecture, TrainingConfig], list[dict[str, str]]] = {}
+        for place, architecture, training in self._written_cells:
+            models.setdefault(effective(architecture, training), []).append(place)
+        cells = []
+        for (architecture, training), (first, *others) in models.items():
+            shared = {
+                axis: value
+                for axis, value in first.items()
+                if axis == "variant" or all(other.get(axis) == value for other in others)
+            }
+            labels = tuple(map(_label, (first, *others)))
+            cells.append(Cell(_label(shared), architecture, training, labels))
+        return tuple(cells)
+
+    @cached_property
+    def _written_cells(self) -> list[tuple[dict[str, str], Architecture, TrainingConfig]]:
+        """Every place of the grid, axis by axis, and its settings as they are written."""
+        written = []
+        for name, fields in (self.variants or {"": {}}).items():
+            axes = self.grid | {axis: values for axis, values in fields.items() if axis in self.grid}
+            fixed = {field: value for field, value in fields.items() if field not in self.grid}
+            for values in itertools.product(*axes.values()):
+                place = fixed | dict(zip(axes, values, strict=True))
+                written.append(self._written_cell({"variant": name} if name else {}, place))
+        return written
+
+    def _written_cell(
+        self, variant: dict[str, str], fields: dict[str, Any]
+    ) -> tuple[dict[str, str], Architecture, TrainingConfig]:
         def complete(config: type[BaseModel], section: BaseModel) -> Any:
             given = _given(section) | {k: v for k, v in fields.items() if k in config.model_fields}
             try:
@@ -162,15 +189,15 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             except ValidationError as error:
                 first = error.errors()[0]
                 where = f"{first['loc'][0]}: " if first["loc"] else ""
-                cell = _label({axis: word(value) for axis, value in place.items()})
+                cell = _label(variant | {axis: word(value) for axis, value in fields.items()})
                 raise ValueError(f"cell {cell}: {where}{message(first)}") from None
 
         architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
         validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}
-        return Cell(_label({**place, **{axis: validated[axis] for axis in fields}}), architecture, training)
+        return variant | {axis: str(validated[axis]) for axis in fields}, architecture, training
 
 
-def _label(place: dict[str, Any]) -> str:
+def _label(place: Mapping[str, str]) -> str:
     """Where a cell is on the axes: `n_layers=2 seed=0`."""
     return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 

@@ -21,7 +21,7 @@ from models.architecture import Architecture
 from models.gates import active_fraction, expected_open
 from models.hard_concrete import noisy
 from models.heads.gradual_pruning import GradualPruning
-from models.optimisers import rate_factor
+from models.optimisers import Muon, rate_factor
 from models.parameters import declared_parameters
 from models.transformer import Transformer
 from tasks.errors import WorkError
@@ -158,6 +158,7 @@ class TrainingRun:
             if log_now and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
                 self._save()
                 saved = time.perf_counter()
+        self._check_last_weights()
 
     def take_step(self) -> tuple[Tensor, Tensor]:
         """One step of the optimisers; returns loss and gradient norm without waiting for the device."""
@@ -200,9 +201,8 @@ class TrainingRun:
             if not math.isfinite(loss):
                 self._stop(self.step - len(losses) + i + 1, "became " + ("NaN" if math.isnan(loss) else "infinite"))
         loss = sum(losses) / len(losses)
-        warm = self.step > self.config.warmup_steps
-        if warm and self.log and loss > min(self.limit, min(row["loss_nats"] for row in self.log) + 2.0):
-            self._stop(self.step, f"rose to {loss:.2f} nats")
+        if self.step > self.config.warmup_steps and self._has_diverged(loss):
+            self._stop(self.step, f"rose to {loss:.4g} nats")
         row = {
             "step": self.step,
             "tokens": self.step * self.tokens_per_step,
@@ -214,12 +214,32 @@ class TrainingRun:
         }
         self.log.append(row)
 
+    def _has_diverged(self, loss: float) -> bool:
+        """Whether a loss is far above the lowest so far, or above that of guessing evenly."""
+        return loss > min([self.limit, *(row["loss_nats"] + 2.0 for row in self.log)])
+
+    @torch.no_grad()
+    def _check_last_weights(self) -> None:
+        """The last step's loss is of the weights before it: what it left is tried on the batch after the last.
+
+        Raises:
+            WorkError: its loss isn't finite, or has diverged.
+        """
+        windows = torch.from_numpy(self.batches.batch(self.n_steps)).to(self.numerics.device)
+        loss = next_token_loss(self.model, windows, self.numerics.precision, None, []).item()
+        if not math.isfinite(loss) or self._has_diverged(loss):
+            self._stop(self.n_steps, f"ended at {loss:.4g} nats")
+
     def _stop(self, step: int, what: str) -> None:
-        good = f"{self.log[-1]['loss_nats']:.3f} nats at step {self.log[-1]['step']}" if self.log else "none"
+        good = [row for row in self.log if row["loss_nats"] <= self.limit]
+        last_good = f"{good[-1]['loss_nats']:.3f} nats at step {good[-1]['step']}" if good else "none"
+        rates = [f"learning_rate (now {self.config.learning_rate})"]
+        if any(isinstance(optimizer, Muon) for optimizer in self.optimizers):
+            rates.insert(0, f"muon_learning_rate (now {self.config.muon_learning_rate})")
         raise WorkError(
             f"the loss must stay finite and fall, but it {what} at step {step} of {self.n_steps};"
-            f" last good loss: {good}. Try a lower muon_learning_rate (now {self.config.muon_learning_rate})"
-            f" or learning_rate (now {self.config.learning_rate}), more warmup_steps, or precision = 'float32'."
+            f" last good loss: {last_good}. Try a lower {' or '.join(rates)}, more warmup_steps, or"
+            " precision = 'float32'."
         )
 
     def tokens_per_second(self) -> float | None:

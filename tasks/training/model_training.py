@@ -15,7 +15,7 @@ from tasks.study.training_config import TrainingConfig
 from tasks.text.token_reading import Tokens, require_context
 from tasks.training.checkpoints import weights_sha256
 from tasks.training.device import Numerics, prepare_process, training_flops
-from tasks.training.loop import RESUME, Progress, TrainingRun
+from tasks.training.loop import RESUME, Progress, TrainingRun, step_count
 
 INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they record the clock
 
@@ -76,6 +76,7 @@ def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[st
     return {
         **architecture.model_dump(),
         **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
+        "tokens": step_count(architecture, config) * config.batch_size * architecture.n_ctx,
         "n_heads": architecture.n_heads if same else None,
         "heads_per_layer": list(architecture.heads_per_layer),
         "total_heads": sum(architecture.heads_per_layer),

@@ -77,7 +77,7 @@ def test_bad_variants_are_refused():
     assert "variant 'a' must name fields of [model] or [training], got 'heads'." in refused(
         variants={"a": {"heads": 1}}
     )
-    assert "seed must be either an axis or part of a variant" in refused(
+    assert "seed of 'a' must be a list, since it is an axis of [grid]" in refused(
         grid={"seed": [0]}, variants={"a": {"seed": 1}}
     )
     assert "cell variant=a n_heads=3: n_heads must divide d_model" in refused(variants={"a": {"n_heads": 3}})

@@ -1,0 +1,77 @@
+"""What of a model's settings makes a difference: models are the same if they agree in that, however they are written."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from models.architecture import Architecture
+from tasks.study.training_config import TrainingConfig
+
+# Without heads these change nothing; nor do positions, unless they are added to the stream.
+_OF_HEADS = ("d_value", "qk_normalization", "attention", "attention_window", "stride", "top_k", "gates")
+_IN_THE_STREAM = ("learned", "sinusoidal")
+_DERIVED = ("d_head", "d_value", "d_mlp", "attention_window", "stride", "top_k")  # from others where they are not set
+
+
+def effective(architecture: Architecture, training: TrainingConfig) -> tuple[Architecture, TrainingConfig]:
+    """The same model with every setting that changes nothing at its default."""
+    architecture = _effective_architecture(architecture)
+    inert = dict.fromkeys(_inert_in_training(architecture, training))
+    return architecture, training.model_copy(update={name: _default(TrainingConfig, name) for name in inert})
+
+
+def _effective_architecture(a: Architecture) -> Architecture:
+    fields = a.model_dump()
+    if a.n_layers == 0:
+        fields |= {"n_heads": 1, "d_head": None} | _defaults("feed_forward", "d_mlp", "output_biases")
+    elif len(counts := set(a.heads_per_layer)) == 1 and counts != {0}:
+        fields["n_heads"] = counts.pop()
+    if not any(a.heads_per_layer):
+        fields |= _defaults(*_OF_HEADS)
+        if a.positions not in _IN_THE_STREAM:
+            fields |= _defaults("positions")
+        if a.n_layers:
+            fields["d_head"] = 1  # a list of head counts needs one
+    if a.normalization == "none":
+        fields |= _defaults("normalization_place")
+    if a.biases:
+        fields |= _defaults("output_biases")
+    a = Architecture.model_validate(fields)
+    for name in _DERIVED:
+        try:
+            derived = Architecture.model_validate({**a.model_dump(), name: None})
+        except ValidationError:  # it must be set
+            continue
+        if _sizes(derived) == _sizes(a):
+            a = derived
+    return a
+
+
+def _inert_in_training(a: Architecture, training: TrainingConfig) -> Iterator[str]:
+    """Fields of a training that change nothing in a model of this (effective) architecture."""
+    has_heads = any(a.heads_per_layer)
+    if a.n_layers == 0:
+        yield "optimizer"  # Muon is for the matrices of layers
+    if a.n_layers == 0 or training.optimizer != "muon":
+        yield from ("muon_learning_rate", "muon_weight_decay")
+    if not has_heads:
+        yield "prune_to"
+    if not has_heads or a.positions != "relative":
+        yield "position_rate"
+    if a.gates == "none":
+        yield from ("gate_penalty", "gate_rate")
+    if a.gates != "dynamic":
+        yield "active_fraction"
+
+
+def _sizes(a: Architecture) -> tuple[object, ...]:
+    return a.heads_per_layer, a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys
+
+
+def _defaults(*names: str) -> dict[str, Any]:
+    return {name: _default(Architecture, name) for name in names}
+
+
+def _default(config: type[Architecture] | type[TrainingConfig], name: str) -> Any:
+    return config.model_fields[name].default
