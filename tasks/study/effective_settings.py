@@ -1,4 +1,4 @@
-"""What of a model's settings makes a difference: models are the same if they agree in that, however they are written."""
+"""What of a model's settings makes a difference: models that agree in it are the same, however they are written."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -144,6 +144,31 @@ def test_a_diverging_loss_stops_with_what_to_try(tmp_path):
         train(tmp_path, config=config)
 
 
+@pytest.mark.parametrize(("rate", "n_steps"), [(50.0, 60), (1e8, 1)])
+def test_a_training_shorter_than_its_warm_up_is_checked_at_its_end(tmp_path, rate, n_steps):
+    """The last step's loss is of the weights before it: a single step of 1e8 has a good loss, and leaves 1e34."""
+    config = SHORT.model_copy(
+        update={"tokens": 16 * 8 * n_steps, "warmup_steps": n_steps, "optimizer": "adamw", "learning_rate": rate}
+    )
+    with pytest.raises(WorkError, match=rf"at step {n_steps} of {n_steps}; last good loss: ") as caught:
+        train(tmp_path, config=config)
+    assert "Try a lower learning_rate (now" in str(caught.value)  # and not that of Muon, which trains nothing
+
+
+def test_a_loss_that_is_worse_than_guessing_is_not_called_good(tmp_path):
+    config = SHORT.model_copy(update={"warmup_steps": 60, "muon_learning_rate": 30.0, "learning_rate": 30.0})
+    with pytest.raises(WorkError) as caught:
+        train(tmp_path, config=config)
+    good = str(caught.value).split("last good loss: ")[1].split(" nats")[0]
+    assert good.startswith("none") or float(good) < np.log(270) + 1
+
+
+def test_tokens_are_those_that_were_read(tmp_path):
+    train(tmp_path, config=SHORT.model_copy(update={"tokens": 1000}))  # 7.8 steps
+    (row,) = pq.read_table(tmp_path / "models.parquet").to_pylist()
+    assert row["tokens"] == 8 * 8 * 16 == pq.read_table(tmp_path / "training.parquet")["tokens"][-1].as_py()
+
+
 def test_nan_stops_at_its_step(tmp_path, monkeypatch):
     real = loop.next_token_loss
     calls = []
