@@ -126,9 +126,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     def _check_cells(self) -> None:
         known: dict[tuple[Architecture, TrainingConfig], str] = {}
-        for place, *model in self._written_cells:
+        for place, architecture, training in self._written_cells:
             label = _label(place)
-            if (same := known.setdefault((model[0], model[1]), label)) is not label:
+            if (same := known.setdefault((architecture, training), label)) is not label:
                 raise ValueError(f"each model must occur once, got cells {same} and {label}. Drop one.")
         for cell in self.cells:
             if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
