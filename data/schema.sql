@@ -80,7 +80,9 @@ CREATE TABLE corpora (
     vocabulary            INTEGER,              -- tokens that the tokenizer knows, BOS included
     bytes_per_token       DOUBLE,               -- bytes of text that a token stands for, on average
     tokenizer_sha256      VARCHAR,              -- hash of the tokenizer file
-    text_sha256           VARCHAR               -- hash of the text
+    text_sha256           VARCHAR,              -- hash of the text
+    unigram_loss_nats     DOUBLE,               -- loss on the validation split under the training split's token counts, nats per token
+    bigram_loss_nats      DOUBLE                -- loss there under bigram counts (Witten-Bell), nats per token: to be beaten
 );
 
 -- One row a trained model: its architecture, its training and what came of it.

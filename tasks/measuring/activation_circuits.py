@@ -5,7 +5,6 @@ from dataclasses import fields
 from math import isfinite
 from typing import Any
 
-import numpy as np
 import torch
 
 from models.circuits import paths
@@ -21,10 +20,8 @@ from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.sequences import build_stimuli
 from tasks.measuring.trained_model import Rows, TrainedModel
 from tasks.study.analysis_config import ActivationCircuitsConfig
-from tasks.text.token_reading import TokenStream
+from tasks.text.bigram_counts import count_bigrams
 
-DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
-READ_TOKENS = 2**22  # tokens of the stream counted at a time
 N_IDENTITY_WINDOWS = 4
 
 
@@ -61,7 +58,8 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     checks = causal_checks(model, stimuli, strongest_pairs(scores, pairs, config.max_pairs))
     trained.on_progress(0.8)
     means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
-    bigrams = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
+    counts = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
+    bigrams = Bigrams(*map(torch.from_numpy, counts))
     logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
     identities = identity_errors(model, text[:N_IDENTITY_WINDOWS, :-1])
 
@@ -87,23 +85,6 @@ def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.Path], n:
             if (source, term.head) in shares and isfinite(term.share):
                 shares[source, term.head] += abs(term.share)
     return set(sorted(pairs, key=lambda pair: -shares[str(pair[0]), pair[1]])[:n])
-
-
-def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int) -> Bigrams:
-    """Every bigram of a stream's first tokens."""
-    n_tokens = min(n_tokens, len(stream))
-    found, counts = np.empty(0, np.int64), np.empty(0, np.int64)
-    for start in range(0, n_tokens - 1, READ_TOKENS):
-        tokens = stream.read(start, min(start + READ_TOKENS + 1, n_tokens)).astype(np.int64)
-        cells = tokens[:-1] * vocabulary + tokens[1:]
-        if vocabulary <= DENSE_VOCABULARY:
-            by_cell = np.bincount(cells)
-            new = np.flatnonzero(by_cell), by_cell[by_cell > 0]
-        else:
-            new = np.unique(cells, return_counts=True)
-        found, place = np.unique(np.concatenate([found, new[0]]), return_inverse=True)
-        counts = np.bincount(place, np.concatenate([counts, new[1]])).astype(np.int64)
-    return Bigrams(*map(torch.from_numpy, (found // vocabulary, found % vocabulary, counts)))
 
 
 def _term_row(term: Term) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, tr
 
 from tasks.results.tables import write_table
 from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.bigram_counts import count_losses
 from tasks.text.byte_batches import byte_batches
 from tasks.text.corpus_reading import corpus_facts, read_documents
 from tasks.text.formats import PART_OF_SPEECH, SPLITS
+from tasks.text.token_reading import Tokens
 
 INCIDENTAL_FILES = ("corpora.parquet",)  # it says where the text was found
 BOS = "<|bos|>"
@@ -60,6 +62,7 @@ def write_tokens(
         shutil.copyfile(corpus_folder / PART_OF_SPEECH, folder / PART_OF_SPEECH)
     index = {"vocabulary": vocabulary, "bos": bos, "dtype": dtype.name, "shards": shards}
     (folder / "tokens.json").write_text(json.dumps(index, indent=1))
+    written = Tokens.open(folder)
     n_tokens = {split: int(counts[split].sum()) for split in SPLITS}
     described = ("source", "documents", "bytes", *(f"{split}_documents" for split in SPLITS))
     row = {
@@ -70,6 +73,7 @@ def write_tokens(
         **{f"{split}_tokens": n_tokens[split] for split in SPLITS},
         "bytes_per_token": corpus["train_bytes"] / (n_tokens["train"] - int(counts["train"][bos])),
         "tokenizer_sha256": _sha256(folder / "tokenizer.json"),
+        **count_losses(written.train, written.validation, written.counts),
     }
     write_table(folder, "corpora", [row])
     return row

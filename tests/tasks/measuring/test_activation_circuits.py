@@ -3,7 +3,6 @@
 import itertools
 
 import duckdb
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -18,15 +17,14 @@ from models.circuits.score_terms import ScoreTerm
 from models.heads.head import Head
 from models.transformer import Transformer
 from tasks.errors import WorkError
-from tasks.measuring import activation_circuits
-from tasks.measuring.activation_circuits import count_bigrams, measure_activation_circuits, strongest_pairs
+from tasks.measuring.activation_circuits import measure_activation_circuits, strongest_pairs
 from tasks.measuring.behaviour import measure_behaviour
 from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import composition_columns
 from tasks.results.tables import table_schema, write_table
 from tasks.results.views import create_tables_and_views
 from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
-from tasks.text.token_reading import Tokens, TokenStream
+from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = ActivationCircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7)
@@ -161,21 +159,6 @@ def test_the_strongest_pairs_have_the_largest_shares():
     ]
     assert strongest_pairs(terms, pairs, 2) == {(Head(0, 0), Head(1, 1)), (Head(0, 1), Head(1, 0))}
     assert strongest_pairs(terms, pairs, 0) == set()
-
-
-@pytest.mark.parametrize("dense", [4096, 1])
-@pytest.mark.parametrize("n_tokens", [2, 997, 10**6])
-def test_bigrams_are_counted_across_reads_and_shards(monkeypatch, dense, n_tokens):
-    monkeypatch.setattr(activation_circuits, "DENSE_VOCABULARY", dense)
-    monkeypatch.setattr(activation_circuits, "READ_TOKENS", 100)
-    stream = np.random.default_rng(0).integers(0, 13, 1500, dtype=np.uint16)
-    found = count_bigrams(TokenStream([stream[:700], stream[700:]]), 13, n_tokens)
-    expected = np.zeros((13, 13), int)
-    np.add.at(expected, (stream[: n_tokens - 1][: len(stream) - 1], stream[1:n_tokens]), 1)
-    counts = np.zeros((13, 13), int)
-    counts[found.source, found.target] = found.count
-    assert (counts == expected).all()
-    assert (found.source.diff() >= 0).all()
 
 
 def test_weights_that_are_not_finite_are_refused(tmp_path, tokens):

@@ -1,0 +1,99 @@
+"""Bigrams of token streams, and how well those of one predict another: what a model must beat to have learned."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.text.token_reading import TokenStream
+
+DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
+READ_TOKENS = 2**22  # tokens of the stream counted at a time
+MOST_BIGRAMS = 2**24  # different ones counted in one pass over a stream, so that memory doesn't grow with it
+
+Counts = NDArray[np.int64]
+
+
+class BigramCounts(NamedTuple):
+    """The different bigrams of a stream, by source and then by target: arrays of one length."""
+
+    source: Counts
+    target: Counts
+    count: Counts
+
+
+def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int, sources: range | None = None) -> BigramCounts:
+    """Every bigram of a stream's first tokens, or those with a source in a range."""
+    n_tokens = min(n_tokens, len(stream))
+    found, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+    waiting: list[tuple[Counts, Counts]] = []
+    for start in range(0, n_tokens - 1, READ_TOKENS):
+        stop = min(start + READ_TOKENS + 1, n_tokens)
+        waiting.append(_different(stream.read(start, stop).astype(np.int64), vocabulary, sources))
+        # Each merge at least doubles what is merged, or comes last: few are needed, however long the stream is.
+        if stop == n_tokens or sum(len(cells) for cells, _ in waiting) > len(found):
+            cells, counted = map(np.concatenate, zip((found, counts), *waiting, strict=True))
+            found, place = np.unique(cells, return_inverse=True)
+            counts = np.bincount(place, counted).astype(np.int64)
+            waiting = []
+    return BigramCounts(found // vocabulary, found % vocabulary, counts)
+
+
+def _different(tokens: Counts, vocabulary: int, sources: range | None) -> tuple[Counts, Counts]:
+    """The different bigrams of tokens as source * vocabulary + target, ascending, and how often each comes."""
+    source, target = tokens[:-1], tokens[1:]
+    if sources is not None:
+        inside = (source >= sources.start) & (source < sources.stop)
+        source, target = source[inside], target[inside]
+    cells = source * vocabulary + target
+    if vocabulary <= DENSE_VOCABULARY:
+        by_cell = np.bincount(cells)
+        return np.flatnonzero(by_cell), by_cell[by_cell > 0]
+    return np.unique(cells, return_counts=True)
+
+
+def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -> dict[str, float]:
+    """Loss of another stream, nats per token, under counts of tokens and of bigrams of the training stream.
+
+    Witten-Bell smoothing, by which nothing is impossible: bigrams are interpolated with tokens, and tokens with an even
+    distribution, each by how many different ones came after how many. `token_counts` are those of `train`. NaN where
+    there is nothing to count or to predict. BOS is a token like others.
+    Source: Witten & Bell 1991; Chen & Goodman 1999, section 2.4.
+    """
+    vocabulary, n = len(token_counts), len(other) - 1
+    if n < 1 or len(train) < 2:
+        return {"unigram_loss_nats": np.nan, "bigram_loss_nats": np.nan}
+    different = np.count_nonzero(token_counts)
+    unigram = (token_counts + different / vocabulary) / (token_counts.sum() + different)
+    losses = np.zeros(2)
+    for sources in _ranges(np.minimum(token_counts, vocabulary)):
+        seen = count_bigrams(train, vocabulary, len(train), sources)
+        asked = count_bigrams(other, vocabulary, len(other), sources)
+        kinds = np.bincount(seen.source, minlength=vocabulary)[asked.source]
+        total = np.bincount(seen.source, seen.count, minlength=vocabulary)[asked.source]
+        before = unigram[asked.target]
+        weighed = (_count_of(asked, seen, vocabulary) + kinds * before) / np.maximum(total + kinds, 1)
+        bigram = np.where(total > 0, weighed, before)
+        losses -= asked.count @ np.log(np.stack([before, bigram], axis=1)) / n
+    return dict(zip(("unigram_loss_nats", "bigram_loss_nats"), losses.tolist(), strict=True))
+
+
+def _count_of(asked: BigramCounts, seen: BigramCounts, vocabulary: int) -> Counts:
+    """How often each bigram asked for was seen."""
+    cells, wanted = (counts.source * vocabulary + counts.target for counts in (seen, asked))
+    _, where_seen, where_asked = np.intersect1d(cells, wanted, assume_unique=True, return_indices=True)
+    counts = np.zeros_like(asked.count)
+    counts[where_asked] = seen.count[where_seen]
+    return counts
+
+
+def _ranges(most_targets: Counts) -> Iterator[range]:
+    """The tokens in ranges after which come at most `MOST_BIGRAMS` different ones, or that are one token."""
+    start, held = 0, 0
+    for token, most in enumerate(most_targets.tolist()):
+        if held and held + most > MOST_BIGRAMS:
+            yield range(start, token)
+            start, held = token, 0
+        held += most
+    yield range(start, len(most_targets))
