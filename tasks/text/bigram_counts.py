@@ -20,7 +20,7 @@ class BigramCounts(NamedTuple):
 
     source: Counts
     target: Counts
-    count: Counts
+    n_pairs: Counts
 
 
 def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int, sources: range | None = None) -> BigramCounts:
@@ -71,11 +71,11 @@ def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -
         seen = count_bigrams(train, vocabulary, len(train), sources)
         asked = count_bigrams(other, vocabulary, len(other), sources)
         kinds = np.bincount(seen.source, minlength=vocabulary)[asked.source]
-        total = np.bincount(seen.source, seen.count, minlength=vocabulary)[asked.source]
+        total = np.bincount(seen.source, seen.n_pairs, minlength=vocabulary)[asked.source]
         before = unigram[asked.target]
         weighed = (_count_of(asked, seen, vocabulary) + kinds * before) / np.maximum(total + kinds, 1)
         bigram = np.where(total > 0, weighed, before)
-        losses -= asked.count @ np.log(np.stack([before, bigram], axis=1)) / n
+        losses -= asked.n_pairs @ np.log(np.stack([before, bigram], axis=1)) / n
     return dict(zip(("unigram_loss_nats", "bigram_loss_nats"), losses.tolist(), strict=True))
 
 
@@ -83,8 +83,8 @@ def _count_of(asked: BigramCounts, seen: BigramCounts, vocabulary: int) -> Count
     """How often each bigram asked for was seen."""
     cells, wanted = (counts.source * vocabulary + counts.target for counts in (seen, asked))
     _, where_seen, where_asked = np.intersect1d(cells, wanted, assume_unique=True, return_indices=True)
-    counts = np.zeros_like(asked.count)
-    counts[where_asked] = seen.count[where_seen]
+    counts = np.zeros_like(asked.n_pairs)
+    counts[where_asked] = seen.n_pairs[where_seen]
     return counts
 
 

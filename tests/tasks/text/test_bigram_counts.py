@@ -35,7 +35,7 @@ def test_bigrams_are_counted_across_reads_and_shards(monkeypatch, dense, n_token
     if sources:
         expected[[source for source in range(13) if source not in sources]] = 0
     counts = np.zeros((13, 13), int)
-    counts[found.source, found.target] = found.count
+    counts[found.source, found.target] = found.n_pairs
     assert (counts == expected).all()
     assert (np.diff(found.source * 13 + found.target) > 0).all()
 
