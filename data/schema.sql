@@ -520,10 +520,10 @@ CREATE TABLE pruning (
     procedure          VARCHAR,  -- one_shot, iterative (scored anew after each head), iterative_retrain, gates or random
     order_method       VARCHAR,  -- importance.method that the order is by, or random
     draw               INTEGER,  -- which random order, counted from 0; 0 for all others
-    n_pruned           INTEGER,  -- heads pruned
+    n_pruned           INTEGER,  -- heads pruned, of those that training left
     layer              INTEGER,  -- of the head pruned last; NULL at n_pruned 0, and for gates, which close together
     head               INTEGER,  -- the head pruned last, counted from 0 within its layer
-    fraction_pruned    DOUBLE,   -- n_pruned over all heads
+    fraction_pruned    DOUBLE,   -- n_pruned over the heads that training left
     loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output, all others whole
     loss_effect_nats   DOUBLE,   -- rise of validation loss over the intact model's
     ci_low_nats        DOUBLE,   -- lower end of its 95 % interval over sequences, nats; NULL for a single sequence
@@ -536,8 +536,8 @@ CREATE TABLE pruning (
 -- One row a model with heads physically removed, kept as a checkpoint of its own.
 CREATE TABLE pruned_models (
     model_id                 VARCHAR,    -- models.model_id of the model that was pruned
-    procedure                VARCHAR,    -- pruning.procedure; training: heads were removed while the model trained (prune_to)
-    order_method             VARCHAR,    -- pruning.order_method; gradient for training
+    procedure                VARCHAR,    -- pruning.procedure; training: heads were removed while the model trained (prune_to, or gates that closed)
+    order_method             VARCHAR,    -- pruning.order_method; gradient or gate for training
     n_pruned                 INTEGER,    -- heads removed
     chosen_as                VARCHAR,    -- within 1 %, within 5 %: most heads at less additional loss; half: of all heads; trained: all that were removed
     heads_per_layer          INTEGER[],  -- heads left in each layer; layers that vanished are left out

@@ -3,7 +3,7 @@
 --
 -- model_groups.*
 -- setting: the place in the study's grid without n_heads and seed, like `n_layers=2`; empty if nothing is left
--- total_heads: heads in all layers
+-- total_heads: heads in all layers, without those that training removed; mean over seeds, rounded
 -- n_head_counts: how many different numbers of heads the study's models of this setting have
 -- within_1_percent_mean: most heads that can be removed at under 1 % more loss, as in prunable_heads
 -- within_5_percent_mean: most heads that can be removed at under 5 % more loss
@@ -13,11 +13,11 @@ WITH settings AS (
         study,
         label,
         without_axes(any_value(cell), 'seed|n_heads') AS setting,
-        any_value(total_heads) AS total_heads
+        any_value(coalesce(list_sum(heads_left), total_heads)) AS total_heads
     FROM labelled_models
         JOIN models USING (model_id)
     GROUP BY study, label
-    HAVING any_value(total_heads) > 0
+    HAVING any_value(models.total_heads) > 0
 ),
 counts AS (
     SELECT study, setting, count(DISTINCT total_heads) AS n_head_counts FROM settings GROUP BY study, setting
@@ -27,7 +27,7 @@ SELECT
     setting,
     label,
     model_groups.n_layers,
-    settings.total_heads,
+    coalesce(iterative.total_heads, settings.total_heads) AS total_heads,
     n_head_counts,
     model_groups.n_models,
     validation_loss_nats_mean,

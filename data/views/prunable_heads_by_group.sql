@@ -13,7 +13,7 @@ SELECT
     study,
     label,
     any_value(labelled_models.n_layers) AS n_layers,
-    any_value(total_heads) AS total_heads,
+    round(avg(total_heads))::INTEGER AS total_heads,
     procedure,
     order_method,
     row_number() OVER (

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
+from models.heads.head import mask_without, removed_heads
 from models.transformer import Transformer
 
 UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
@@ -25,7 +26,9 @@ def aggregate_attention(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict[
     mean: of the layer's own heads, NaN where it has none. rollout, flow: from the layer back to the tokens.
     """
     layers = model.trace(tokens[None].to(model.W_E.device)).layers
-    mean = torch.stack([layer.pattern[0].double().mean(0) for layer in layers]).cpu()
+    there = [mask.bool() for mask in mask_without(model, removed_heads(model))]
+    patterns = [layer.pattern[0, own].double() for layer, own in zip(layers, there, strict=True)]
+    mean = torch.stack([own.mean(0) for own in patterns]).cpu()
     passed = with_residual(mean)
     flow = max_flow(passed)
     return {"mean": mean, "rollout": rollout(passed), "flow": flow / flow.sum(-1, keepdim=True)}

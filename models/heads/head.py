@@ -1,9 +1,14 @@
-"""What heads are called, which of them a model has, and masks that leave some of them out."""
+"""What heads are called, which of them a model has, which training removed, and masks that leave some of them out."""
 
 from collections.abc import Collection
 from typing import NamedTuple
 
-from models.transformer import HeadMask, Transformer
+from jaxtyping import Bool
+from torch import Tensor
+
+from models.gates import StaticGates
+from models.hard_concrete import gates_without_noise
+from models.transformer import HeadMask, Layer, Transformer
 
 
 class Head(NamedTuple):
@@ -20,8 +25,26 @@ HeadSet = frozenset[Head]
 
 
 def heads_of(model: Transformer) -> list[Head]:
-    """Every head of a model, by layer and then by head."""
-    return [Head(layer, head) for layer, n in enumerate(model.architecture.heads_per_layer) for head in range(n)]
+    """Every head that a model has, by layer and then by head: those that training removed are none."""
+    removed = removed_heads(model)
+    every = [Head(layer, head) for layer, n in enumerate(model.architecture.heads_per_layer) for head in range(n)]
+    return [head for head in every if head not in removed]
+
+
+def removed_heads(model: Transformer) -> HeadSet:
+    """Heads that write nothing, whatever they read, as pruning in training and static gates that close leave them."""
+    return frozenset(
+        Head(i, head) for i, layer in enumerate(model.layers) for head in (~_writes(layer)).nonzero().flatten().tolist()
+    )
+
+
+def _writes(layer: Layer) -> Bool[Tensor, "head"]:
+    """Whether a head's W_O, and its gate if it has one for all tokens, are anything but exactly 0."""
+    attention = layer.attention
+    writes: Tensor = (attention.W_O != 0).flatten(1).any(1)
+    if isinstance(attention.gates, StaticGates):
+        writes = writes & (gates_without_noise(attention.gates.log_alpha) > 0)
+    return writes
 
 
 def mask_without(model: Transformer, pruned: Collection[Head]) -> HeadMask:

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.heads.evidence import HeadScores
-from models.heads.head import Head, heads_of, mask_without
+from models.heads.head import Head, heads_of, mask_without, removed_heads
 from models.heads.pruning_orders import by_importance
 from models.heads.removal import remove_heads
 from models.losses import token_losses
@@ -28,6 +28,7 @@ def prune_and_retrain(
     The least important head is removed first. Scores and means are those of the model that is left.
     """
     places = heads_of(model)
+    model = remove_heads(model, mask_without(model, removed_heads(model)))  # which would learn to write again
     while places:
         fill = means(model)
         head = by_importance(score(model, fill), heads_of(model))[0]

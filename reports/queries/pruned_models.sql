@@ -3,7 +3,7 @@ SELECT
     label AS model,
     procedure,
     chosen_as,
-    total_heads - n_pruned || ' of ' || total_heads AS heads_left,
+    coalesce(list_sum(pruned_models.heads_per_layer), 0) || ' of ' || total_heads AS heads_left,
     pruned_models.parameters / intact_parameters AS parameters,
     checkpoint_bytes / intact_checkpoint_bytes AS file_size,
     seconds_batch_1 / intact_seconds_batch_1 AS time_batch_1,

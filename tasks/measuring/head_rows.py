@@ -1,10 +1,15 @@
 """Rows of results about heads, whichever stage scored them."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from math import isfinite
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
 from models.heads.evidence import HeadScores
+from models.heads.head import HeadSet
 from models.heads.importance_methods import normalise
 
 
@@ -22,3 +27,27 @@ def importance_rows(method: str, scores: HeadScores) -> list[dict[str, Any]]:
     place = {i: rank for rank, i in enumerate(by_score)}
     columns = {"score": score, "normalised": normalised, "rank": [place.get(i) for i in range(len(score))]}
     return head_rows(scores, columns, method=method)
+
+
+def without_rows_on(frame: pd.DataFrame, removed_at: Callable[[int | None], HeadSet]) -> pd.DataFrame:
+    """A table without the rows about heads that had been removed at their step, or at the end if they have none."""
+    steps = frame["step"].unique().tolist() if "step" in frame else [None]
+    removed = {step: removed_at(step) for step in steps}
+    if not any(removed.values()):
+        return frame
+    parts = [(frame if step is None else frame[frame["step"] == step], heads) for step, heads in removed.items()]
+    return pd.concat([part[~_are_about(part, heads)] for part, heads in parts], ignore_index=True)
+
+
+def _are_about(frame: pd.DataFrame, heads: HeadSet) -> Bool[np.ndarray, "row"]:
+    """Which rows name one of these heads: by layer and head, in whatever role, or by labels like L0H3."""
+    about, labels = np.zeros(len(frame), dtype=bool), {str(head) for head in heads}
+    for role in ("", "first_", "second_", "writer_", "reader_"):
+        place = [f"{role}layer", f"{role}head"]
+        if set(place) <= set(frame):
+            about |= pd.MultiIndex.from_frame(frame[place]).isin(list(heads))
+    for name in {"query_source", "key_source"} & set(frame):
+        about |= frame[name].isin(labels)
+    if "heads" in frame:
+        about |= np.array([not labels.isdisjoint(path or ()) for path in frame["heads"]], dtype=bool)
+    return about

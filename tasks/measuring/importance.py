@@ -8,7 +8,7 @@ import torch
 from models.bootstrap import bootstrap_ci
 from models.heads.ablation import Ablation, Effects, Replacement, ablation_effects, other_sequences, zero_z
 from models.heads.evidence import Evidence
-from models.heads.head import heads_of
+from models.heads.head import heads_of, mask_without, removed_heads
 from models.heads.importance_methods import METHODS, head_scores
 from models.heads.references import mean_z
 from tasks.measuring.head_rows import head_rows, importance_rows
@@ -44,13 +44,14 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
         "position_mean": [mean_z(model, other_text, by_position=True)],
         "resample": other_sequences(len(text), config.resamples, config.seed),
     }
+    there = mask_without(model, removed_heads(model))
     effects: dict[Ablation, Effects] = {}
     for method, draws in replacements.items():
         of_method = [ablation for ablation in ABLATIONS if ablation.method == method]
-        effects |= ablation_effects(model, text, of_method, {method: draws})
+        effects |= ablation_effects(model, text, of_method, {method: draws}, there)
         trained.on_progress(0.8 * len(effects) / len(ABLATIONS))
     scores = {name: [own.mean(1) for own in effects[ablation].loss_nats] for name, ablation in SCORES.items()}
-    evidence = Evidence(model, text, mean)
+    evidence = Evidence(model, text, mean, there)
     scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
     trained.write(
         "ablations", [row for ablation, own in effects.items() for row in _ablation_rows(ablation, own, config)]

@@ -1,17 +1,17 @@
 """How many heads a model can do without, at its last checkpoint: gates, pruning curves, physically smaller models."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Generator, Tensor
 
 from models.hard_concrete import gates_without_noise, open_probability
 from models.heads.gate_training import train_gates
-from models.heads.head import Head, HeadSet, heads_of, mask_without
+from models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
 from models.heads.references import mean_z
 from models.heads.removal import remove_heads
 from models.losses import sequence_losses
@@ -60,7 +60,13 @@ class Gates:
     @property
     def closed(self) -> HeadSet:
         """Heads whose output is multiplied by 0."""
-        return _zeros(self.values)
+        gates = [(i, head, gate) for i, own in enumerate(self.values) for head, gate in enumerate(own.tolist())]
+        return frozenset(Head(i, head) for i, head, gate in gates if gate == 0)
+
+    @property
+    def n_open(self) -> int:
+        """How many heads are left."""
+        return sum(map(len, self.log_alpha)) - len(self.closed)
 
 
 def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
@@ -82,17 +88,17 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     for penalty in dict.fromkeys(config.gate_lambdas):
         windows = islice(training_windows(config, tokens, n_ctx), config.gate_steps)
         generator = torch.Generator().manual_seed(config.seed)
-        gates.append(Gates(penalty, train_gates(model, windows, penalty, config.gate_rate, generator)))
+        gates.append(Gates(penalty, _trained_gates(model, windows, penalty, config.gate_rate, generator)))
         trained.on_progress(0.3 * len(gates) / len(config.gate_lambdas))
-    gate_scores = half_open(gates).open_probabilities
-    plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed for own in gates]}
+    gate_scores = half_open(gates, len(heads_of(model))).open_probabilities
+    plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed - removed_heads(model) for own in gates]}
     trained.on_progress(0.5)
     curves = measure_curves(subject, plans)
     trained.on_progress(0.7)
     curves[RETRAINED], retrained = retrained_curve(subject, config, training_windows(config, tokens, n_ctx))
     trained.on_progress(0.9)
 
-    smaller = [*_smaller_models(subject, curves), *retrained, *_without_dead_heads(model)]
+    smaller = [*_smaller_models(subject, curves), *retrained, *_without_removed_heads(model)]
     tables: dict[str, Rows] = {
         "gates": [row for own in gates for row in _gate_rows(own)],
         "gate_sweeps": [_sweep_row(subject, own) for own in gates],
@@ -118,29 +124,38 @@ def training_windows(config: PruningConfig, tokens: Tokens, n_ctx: int) -> Itera
     return (torch.from_numpy(batches.batch(step)) for step in count())
 
 
-def half_open(gates: Sequence[Gates]) -> Gates:
-    """The gates of which nearest to half are open; of equals the first."""
-    return min(gates, key=lambda own: abs(2 * len(own.closed) - sum(map(len, own.log_alpha))))
+def _trained_gates(
+    model: Transformer, windows: Iterable[Int[Tensor, "batch pos"]], penalty: float, rate: float, generator: Generator
+) -> list[Float[Tensor, "_"]]:
+    """log_alpha of each head; those that training removed stay closed."""
+    there = mask_without(model, removed_heads(model))
+    learned = train_gates(model, windows, penalty, rate, generator)
+    return [own.where(left > 0, -torch.inf) for own, left in zip(learned, there, strict=True)]
+
+
+def half_open(gates: Sequence[Gates], n_heads: int) -> Gates:
+    """The gates of which nearest to half of so many heads are open; of equals the first."""
+    return min(gates, key=lambda own: abs(2 * own.n_open - n_heads))
 
 
 def _smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterator[SmallerModel]:
     """The models worth keeping of curves that need no training."""
+    removed = removed_heads(subject.model)
     for key in KEPT:
         if key in curves:
             chosen = choose(relative_increases(curves[key]), len(heads_of(subject.model)))
             for pruned in (point.pruned for point in curves[key]):
                 if as_ := chosen.get(len(pruned)):
-                    mask = mask_without(subject.model, pruned)
+                    mask = mask_without(subject.model, pruned | removed)
                     smaller = remove_heads(subject.model, mask, subject.fill)
                     yield SmallerModel(*key[:2], len(pruned), as_, smaller, (mask, subject.fill))
 
 
-def _without_dead_heads(model: Transformer) -> Iterator[SmallerModel]:
-    """The model without heads that write nothing, as training with prune_to leaves them, if there are any."""
-    writing = [layer.attention.W_O.abs().amax((1, 2)) for layer in model.layers]
-    if dead := _zeros(writing):
-        mask = mask_without(model, dead)
-        yield SmallerModel("training", "gradient", len(dead), ["trained"], remove_heads(model, mask), (mask, None))
+def _without_removed_heads(model: Transformer) -> Iterator[SmallerModel]:
+    """The model without the heads that training removed, if there are any."""
+    if removed := removed_heads(model):
+        mask, by = mask_without(model, removed), "gate" if model.architecture.gates == "hard_concrete" else "gradient"
+        yield SmallerModel("training", by, len(removed), ["trained"], remove_heads(model, mask), (mask, None))
 
 
 def _gate_rows(gates: Gates) -> list[dict[str, Any]]:
@@ -170,12 +185,7 @@ def _sweep_row(subject: Subject, gates: Gates) -> dict[str, Any]:
     }
     return {
         "penalty_nats": gates.penalty_nats,
-        "n_open": len(heads_of(model)) - len(gates.closed),
+        "n_open": gates.n_open,
         "expected_open": torch.cat(gates.open_probabilities).sum().item(),
         **{f"{name}_loss_nats": loss.mean().item() for name, loss in losses.items()},
     }
-
-
-def _zeros(numbers: Sequence[Float[Tensor, "_"]]) -> HeadSet:
-    """Heads whose number is 0."""
-    return frozenset(Head(i, head) for i, own in enumerate(numbers) for head, n in enumerate(own.tolist()) if n == 0)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.bootstrap import bootstrap_ci
 from models.heads.evidence import Evidence, HeadScores
-from models.heads.head import Head, HeadSet, heads_of, mask_without
+from models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
 from models.heads.importance_methods import METHODS, head_scores
 from models.heads.pruned_losses import losses_without
 from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
@@ -41,7 +41,8 @@ class Subject:
 
     def scores(self, method: str, pruned: HeadSet = frozenset()) -> HeadScores:
         """Importance of the heads that are left; NaN for the others."""
-        mask = mask_without(self.model, pruned) if pruned else None
+        gone = pruned | removed_heads(self.model)
+        mask = mask_without(self.model, gone) if gone else None
         return head_scores(method, Evidence(self.model, self.reference, self.fill, mask))
 
 
@@ -148,6 +149,7 @@ def curve_rows(subject: Subject, curves: Mapping[CurveKey, Curve], config: Pruni
 
 def _parameters_left(subject: Subject) -> Callable[[HeadSet], int]:
     """Numbers in the model without some heads: how many are gone of each layer decides."""
+    removed = removed_heads(subject.model)
     model, fill = copy.deepcopy(subject.model).to("meta"), [own.to("meta") for own in subject.fill]  # shapes, no data
 
     @cache
@@ -155,4 +157,4 @@ def _parameters_left(subject: Subject) -> Callable[[HeadSet], int]:
         masks = [(torch.arange(len(own)) >= n).float() for own, n in zip(fill, n_pruned, strict=True)]
         return count_parameters(remove_heads(model, masks, fill))
 
-    return lambda pruned: left(tuple(sum(head.layer == i for head in pruned) for i in range(len(fill))))
+    return lambda pruned: left(tuple(sum(head.layer == i for head in pruned | removed) for i in range(len(fill))))

@@ -12,7 +12,7 @@ from models.circuits.head_weights import stack_heads, why_no_circuits
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.cka import output_cka
 from models.heads.clusters import cluster_heads
-from models.heads.head import heads_of
+from models.heads.head import heads_of, mask_without, removed_heads
 from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
 from models.heads.pattern_distance import pattern_distances
 from models.heads.references import mean_z
@@ -22,7 +22,7 @@ from tasks.study.analysis_config import RedundancyConfig
 
 
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
-    """Write head_similarity and head_clusters; a model without heads has neither.
+    """Write head_similarity and head_clusters of the heads that training left; a model without heads has neither.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -42,6 +42,8 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     if steps[0] == 0:
         similarities["initial_distance"] = pattern_distances(trained.at(0), text, tokens.bos)
     trained.on_progress(0.4)
+    left = torch.cat([*mask_without(model, removed_heads(model))]).bool()
+    similarities = {name: values[left][:, left] for name, values in similarities.items()}
     distances = similarities["jensen_shannon_distance"]
     layer, head = np.array(places).T
     clusters = {name: values.numpy() for name, values in cluster_heads(distances, config.cluster_distance).items()}

@@ -10,7 +10,9 @@ import pandas as pd
 from jaxtyping import Int
 from torch import Tensor
 
+from models.heads.head import HeadSet, removed_heads
 from models.transformer import Transformer
+from tasks.measuring.head_rows import without_rows_on
 from tasks.results.tables import write_table
 from tasks.text.token_reading import Tokens, require_context
 from tasks.text.windows import evaluation_text, reference_text
@@ -62,9 +64,17 @@ class TrainedModel:
         """At most `n_windows` full sequences of the text that means of ablated outputs are taken on."""
         return reference_text(self.tokens, self.model.architecture.n_ctx, n_windows)
 
+    def removed_at(self, step: int | None) -> HeadSet:
+        """Heads that training had removed at a step, by default the last one, and that stayed so."""
+        removed = removed_heads(self.model)
+        return removed & removed_heads(self.at(step)) if removed and step is not None else removed
+
     def write(self, table: str, rows: Rows) -> None:
-        """Write a table about this model: rows, or columns, without its name."""
-        frame = pd.DataFrame(rows)
+        """Write a table about this model: rows, or columns, without its name.
+
+        Rows about a head that training removed are left out: what is not there has no scores.
+        """
+        frame = without_rows_on(pd.DataFrame(rows), self.removed_at)
         if len(frame.columns):
             frame.insert(0, "model_id", self.model_id)
         write_table(self.folder, table, frame)

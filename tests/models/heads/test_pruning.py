@@ -113,6 +113,8 @@ def ablation_scores(model, text, fill):
 
 def test_who_does_nothing_goes_first_and_costs_nothing():
     model, text = induction_model(13, n_ctx=32), text_of_periods(7, seed=1)
+    for layer, idle in ((0, 1), (1, 0)):
+        attention_of(model, layer).W_O[idle] = 1.0
     fill = mean_z(model, text_of_periods(7, seed=2))
     scores = ablation_scores(model, text, fill)
     order = iterative_order(scores(frozenset()), scores, heads_of(model))
@@ -123,8 +125,9 @@ def test_who_does_nothing_goes_first_and_costs_nothing():
 
 
 def twins(n_ctx=32):
-    """One layer: heads 0 and 2 predict by the period, either sure enough alone, head 1 does nothing."""
+    """One layer: heads 0 and 2 predict by the period, either sure enough alone, head 1 has nothing to write."""
     model = blank_model((3,), 13, n_ctx)
+    attention_of(model, 0).W_O[1] = 1.0
     for head in (0, 2):
         plant_fixed_offset(model, layer=0, head=head, offset=4)
     return model

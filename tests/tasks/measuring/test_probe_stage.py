@@ -151,7 +151,7 @@ def test_too_few_steps_are_told(tmp_path, tokens):
 
 
 def test_a_planted_head_is_found_and_an_empty_one_is_not(tmp_path, tokens):
-    """L0H0 attends to earlier copies of its token, or else to BOS, of which it copies nothing; L0H1 writes nothing."""
+    """L0H0 attends to earlier copies of its token, or else to BOS, of which it copies nothing; L0H1 has nothing."""
     model = blank_model((2,), tokens.vocabulary, n_ctx=32)
     attention, token = attention_of(model, 0), dimensions(model, "token")
     attention.W_Q[0, token] = SHARP * tokens.vocabulary**0.5 * torch.eye(tokens.vocabulary)
@@ -160,6 +160,7 @@ def test_a_planted_head_is_found_and_an_empty_one_is_not(tmp_path, tokens):
     attention.position_bias[0, 0] = -2 * SHARP
     attention.W_V[0, token] = torch.eye(tokens.vocabulary)
     attention.W_V[0, token][BOS] = 0
+    attention.W_O[:] = 1.0  # a head whose W_O is 0 would be none
     measure(tmp_path, model, config=CONFIG.model_copy(update={"train_tokens": 1500, "test_tokens": 900}))
     found = probes_of(tmp_path, "seen_before")
     assert found["L0H0"]["accuracy"] > 0.98

@@ -209,12 +209,13 @@ def test_the_same_seed_measures_the_same_and_another_draws_other_orders(measured
 
 
 def bigram_head_model(tokens):
-    """One layer: L0H1 predicts by the text's bigrams, L0H0 does nothing."""
+    """One layer: L0H1 predicts by the text's bigrams, L0H0 has nothing to write."""
     model, n = blank_model((2,), tokens.vocabulary, n_ctx=16), tokens.vocabulary
     text = torch.from_numpy(tokens.train.read(0, len(tokens.train)).astype(int))
     counts = torch.bincount(text[:-1] * n + text[1:], minlength=n * n).reshape(n, n) + 0.1
     model.W_U[dimensions(model, "next_token")] = (counts / counts.sum(1, keepdim=True)).log()
     plant_fixed_offset(model, layer=0, head=1, offset=0)
+    model.layers[0].attention.W_O[0] = 1.0
     return model
 
 
@@ -298,8 +299,9 @@ def test_models_worth_keeping():
 
 def test_gates_half_open_are_the_nearest():
     few, some, many = (Gates(n / 10, [torch.tensor([9.0] * (5 - n) + [-9.0] * n)]) for n in (1, 2, 5))
-    assert half_open([few, some, many]) is some
-    assert half_open([few, many]) is few
+    assert half_open([few, some, many], 5) is some
+    assert half_open([few, many], 5) is few
+    assert half_open([few, some, many], 8) is few  # 4 are open, 3 and none
 
 
 def test_of_as_many_gates_those_count_that_cost_least(tokens):

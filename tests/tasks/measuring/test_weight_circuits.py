@@ -135,12 +135,11 @@ def test_a_planted_circuit_is_found_through_the_stage(tmp_path, tokens):
     (found,) = [row for row in rows if row["significant"]]
     assert [found[name] for name in ("writer_head", "reader_head", "kind")] == [0, 1, "K"]
     assert found["matching_eigenvalues"] == pytest.approx(1)
-    assert sum(row["significant"] is None for row in rows) == 9
+    assert len(rows) == 3  # two of the heads write nothing: they are none
     heads = {(row["layer"], row["head"]): row for row in rows_of(tmp_path, "heads") if row["step"] == 1}
     assert heads[1, 1]["copying_eigenvalues"] == pytest.approx(1)
     assert heads[1, 1]["copying_top1"] == 1
-    assert heads[0, 1]["copying_eigenvalues"] is None
-    assert heads[0, 1]["ov_rank"] == 0
+    assert set(heads) == {(0, 0), (1, 1)}
 
 
 @pytest.mark.parametrize("options", [{"n_layers": 0}, {"n_layers": 1, "n_heads": 1}])

@@ -1,0 +1,129 @@
+"""Heads that training removed, by pruning or by closing their gates, are no heads: nothing is measured on them."""
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+import torch
+from test_every_stage import CONFIG, SMALL
+from tiny import tiny_tokens
+
+from models.architecture import Architecture
+from models.heads.attention_flow import aggregate_attention
+from models.heads.head import Head, heads_of, mask_without, removed_heads
+from models.heads.removal import remove_heads
+from models.transformer import Transformer
+from tasks.measuring.stages import ANALYSES, measure, part_of
+from tasks.results.views import create_tables_and_views
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
+
+LEFT = [Head(0, 1), Head(1, 0), Head(1, 2)]
+REMOVED = {Head(0, 0), Head(0, 2), Head(1, 1)}
+PLACES = [("layer", "head"), ("first_layer", "first_head"), ("second_layer", "second_head")]
+PLACES += [("writer_layer", "writer_head"), ("reader_layer", "reader_head")]
+LABELS = {str(head) for head in REMOVED}
+
+
+def whole_model(tokens, gates="none"):
+    architecture = Architecture(**SMALL | {"n_heads": 3, "gates": gates})
+    return Transformer(architecture, tokens.vocabulary).initialize(torch.Generator().manual_seed(1))
+
+
+def without(model, removed):
+    """As training with prune_to leaves it, or as gates that close do."""
+    for layer, head in removed:
+        attention = model.layers[layer].attention
+        (attention.gates.log_alpha if attention.gates else attention.W_O).data[head] = -9.0 if attention.gates else 0.0
+    return model
+
+
+@pytest.fixture(scope="module", params=["none", "hard_concrete"])
+def measured(request, tmp_path_factory):
+    """Every table of a model that had all heads at first, one less in the middle and three at the end."""
+    tokens, folder = Tokens.open(tiny_tokens()), tmp_path_factory.mktemp("removed")
+    write_model_card(folder, whole_model(tokens, request.param), tokens_per_step=1)
+    for step, removed in ((0, []), (1, [Head(0, 0)]), (2, REMOVED)):
+        save_checkpoint(folder, without(whole_model(tokens, request.param), removed), step)
+    for stage in ANALYSES:
+        (folder / stage).mkdir()
+        measure(stage, part_of(CONFIG, stage), "m", folder, tokens.folder, folder / stage, lambda fraction: None)
+    return folder
+
+
+def rows_of(folder, stage, table):
+    return pq.read_table(folder / stage / f"{table}.parquet").to_pylist()
+
+
+def test_the_heads_there_are_are_those_that_write(measured):
+    model = load_model(measured, 2)
+    assert heads_of(model) == LEFT
+    assert removed_heads(model) == REMOVED
+    assert removed_heads(load_model(measured, 0)) == set()
+
+
+def test_no_row_is_about_a_removed_head(measured):
+    n_tables = 0
+    for path in measured.glob("*/*.parquet"):
+        for row in pq.read_table(path).to_pylist():
+            gone = {Head(0, 0)} if row.get("step") == 1 else set() if row.get("step") == 0 else REMOVED
+            for place in PLACES:
+                assert tuple(row.get(name) for name in place) not in gone, path
+            if gone == REMOVED:
+                assert not LABELS & {row.get(name) for name in ("site", "query_source", "key_source")}, path
+                assert not LABELS & set(row.get("heads") or []), path
+        n_tables += 1
+    assert n_tables > 20
+
+
+def test_scores_end_where_a_head_does(measured):
+    heads = {(row["step"], row["layer"], row["head"]) for row in rows_of(measured, "behaviour", "heads")}
+    assert {step for step, layer, head in heads if (layer, head) == (0, 0)} == {0}
+    assert {step for step, layer, head in heads if (layer, head) == (1, 1)} == {0, 1}
+    assert {step for step, layer, head in heads if (layer, head) == (0, 1)} == {0, 1, 2}
+
+
+def test_only_what_is_there_can_be_pruned(measured):
+    rows = rows_of(measured, "pruning", "pruning")
+    for procedure in ("one_shot", "iterative", "iterative_retrain", "random"):
+        assert max(row["n_pruned"] for row in rows if row["procedure"] == procedure) == 3
+    assert all(row["fraction_pruned"] == row["n_pruned"] / 3 for row in rows)
+    gates = rows_of(measured, "pruning", "gates")
+    assert {(row["layer"], row["head"]) for row in gates} == set(LEFT)
+    for sweep in rows_of(measured, "pruning", "gate_sweeps"):
+        assert sweep["n_open"] <= 3
+        assert sweep["expected_open"] <= 3
+    for kept in rows_of(measured, "pruning", "pruned_models"):
+        expected = 3 if kept["procedure"] == "training" else 3 - kept["n_pruned"]
+        assert sum(kept["heads_per_layer"]) == expected
+
+
+def test_importance_ranks_what_is_there(measured):
+    ranks = {}
+    for row in rows_of(measured, "importance", "importance"):
+        ranks.setdefault(row["method"], []).append(row["rank"])
+    assert all(sorted(own) == [0, 1, 2] for own in ranks.values() if None not in own)
+
+
+def test_pairs_are_of_what_is_there(measured):
+    assert len(rows_of(measured, "redundancy", "head_similarity")) == 3
+    assert sorted(row["leaf"] for row in rows_of(measured, "redundancy", "head_clusters")) == [0, 1, 2]
+
+
+def test_attention_is_summed_up_over_what_is_there(measured):
+    model, passage = load_model(measured, 2), torch.arange(1, 9)
+    whole = aggregate_attention(model, passage)
+    smaller = aggregate_attention(remove_heads(model, mask_without(model, REMOVED)), passage)
+    for method, patterns in whole.items():
+        torch.testing.assert_close(patterns, smaller[method], msg=method)
+
+
+def test_the_share_that_can_be_removed_is_of_what_is_there(measured):
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+        connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, 6 AS total_heads")
+        path = str(measured / "pruning" / "pruning.parquet")
+        connection.execute("INSERT INTO pruning BY NAME FROM read_parquet(?)", [path])
+        found = connection.execute(
+            "SELECT DISTINCT total_heads, fraction_within_1_percent = within_1_percent / 3 FROM prunable_heads"
+        ).fetchall()
+    assert found == [(3, True)]
