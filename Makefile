@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
 
-.PHONY: demo test lint bench peers faults
+.PHONY: demo test lint bench peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -17,7 +17,7 @@ test: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy flows tasks models benchmarks
+	$(BIN)/mypy flows tasks models benchmarks calibration
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
@@ -26,6 +26,10 @@ bench: $(INSTALLED)
 faults: $(WITH_RAY)
 	rm -f faults/README.md
 	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md faults tests/flows/test_garbage_studies.py
+
+# How often intervals cover and detectors are wrong; minutes. Writes calibration/README.md.
+calibrate: $(INSTALLED)
+	$(BIN)/python -m calibration
 
 # TransformerLens wants an environment of its own.
 peers:

@@ -65,7 +65,9 @@ def test_no_two_modules_have_the_same_name():
 def test_the_tree_in_the_readme_names_every_module_and_no_other():
     tree = (ROOT / "README.md").read_text().partition("## How it is laid out")[2].split("```")[1]
     named = set(re.findall(r"\w+\.py\b", tree))
-    modules = {path.name for folder in (*FOLDERS, "benchmarks") for path in (ROOT / folder).rglob("*.py")}
+    modules = {
+        path.name for folder in (*FOLDERS, "benchmarks", "calibration") for path in (ROOT / folder).rglob("*.py")
+    }
     others = {path.name for folder in ("tests", "faults") for path in (ROOT / folder).rglob("*.py")}
     assert sorted(modules - {"__init__.py", "__main__.py"} - named) == []
     assert sorted(named - modules - others) == []

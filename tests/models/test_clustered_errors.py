@@ -7,43 +7,26 @@ import pytest
 import torch
 from scipy import stats
 
+from calibration.intervals import documents_of, draws_of_windows
 from models.clustered_errors import clustered_mean
 
-# Tokens of the 52 validation documents of a corpus, the Python standard library's source.
-# fmt: off
-DOCUMENTS = (
-    5204, 112489, 12705, 9361, 2910, 160, 41458, 5092, 2491, 14303, 26732, 19166, 4507, 8212, 11188, 3253, 18104, 3452,
-    11035, 613, 4938, 58853, 3205, 3345, 3788, 53, 22399, 2482, 2086, 1146, 6937, 1117, 6974, 19953, 20057, 534, 6635,
-    7561, 1528, 5026, 799, 389, 14251, 986, 1053, 8192, 1265, 1121, 1954, 500, 22949, 2924,
-)
-# fmt: on
 
-
-def clusters_of(n_windows: int) -> torch.Tensor:
-    """The documents of windows of 128 tokens, every other of all that there are, thinned out evenly."""
-    every = np.repeat(np.arange(len(DOCUMENTS)), np.array(DOCUMENTS) // 128)[::2]
-    return torch.from_numpy(every[np.arange(n_windows) * len(every) // n_windows])
-
-
-def covered(cluster: torch.Tensor, alike: float, measured_by: torch.Tensor, n: int = 4000) -> float:
-    """How often an interval holds 0, the mean, when sequences of a cluster share a part `alike` of their variance."""
-    generator = torch.Generator().manual_seed(0)
-    shared = torch.randn(n, int(cluster.max()) + 1, generator=generator, dtype=torch.float64)[:, cluster]
-    own = torch.randn(n, len(cluster), generator=generator, dtype=torch.float64)
-    low, high = clustered_mean(math.sqrt(alike) * shared + math.sqrt(1 - alike) * own, measured_by).interval()
+def covered(document: torch.Tensor, alike: float, measured_by: torch.Tensor, n: int = 4000) -> float:
+    """How often an interval holds 0, the mean, when windows of a document share a part `alike` of their variance."""
+    low, high = clustered_mean(draws_of_windows(document, alike, n), measured_by).interval()
     return ((low < 0) & (high > 0)).double().mean().item()
 
 
 @pytest.mark.parametrize("n_windows", [8, 16, 32, 64, 256])
 @pytest.mark.parametrize("alike", [0.0, 0.1, 0.3, 1.0])
 def test_intervals_cover_what_they_say(n_windows, alike):
-    cluster = clusters_of(n_windows)
+    cluster = documents_of(n_windows)
     assert covered(cluster, alike, cluster) >= 0.93
 
 
 @pytest.mark.parametrize(("n_windows", "at_most"), [(64, 0.85), (256, 0.6)])
 def test_sequences_taken_as_independent_cover_far_less(n_windows, at_most):
-    cluster = clusters_of(n_windows)
+    cluster = documents_of(n_windows)
     assert covered(cluster, 0.3, torch.arange(n_windows)) < at_most
 
 

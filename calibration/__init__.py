@@ -1,0 +1,1 @@
+"""Whether intervals cover, detectors keep quiet where there is nothing, and find what was planted."""

@@ -1,0 +1,5 @@
+"""All that is tried, in the order of the table."""
+
+from calibration import compositions, intervals
+
+TRIALS = [*intervals.TRIALS, *compositions.TRIALS]
