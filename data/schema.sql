@@ -12,8 +12,8 @@ CREATE MACRO t_975(df) AS coalesce(
     1.95996 + 2.37227 / df + 2.82250 / (df * df)
 );
 
--- Aggregate: half the width of the 95 % confidence interval of a mean, t sd / sqrt(n); NULL for fewer than 2 values.
-CREATE MACRO ci95(x) AS CASE WHEN count(x) > 1 THEN t_975(count(x) - 1) * stddev_samp(x) / sqrt(count(x)) END;
+-- Aggregate: half the width of the 95 % confidence interval of a mean, t sd / sqrt(n); NULL for fewer than 3 values.
+CREATE MACRO ci95(x) AS CASE WHEN count(x) > 2 THEN t_975(count(x) - 1) * stddev_samp(x) / sqrt(count(x)) END;
 
 -- Lower end of the 95 % confidence interval of a share p of n, by Wilson's score: below 1 even where all n count.
 CREATE MACRO share_low(p, n) AS

@@ -2,15 +2,17 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from tasks.plain_text import terminal_safe
 
 MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
-_NOT_QUANTITIES = {"seed", "step", "that_offset"}
+_NOT_QUANTITIES = {"seed", "shown_seed", "step", "that_offset"}
+_ASIDES = ("_ci95", "_values", "_note")  # of a column, and no columns of a table
 _SYNTAX = re.compile(
     r"[`*|~\[<$]|&(?=[#A-Za-z])"  # wherever it is
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # around a word
@@ -67,10 +69,31 @@ def short_count(count: float) -> str:
     return f"{count:.0f}"
 
 
-def table_with_error_bars(rows: Sequence[Mapping[str, Any]]) -> Markdown:
-    """Rows as a table; of a column `x`, `x_ci95` is the error bar, and `x_note` says why there is no value."""
-    columns = [name for name in rows[0] if not name.endswith(("_ci95", "_note"))]
-    numeric = [f"{name}_ci95" in rows[0] or any(isinstance(row[name], int | float) for row in rows) for name in columns]
+def with_spread(
+    value: Any, ci95: float | None, seeds: Iterable[float | None], show: Callable[[Any], str] = readable
+) -> str:
+    """A value over seeds: with its interval or, where it has none, with the range; of two seeds, the values.
+
+    `2.63 ± 0.04`, `0.44 (0.39 to 0.47)` or `2.61, 2.70`.
+    """
+    known = sorted(seed for seed in seeds if seed is not None)
+    if value is None or not known or known[0] == known[-1]:
+        return show(value)
+    if len(known) == 2:
+        return f"{show(known[0])}, {show(known[1])}"
+    if ci95 is None:
+        return f"{show(value)} ({show(known[0])} to {show(known[-1])})"
+    digits = max(2, -math.floor(math.log10(ci95)))
+    return f"{value:.{digits}f} ± {ci95:.{digits}f}"
+
+
+def table_with_spreads(rows: Sequence[Mapping[str, Any]]) -> Markdown:
+    """Rows as a table; of a column `x`, `x_values` are those of seeds, `x_ci95` is the error bar of their mean.
+
+    `x_note` says why there is no value.
+    """
+    columns = [name for name in rows[0] if not name.endswith(_ASIDES)]
+    numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
     return markdown_table(map(_heading, columns), numeric, ([_cell(row, name) for name in columns] for row in rows))
 
 
@@ -93,12 +116,8 @@ def _heading(column: str) -> str:
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
-    value, note, error_bar = row[name], row.get(f"{name}_note"), row.get(f"{name}_ci95")
+    value, note, seeds = row[name], row.get(f"{name}_note"), row.get(f"{name}_values") or ()
     if value is None and note:
         return escaped(note)
-    if error_bar is None:
-        text = escaped(readable(value, name))
-        return text.replace(" ", NO_BREAK) if isinstance(value, int | float) else text
-    if name.endswith("tokens") or error_bar < 0.01:
-        return f"{readable(value, name)} ± {readable(error_bar, name)}".replace(" ", NO_BREAK)
-    return f"{value:.2f} ± {error_bar:.2f}".replace(" ", NO_BREAK)
+    text = escaped(with_spread(value, row.get(f"{name}_ci95"), seeds, partial(readable, column=name)))
+    return text.replace(" ", NO_BREAK) if isinstance(value, int | float) else text

@@ -1,13 +1,12 @@
 -- How many heads, and how many of them matter? One row a study and label with heads: the loss, and how many heads can
--- be removed in iterative pruning by ablation_mean and in random orders; means and error bars are over seeds.
+-- be removed in iterative pruning by ablation_mean and in random orders.
 --
 -- model_groups.*
 -- setting: the place in the study's grid without n_heads and seed, like `n_layers=2`; empty if nothing is left
 -- total_heads: heads in all layers, without those that training removed; mean over seeds, rounded
 -- n_head_counts: how many different numbers of heads the study's models of this setting have
--- within_1_percent_mean: most heads that can be removed at under 1 % more loss, as in prunable_heads
--- within_5_percent_mean: most heads that can be removed at under 5 % more loss
--- random_within_1_percent_mean: most heads that can be removed at under 1 % more loss in a random order, on average
+-- prunable_heads_by_group.*
+-- random_within_1_percent_median: most heads that can be removed at under 1 % more loss in a random order on average, the median over seeds
 WITH settings AS (
     SELECT
         study,
@@ -30,14 +29,16 @@ SELECT
     coalesce(iterative.total_heads, settings.total_heads) AS total_heads,
     n_head_counts,
     model_groups.n_models,
+    seeds,
     validation_loss_nats_mean,
     validation_loss_nats_ci95,
-    iterative.within_1_percent_mean,
-    iterative.within_1_percent_ci95,
-    iterative.within_5_percent_mean,
-    iterative.within_5_percent_ci95,
-    random.within_1_percent_mean AS random_within_1_percent_mean,
-    random.within_1_percent_ci95 AS random_within_1_percent_ci95
+    validation_loss_nats_values,
+    iterative.within_1_percent_median,
+    iterative.within_1_percent_values,
+    iterative.within_5_percent_median,
+    iterative.within_5_percent_values,
+    random.within_1_percent_median AS random_within_1_percent_median,
+    random.within_1_percent_values AS random_within_1_percent_values
 FROM settings
 JOIN counts USING (study, setting)
 JOIN model_groups USING (study, label)

@@ -3,8 +3,10 @@
 -- labelled_models.*
 -- n_models: models, one for each seed
 -- place: within the study, counted from 1, the highest best_induction_random_period_mean first; of equals, the lowest validation loss
--- best_model_id: the model that stands for the label, as in labelled_models
--- parameters: trained numbers of best_model_id
+-- seeds: the seed of each model
+-- typical_model_id: the model that stands for the label, as in labelled_models
+-- typical_seed: its seed
+-- parameters: its trained numbers
 -- validation_loss_nats_mean: validation loss of the last checkpoint, nats per token, mean over seeds
 -- repeat_gain_nats_mean: repeat_gain_nats of the last checkpoint, nats, mean over seeds
 -- in_context_learning_nats_mean: in_context_learning_nats of the last checkpoint, nats, mean over seeds
@@ -30,19 +32,24 @@ SELECT
         PARTITION BY study
         ORDER BY avg(best_induction_random_period) DESC NULLS LAST, avg(validation_loss_nats) NULLS LAST, label
     ) AS place,
-    max(model_id) FILTER (stands_for_label) AS best_model_id,
+    list(labelled_models.seed ORDER BY labelled_models.seed, model_id) AS seeds,
+    max(model_id) FILTER (stands_for_label) AS typical_model_id,
+    max(labelled_models.seed) FILTER (stands_for_label) AS typical_seed,
     max(parameters) FILTER (stands_for_label) AS parameters,
     avg(validation_loss_nats) AS validation_loss_nats_mean,
     ci95(validation_loss_nats) AS validation_loss_nats_ci95,
+    list(validation_loss_nats ORDER BY labelled_models.seed, model_id) AS validation_loss_nats_values,
     avg(repeat_gain_nats) AS repeat_gain_nats_mean,
     ci95(repeat_gain_nats) AS repeat_gain_nats_ci95,
+    list(repeat_gain_nats ORDER BY labelled_models.seed, model_id) AS repeat_gain_nats_values,
     avg(in_context_learning_nats) AS in_context_learning_nats_mean,
     ci95(in_context_learning_nats) AS in_context_learning_nats_ci95,
+    list(in_context_learning_nats ORDER BY labelled_models.seed, model_id) AS in_context_learning_nats_values,
     avg(best_induction_random_period) AS best_induction_random_period_mean,
-    ci95(best_induction_random_period) AS best_induction_random_period_ci95,
+    list(best_induction_random_period ORDER BY labelled_models.seed, model_id) AS best_induction_random_period_values,
     sum(has_induction_head::INTEGER)::INTEGER AS n_with_induction_head,
     avg(best_previous_token_layer_0) AS best_previous_token_layer_0_mean,
-    ci95(best_previous_token_layer_0) AS best_previous_token_layer_0_ci95,
+    list(best_previous_token_layer_0 ORDER BY labelled_models.seed, model_id) AS best_previous_token_layer_0_values,
     avg(formed_tokens) AS formed_tokens_mean,
     ci95(formed_tokens) AS formed_tokens_ci95
 FROM labelled_models

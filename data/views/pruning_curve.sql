@@ -1,5 +1,5 @@
 -- What does pruning cost? One row a study, label, procedure, order and number of heads pruned; means and error bars are
--- over the models, one for each seed; for random orders, over all draws of all models.
+-- over the models, one for each seed; of random orders, each model counts with the mean over its draws.
 --
 -- labelled_models.*
 -- pruning.*
@@ -9,6 +9,21 @@
 -- relative_increase_mean: rise of the loss over the intact model's, as a fraction of that
 -- relative_increase_lowest: the lowest relative_increase of any curve
 -- relative_increase_highest: the highest relative_increase of any curve
+WITH by_model AS (
+    SELECT
+        model_id,
+        procedure,
+        order_method,
+        n_pruned,
+        any_value(fraction_pruned) AS fraction_pruned,
+        count(*) AS n_curves,
+        avg(loss_nats) AS loss_nats,
+        avg(relative_increase) AS relative_increase,
+        min(relative_increase) AS lowest,
+        max(relative_increase) AS highest
+    FROM pruning
+    GROUP BY model_id, procedure, order_method, n_pruned
+)
 SELECT
     study,
     label,
@@ -17,15 +32,15 @@ SELECT
     order_method,
     n_pruned,
     any_value(fraction_pruned) AS fraction_pruned,
-    count(DISTINCT model_id) AS n_models,
-    count(*) AS n_curves,
+    count(*) AS n_models,
+    sum(n_curves)::BIGINT AS n_curves,
     avg(loss_nats) AS loss_nats_mean,
     ci95(loss_nats) AS loss_nats_ci95,
     avg(relative_increase) AS relative_increase_mean,
     ci95(relative_increase) AS relative_increase_ci95,
-    min(relative_increase) AS relative_increase_lowest,
-    max(relative_increase) AS relative_increase_highest
+    min(lowest) AS relative_increase_lowest,
+    max(highest) AS relative_increase_highest
 FROM labelled_models
-JOIN pruning USING (model_id)
+JOIN by_model USING (model_id)
 GROUP BY study, label, procedure, order_method, n_pruned
 ORDER BY study, label, procedure, order_method, n_pruned

@@ -1,4 +1,4 @@
--- What the answer is made of: each kind of model, the best induction first, and what its best model's heads do.
+-- What the answer is made of: each kind of model, the best induction first, and what the heads of the model that stands for it do.
 WITH untrained AS (
     SELECT model_id, best_induction_random_period AS untrained_induction FROM learning_curves WHERE step = 0
 ),
@@ -9,16 +9,21 @@ SELECT
     model_groups.label,
     model_groups.n_layers,
     n_models,
+    seeds,
+    typical_seed,
+    model_summary.tokens,
     total_heads,
     n_with_induction_head,
     validation_loss_nats_mean,
     validation_loss_nats_ci95,
+    validation_loss_nats_values,
     repeat_gain_nats_mean,
     repeat_gain_nats_ci95,
+    repeat_gain_nats_values,
     best_induction_random_period_mean,
-    best_induction_random_period_ci95,
+    best_induction_random_period_values,
     best_previous_token_layer_0_mean,
-    best_previous_token_layer_0_ci95,
+    best_previous_token_layer_0_values,
     formed_tokens_mean,
     formed_tokens_ci95,
     best_induction_head,
@@ -30,8 +35,8 @@ SELECT
     window_end_tokens,
     in_context_learning_share
 FROM model_groups
-JOIN model_summary ON model_summary.model_id = best_model_id
-LEFT JOIN untrained ON untrained.model_id = best_model_id
-LEFT JOIN formations ON formations.model_id = best_model_id
+JOIN model_summary ON model_summary.model_id = typical_model_id
+LEFT JOIN untrained ON untrained.model_id = typical_model_id
+LEFT JOIN formations ON formations.model_id = typical_model_id
 WHERE study = $study
 ORDER BY place

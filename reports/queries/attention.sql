@@ -1,8 +1,8 @@
--- Attention on the sample passage, by the best induction and the best previous-token head of the best model.
+-- Attention on the sample passage, by the best induction and the best previous-token head of the model that stands for the best kind.
 WITH best AS (
-    SELECT best_model_id AS model_id, label
+    SELECT typical_model_id AS model_id, label
     FROM model_groups
-    WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_samples)
+    WHERE study = $study AND typical_model_id IN (SELECT model_id FROM attention_samples)
     ORDER BY place
     LIMIT 1
 ),

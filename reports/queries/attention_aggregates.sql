@@ -1,8 +1,8 @@
--- Attention on that passage summed up over heads and layers, at the last layer of the best model that has it.
+-- Attention on that passage summed up over heads and layers, at the last layer of the model that stands for the best kind that has it.
 WITH best AS (
-    SELECT best_model_id AS model_id, label
+    SELECT typical_model_id AS model_id, label
     FROM model_groups
-    WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_aggregates)
+    WHERE study = $study AND typical_model_id IN (SELECT model_id FROM attention_aggregates)
     ORDER BY place
     LIMIT 1
 )

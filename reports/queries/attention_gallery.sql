@@ -1,8 +1,8 @@
 -- Attention on that passage, by the head of that model with the highest score of each kind and by the two most alike.
 WITH best AS (
-    SELECT best_model_id AS model_id, label
+    SELECT typical_model_id AS model_id, label
     FROM model_groups
-    WHERE study = $study AND best_model_id IN (SELECT model_id FROM attention_samples)
+    WHERE study = $study AND typical_model_id IN (SELECT model_id FROM attention_samples)
     ORDER BY place
     LIMIT 1
 ),

@@ -5,14 +5,16 @@ SELECT
     n_layers,
     total_heads,
     n_models,
+    seeds,
     validation_loss_nats_mean,
     validation_loss_nats_ci95,
-    within_1_percent_mean,
-    within_1_percent_ci95,
-    within_5_percent_mean,
-    within_5_percent_ci95,
-    random_within_1_percent_mean,
-    random_within_1_percent_ci95
+    validation_loss_nats_values,
+    within_1_percent_median,
+    within_1_percent_values,
+    within_5_percent_median,
+    within_5_percent_values,
+    random_within_1_percent_median,
+    random_within_1_percent_values
 FROM heads_that_matter
 WHERE study = $study AND n_head_counts > 1
 ORDER BY

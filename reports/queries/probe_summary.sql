@@ -5,14 +5,14 @@ SELECT
     count(*) AS seeds,
     max(best_head) FILTER (stands_for_label) AS head,
     avg(head_selectivity) AS selectivity_of_best_head,
-    ci95(head_selectivity) AS selectivity_of_best_head_ci95,
+    list(head_selectivity ORDER BY labelled_models.seed) AS selectivity_of_best_head_values,
     max(best_stream) FILTER (stands_for_label) AS place_in_stream,
     avg(stream_selectivity) AS selectivity_of_stream,
-    ci95(stream_selectivity) AS selectivity_of_stream_ci95,
+    list(stream_selectivity ORDER BY labelled_models.seed) AS selectivity_of_stream_values,
     avg(head_accuracy) AS accuracy_of_head,
-    ci95(head_accuracy) AS accuracy_of_head_ci95,
+    list(head_accuracy ORDER BY labelled_models.seed) AS accuracy_of_head_values,
     avg(baseline_accuracy) AS commonest_label,
-    ci95(baseline_accuracy) AS commonest_label_ci95
+    list(baseline_accuracy ORDER BY labelled_models.seed) AS commonest_label_values
 FROM labelled_models
 JOIN probe_summary USING (model_id)
 WHERE study = $study

@@ -2,12 +2,12 @@
 SELECT
     label,
     total_heads,
-    within_1_percent_mean,
-    within_1_percent_ci95,
-    within_5_percent_mean,
-    within_5_percent_ci95,
-    random_within_1_percent_mean,
-    random_within_1_percent_ci95
+    within_1_percent_median,
+    within_1_percent_values,
+    within_5_percent_median,
+    within_5_percent_values,
+    random_within_1_percent_median,
+    random_within_1_percent_values
 FROM heads_that_matter
-WHERE study = $study AND within_1_percent_mean IS NOT NULL
+WHERE study = $study AND within_1_percent_median IS NOT NULL
 ORDER BY label

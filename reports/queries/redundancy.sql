@@ -1,11 +1,11 @@
--- How many pairs of heads are redundant, means over seeds; the nearest pair is that of the model that stands for the label.
+-- How many pairs of heads are redundant, over seeds; the nearest pair is that of the model that stands for the label.
 SELECT
     label AS model,
     count(n_redundant) AS seeds,
     sum(n_redundant)::INTEGER || ' of ' || sum(n_tried)::INTEGER AS redundant_pairs,
     if(sum(n_tried) = 0, 'none tried', NULL) AS redundant_pairs_note,
     avg(fraction_redundant) AS fraction_redundant,
-    ci95(fraction_redundant) AS fraction_redundant_ci95,
+    list(fraction_redundant ORDER BY labelled_models.seed) AS fraction_redundant_values,
     if(sum(n_tried) = 0, 'none tried', NULL) AS fraction_redundant_note,
     max(nearest_pair) FILTER (stands_for_label) AS nearest_pair,
     max(nearest_distance) FILTER (stands_for_label) AS their_distance

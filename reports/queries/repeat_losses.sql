@@ -1,7 +1,7 @@
--- Loss by occurrence in repeated random tokens at the last checkpoint; the model that stands for each label.
-SELECT label, model_id, occurrence, loss_nats
+-- Loss by occurrence in repeated random tokens at the last checkpoint; every model.
+SELECT label, seed, model_id, occurrence, loss_nats
 FROM labelled_models
 JOIN repeat_losses USING (model_id)
-WHERE study = $study AND stands_for_label AND loss_nats IS NOT NULL
+WHERE study = $study AND loss_nats IS NOT NULL
 QUALIFY step = max(step) OVER (PARTITION BY model_id)
-ORDER BY label, occurrence
+ORDER BY label, model_id, occurrence

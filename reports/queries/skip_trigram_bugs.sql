@@ -10,10 +10,10 @@ SELECT
 FROM labelled_models
 JOIN skip_trigram_summary USING (model_id)
 WHERE study = $study AND verdict = 'bug' AND model_id = (
-    SELECT best_model_id
+    SELECT typical_model_id
     FROM model_groups
     WHERE study = $study
-    ORDER BY best_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1, place
+    ORDER BY typical_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1, place
     LIMIT 1
 )
 QUALIFY row_number() OVER (PARTITION BY layer, skip_trigram_summary.head ORDER BY rank) <= 3

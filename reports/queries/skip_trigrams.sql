@@ -11,10 +11,10 @@ SELECT
 FROM labelled_models
 JOIN skip_trigram_summary USING (model_id)
 WHERE study = $study AND source_rank < 4 AND rank_of_source = 0 AND model_id = (
-    SELECT best_model_id
+    SELECT typical_model_id
     FROM model_groups
     WHERE study = $study
-    ORDER BY best_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1, place
+    ORDER BY typical_model_id NOT IN (SELECT model_id FROM skip_trigrams), n_layers <> 1, place
     LIMIT 1
 )
 ORDER BY layer, skip_trigram_summary.head, rank

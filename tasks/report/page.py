@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_error_bars
+from tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
 from tasks.places import ROOT
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.figures import FIGURES
@@ -59,7 +59,7 @@ class _Page:
         if not rows:
             return Markdown(f"There are none.\n\n{self.sql(query)}")
         more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
-        return Markdown(f"{table_with_error_bars(rows[:max_rows])}{more}\n\n{self.sql(query)}")
+        return Markdown(f"{table_with_spreads(rows[:max_rows])}{more}\n\n{self.sql(query)}")
 
     def figure(self, name: str) -> Markdown:
         """A figure's pictures, each with its sentence, and the SELECTs they are made of."""

@@ -1,14 +1,12 @@
-"""How many heads there are and how many of them matter, in words with numbers; error bars are over seeds."""
+"""How many heads there are and how many of them matter, in words with numbers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tasks.markdown import MISSING
+from tasks.report.differences import Difference, Values, difference, extreme, mean_difference
+from tasks.report.over_seeds import Group, mean_of, median_of, values_of
 from tasks.results.study_results import StudyResults
 
 HOW = "by iterative pruning on ablation_mean"
-
-Group = Mapping[str, Any]  # a row of reports/queries/heads_that_matter.sql or pruned_heads.sql
 
 
 def pruning_line(results: StudyResults, label: str) -> str | None:
@@ -22,50 +20,54 @@ def head_count_lines(results: StudyResults) -> list[str]:
     rows = results.rows("heads_that_matter")
     groups = [row for row in rows if row["setting"] == rows[0]["setting"]]
     lines = [loss_line(groups)] if groups else []
-    pruned = [group for group in groups if group["within_1_percent_mean"] is not None]
+    pruned = [group for group in groups if group["within_1_percent_median"] is not None]
     if pruned:
         *fewer, most = pruned
-        counts = [f"{mean_of(group, 'within_1_percent')} of {group['total_heads']}" for group in fewer]
-        lines.append(
-            _removable(most)
-            + (f" With fewer heads, {', '.join(counts)} can be removed at under 1\u00a0%." * bool(fewer))
-        )
+        counts = [f"{median_of(group, 'within_1_percent')} of {group['total_heads']}" for group in fewer]
+        with_fewer = f" With fewer heads, {'; '.join(counts)} can be removed at under 1\u00a0%." * bool(fewer)
+        lines.append(_removable(most) + with_fewer)
     return lines
 
 
 def loss_line(groups: Sequence[Group]) -> str:
-    """The loss at each number of heads, fewest first, and whether gains shrink."""
+    """The loss at each number of heads, fewest first, which is lowest, and whether gains shrink."""
     setting = f" ({groups[0]['setting']})" if groups[0]["setting"] else ""
-    losses = [f"{mean_of(group, 'validation_loss_nats', 3)} ({group['total_heads']})" for group in groups]
-    start = f"Validation loss by number of heads{setting}: {', '.join(losses)} nats per token"
-    known = [group for group in groups if group["validation_loss_nats_mean"] is not None]
-    if len(known) < 2:
-        return f"{start}."
-    best = min(known, key=lambda group: group["validation_loss_nats_mean"])["total_heads"]
-    means = [group["validation_loss_nats_mean"] for group in known]
-    first, last = means[0] - means[1], means[-2] - means[-1]
-    if len(known) == 2:
-        return f"{start}; the step gains {first:.3f} nats."
-    trend = "shrink" if last < first else "don't shrink"
-    return f"{start}, lowest with {best}; the first step gains {first:.3f} nats, the last {last:.3f}: gains {trend}."
+    losses = [f"{mean_of(group, 'validation_loss_nats')} with {group['total_heads']}" for group in groups]
+    start = f"Validation loss by number of heads{setting}, nats per token: {'; '.join(losses)}."
+    values = {str(group["total_heads"]): values_of(group, "validation_loss_nats") for group in groups}
+    known = {n: of_seeds for n, of_seeds in values.items() if of_seeds}
+    lowest = extreme(known)
+    if not lowest or len(known) == 1:
+        return start
+    gains = f"; {_gains(list(known.values()))}" if lowest.is_tested else ""
+    return f"{start} It is lowest with {lowest.label}{lowest.reservation}{gains}."
 
 
-def mean_of(group: Mapping[str, Any], name: str, digits: int = 1, unit: str = "") -> str:
-    """A mean and its error bar, if there are several seeds: `3.3 ± 1.4`, or `3` where it is a whole number."""
-    mean, error_bar = group[f"{name}_mean"], group[f"{name}_ci95"]
-    if mean is None:
-        return MISSING
-    if error_bar is None:
-        return f"{mean:.{digits}f}".removesuffix(".0") + unit
-    return f"{mean:.{digits}f} ± {error_bar:.{digits}f}{unit}"
+def _gains(losses: Sequence[Values]) -> str:
+    """What the first and the last step gain, and whether the last gains less."""
+    first, last = difference(losses[0], losses[1]), difference(losses[-2], losses[-1])
+    if len(losses) == 2:
+        return f"the step gains {_gain(first)}"
+    a, b, c, d = losses[0], losses[1], losses[-2], losses[-1]
+    seeds = a.keys() & b.keys() & c.keys() & d.keys()
+    shrinking = mean_difference([(a[s] - b[s]) - (c[s] - d[s]) for s in seeds])
+    trend = "whether gains shrink can't be told"
+    if shrinking and abs(shrinking.mean) > shrinking.ci95:
+        trend = "gains shrink" if shrinking.mean > 0 else "gains grow"
+    return f"the first step gains {_gain(first)}, the last {_gain(last)}: {trend}"
+
+
+def _gain(gain: Difference | None) -> str:
+    return "what can't be told" if gain is None else f"{gain.mean:.3f} ± {gain.ci95:.3f} nats"
 
 
 def _removable(group: Group) -> str:
-    n, one, five = group["total_heads"], *(mean_of(group, f"within_{bar}_percent") for bar in (1, 5))
+    n, one, five = group["total_heads"], *(median_of(group, f"within_{bar}_percent") for bar in (1, 5))
+    over = " (median and range over seeds)" if len(group["within_1_percent_values"]) > 2 else ""
     chance = ""
-    if group["random_within_1_percent_mean"] is not None:
-        chance = f"; random orders allow {mean_of(group, 'random_within_1_percent')} at under 1\u00a0%"
+    if group["random_within_1_percent_median"] is not None:
+        chance = f"; random orders allow {median_of(group, 'random_within_1_percent')} at under 1\u00a0%"
     return (
         f"Of {n} head{'s' * (n != 1)} of {group['label']}, {one} can be removed at under 1\u00a0% more loss "
-        f"and {five} at under 5\u00a0%, {HOW}{chance}."
+        f"and {five} at under 5\u00a0%, {HOW}{over}{chance}."
     )

@@ -12,7 +12,8 @@ from tasks.results.tables import SCHEMA, quoted, schema_script
 
 VIEWS = SCHEMA.parent / "views"
 SUFFIXES = {  # of columns that need no line in a header
-    "_ci95": "half the width of the mean's 95 % confidence interval",
+    "_ci95": "half the width of the mean's 95 % confidence interval; NULL for fewer than three seeds",
+    "_values": "the value of each seed, in the order of seeds",
     "_sd": "standard deviation over seeds",
 }
 

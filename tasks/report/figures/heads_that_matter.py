@@ -25,6 +25,7 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
     left, right = figure.subplots(1, 2)
     for (setting, of_setting), color in zip(by_setting, COLORS, strict=False):
         _draw(left, of_setting, "validation_loss_nats", color=color, label=setting or "all models")
+        _bars(left, of_setting, color)
         _draw(right, of_setting, "within_1_percent", color=color)
         _draw(right, of_setting, "within_5_percent", color=color, linestyle=DASHED, markerfacecolor="none")
     right.axline((0, 0), slope=1, color=MUTED, linewidth=0.8)
@@ -38,11 +39,21 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
     right.set_xlabel("heads in all layers")
     figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3)
     others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
-    sentence = f"{' '.join(head_count_lines(results))} On the thin line, all heads could be removed.{others}"
+    bars = "Dots are seeds and lines join their means (left) and medians (right); bars are 95 % intervals of means."
+    sentence = f"{' '.join(head_count_lines(results))} {bars} On the thin line, all heads could be removed.{others}"
     return [Picture(NAME, sentence, (NAME,), figure)]
 
 
 def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:
-    """A mean over the number of heads, with its error bars."""
-    mean, error_bar = groups[f"{name}_mean"], groups[f"{name}_ci95"]
-    axes.errorbar(groups.total_heads, mean, yerr=error_bar, elinewidth=1, capsize=2.5, marker="o", **style)
+    """A mean or median over the number of heads, and a dot for each seed."""
+    middle = groups[f"{name}_mean" if f"{name}_mean" in groups else f"{name}_median"]
+    (line,) = axes.plot(groups.total_heads, middle, marker="", **style)
+    seeds = groups[["total_heads", f"{name}_values"]].explode(f"{name}_values")
+    dots: dict[str, Any] = {"color": line.get_color(), "markerfacecolor": line.get_markerfacecolor()}
+    axes.plot(seeds.total_heads, seeds[f"{name}_values"].astype(float), linestyle="", marker="o", **dots)
+
+
+def _bars(axes: Axes, groups: DataFrame, color: str) -> None:
+    """Intervals of mean losses, of groups of three seeds or more."""
+    mean, error_bar = groups.validation_loss_nats_mean, groups.validation_loss_nats_ci95.astype(float)
+    axes.errorbar(groups.total_heads, mean, yerr=error_bar, fmt="none", color=color, elinewidth=1, capsize=2.5)

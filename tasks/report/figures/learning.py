@@ -5,8 +5,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
+from tasks.report.differences import Values, extreme
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.sentences import extremes
 from tasks.report.figures.style import WIDTH, Palette, Picture, panel
@@ -34,9 +35,10 @@ def learning_curves(results: StudyResults) -> list[Picture]:
     band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
     final = _last(validation, "loss_nats")
     sentence = f"Final validation loss is {extremes(final, ' nats')}. {band}"
-    best, trained = min(final, key=final.__getitem__), _last(training, "loss_nats")
-    if with_training and best in trained:
-        sentence += f" Training loss of {best} ends at {trained[best]:.2f} nats."
+    lowest, trained = extreme(final), _last(training, "loss_nats")
+    if with_training and lowest and lowest.label in trained:
+        ends = list(trained[lowest.label].values())
+        sentence += f" Training loss of {lowest.label} ends at {sum(ends) / len(ends):.2f} nats."
     return [Picture(name, sentence, queries, figure)]
 
 
@@ -97,12 +99,16 @@ def _draw(axes: Axes, curves: DataFrame, x: str, y: str, palette: Palette, **sty
         axes.plot(curve[x], curve[y], **palette.line(label) | style)
 
 
-def _last(curves: DataFrame, column: str) -> dict[str, float]:
-    """A column's last value, mean over the models of each label."""
-    return curves.groupby(["label", "model_id"])[column].last().groupby("label").mean().to_dict()
+def _last(curves: DataFrame, column: str) -> dict[str, Values]:
+    """A column's last value in each model, by label and seed."""
+    return _by_seed(curves.groupby(["label", "seed"])[column].last())
 
 
-def _fall(losses: DataFrame) -> dict[str, float]:
-    """First minus last loss of each label."""
-    by_label = losses.groupby("label").loss_nats
-    return (by_label.first() - by_label.last()).to_dict()
+def _fall(losses: DataFrame) -> dict[str, Values]:
+    """First minus last loss of each model, by label and seed."""
+    of_models = losses.groupby(["label", "seed"]).loss_nats
+    return _by_seed(of_models.first() - of_models.last())
+
+
+def _by_seed(values: Series) -> dict[str, Values]:
+    return {str(label): of_label.droplevel("label").to_dict() for label, of_label in values.groupby("label")}

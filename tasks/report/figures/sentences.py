@@ -5,17 +5,22 @@ from collections.abc import Mapping, Sequence
 from pandas import DataFrame
 
 from tasks.markdown import short_count
+from tasks.report.differences import Values, extreme
 
 
-def extremes(values: Mapping[str, float], unit: str = "") -> str:
-    """Where a value is highest and where lowest: `highest in 2L4H (1.50 nats) and lowest in 0L (0.00 nats)`."""
-    known = {label: value for label, value in values.items() if value == value}
-    if not known:
+def extremes(groups: Mapping[str, Values], unit: str = "") -> str:
+    """Where a mean is highest and where lowest: `highest in 2L4H (1.50 nats) and lowest in 0L (0.00 nats)`.
+
+    And which others can't be told from these.
+    """
+    high, low = (extreme(groups, highest) for highest in (True, False))
+    if not high or not low:
         return "missing"
-    high, low = (pick(known, key=known.__getitem__) for pick in (max, min))
-    if known[high] == known[low]:
-        return f"{known[high]:.2f}{unit} in {listed(list(known))}"
-    return f"highest in {high} ({known[high]:.2f}{unit}) and lowest in {low} ({known[low]:.2f}{unit})"
+    if high.mean == low.mean:
+        return f"{high.mean:.2f}{unit} in {listed([label for label, values in groups.items() if values])}"
+    if not high.is_tested:
+        return f"highest in {high.told(unit)} and lowest in {low.told(unit)}{low.reservation}"
+    return f"highest in {high.told(unit)}{high.reservation}, and lowest in {low.told(unit)}{low.reservation}"
 
 
 def listed(items: Sequence[str]) -> str:

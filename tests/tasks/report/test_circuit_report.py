@@ -6,7 +6,7 @@ import pytest
 from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from markdown_it import MarkdownIt
 
-from tasks.markdown import table_with_error_bars
+from tasks.markdown import table_with_spreads
 from tasks.report.answer import answer_lines
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.rendering import render_report
@@ -153,9 +153,7 @@ def test_skip_trigrams_are_those_of_the_model_with_one_layer(tmp_path):
 def test_texts_of_tokens_are_shown_as_they_are(tmp_path):
     path = write_warehouse(tmp_path / "w.duckdb", Model(n_layers=1, n_heads=1, passage=HOSTILE))
     with open_results(path, "invented") as results:
-        page = "\n\n".join(
-            table_with_error_bars(results.rows(query)) for query in ("skip_trigrams", "skip_trigram_bugs")
-        )
+        page = "\n\n".join(table_with_spreads(results.rows(query)) for query in ("skip_trigrams", "skip_trigram_bugs"))
     shown = html.unescape(re.sub(r"<[^>]*>", "\n", MarkdownIt("commonmark").enable("table").render(page)))
     assert "\n<b> … `a` → <b>\n" in shown
     assert "\n| … `a` → $x$\n" in shown

@@ -154,13 +154,14 @@ def test_expected_keys():
 
 
 def test_pieces_of_sentences():
-    assert (
-        extremes({"a": 1.0, "b": 2.0, "c": float("nan")}, " nats")
-        == "highest in b (2.00 nats) and lowest in a (1.00 nats)"
+    assert extremes({"a": {0: 1.0}, "b": {0: 2.0}, "c": {}}, " nats") == (
+        "highest in b (2.00 nats) and lowest in a (1.00 nats), which may be chance: an interval needs three seeds"
     )
-    assert extremes({"a": 1.0}) == "1.00 in a"
-    assert extremes({"a": 1.0, "b": 1.0, "c": float("nan")}) == "1.00 in a and b"
-    assert extremes({"a": float("nan")}) == "missing"
+    three = {"a": {0: 1.0, 1: 1.1, 2: 1.2}, "b": {0: 2.0, 1: 2.1, 2: 2.2}, "c": {0: 1.9, 1: 2.1, 2: 2.2}}
+    assert extremes(three) == "highest in b (2.10), which can't be told from c, and lowest in a (1.10)"
+    assert extremes({"a": {0: 1.0}}) == "1.00 in a"
+    assert extremes({"a": {0: 1.0}, "b": {0: 1.0}, "c": {}}) == "1.00 in a and b"
+    assert extremes({"a": {}}) == "missing"
     assert [listed(list("abc"[:n])) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
     assert models_left_out(0) == not_drawn(0, "head", "with smaller effects") == ""
     assert models_left_out(1) == " 1 more kind of model is not shown: see the SQL."

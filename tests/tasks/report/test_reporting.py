@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from tasks import artifact_specs
 from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
-from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_error_bars
+from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_spreads
 from tasks.plain_text import terminal_safe
 from tasks.report.answer import MAX_LINES, answer_lines
 from tasks.report.publishing import publish_report
@@ -184,12 +184,13 @@ def test_failures_stand_beside_the_models(tmp_path):
 def test_seeds_have_error_bars(tmp_path):
     models = [Model(seed=seed, induction=0.25 + 0.05 * seed, repeat_gain=1 + seed, loss=2.3) for seed in range(3)]
     with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
-        answer, shown = answer_lines(results), table_with_error_bars(results.rows("groups"))
-    # sd 0.05, n = 3: 4.3027 * 0.05 / sqrt(3) = 0.124
-    assert "induction head in 3 of 3 seeds" in answer[0]
-    assert "0.30 ± 0.12" in answer[0]
-    assert "repeat_gain is 2.00 ± 2.48 nats" in answer[0]
-    assert "| 0.30\u00a0±\u00a00.12 | 3 of 3 |" in shown
+        answer, shown = answer_lines(results), table_with_spreads(results.rows("groups"))
+    # sd 1, n = 3: 4.3027 / sqrt(3) = 2.48
+    assert answer[0] == (
+        "2L4H has an induction head in 3 of 3 seeds: induction_random_period of the best head is 0.30 (0.25 to 0.35) "
+        "(in seed 1, L1H3, 0.01 before training); repeat_gain is 2.00 ± 2.48 nats."
+    )
+    assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
 
 def test_hostile_text_stays_text(tmp_path):
@@ -246,12 +247,13 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
         writer, previous, without = ask(
             "SELECT writer, previous_token, induction_random_period_without FROM induction_circuits WHERE name = '2L4H'"
         )
-    assert induction.startswith(f"2L4H has an induction head, {head}: on repeated random tokens, {score:.2f} of")
+    start = f"2L4H, of one seed, has an induction head, {head}: on repeated random tokens, {score:.2f} of"
+    assert induction.startswith(start)
     assert f"repeat_gain is {gain:.2f} nats" in induction
     assert f"formed at about {short_count(tokens)} tokens" in formed
     assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
-    assert f"1L4H has none (best {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
-    assert others.endswith(f"best of each depth: 4.02 (0L), 2.78 (1L4H), {loss:.2f} (2L4H).")
+    assert f"1L4H has none (best head {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
+    assert others.endswith(f"Validation loss, nats per token: 4.02 (0L); 2.78 (1L4H); {loss:.2f} (2L4H).")
     assert pruned.startswith("Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%")
     assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
     assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
@@ -261,9 +263,14 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
     weak = [Model(n_layers=1, n_heads=n, induction=0.01 * n) for n in (5, 6)]
     with open_results(write_warehouse(tmp_path / "w.duckdb", *weak), "invented") as results:
         lines = answer_lines(results)[2:]  # the first are about the number of heads
-    assert lines[0].startswith("No model has an induction head: the best is L0H5 of 1L6H (induction_random_period 0.06")
+    assert lines[0].startswith(
+        "No model has an induction head. The nearest to one is in 1L6H, trained on 5.0 M tokens: "
+        "induction_random_period of its best head is 0.06 (L0H5, "
+    )
     assert "no phase change in 1L6H" in lines[1]
-    assert lines[2].startswith("Weakest induction: 1L5H has none (best 0.05")
+    assert lines[2].startswith(
+        "The lowest induction score, which may be chance: an interval needs three seeds: 1L5H has none (best head 0.05"
+    )
 
 
 def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
@@ -345,15 +352,24 @@ def test_numbers_are_readable():
     assert as_markdown(Markdown("*a*")) == "*a*"
 
 
-def test_tables_have_notes_and_error_bars():
+def test_tables_have_notes_and_spreads():
     rows = [
         {"name": "a_b", "loss_nats": 2.5, "loss_nats_ci95": 0.25, "loss_nats_note": None},
+        {"name": "few", "loss_nats": 2.5, "loss_nats_ci95": None, "loss_nats_values": [2.6, None, 2.4]},
+        {"name": "wide", "loss_nats": 0.5, "loss_nats_values": [0.9, 0.1, 0.5]},
+        {"name": "same", "loss_nats": 0.5, "loss_nats_ci95": 0.0, "loss_nats_values": [0.5, 0.5, 0.5]},
         {"name": "|", "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": "no heads"},
         {"name": None, "loss_nats": None, "loss_nats_ci95": None, "loss_nats_note": None},
     ]
-    assert table_with_error_bars(rows).replace("\u00a0", " ") == (
-        "| name | loss, nats |\n| --- | ---: |\n| a_b | 2.50 ± 0.25 |\n| \\| | no heads |\n| missing | missing |"
-    )
+    rows[0]["loss_nats_values"] = [2.4, 2.5, 2.6]
+    assert table_with_spreads(rows).replace("\u00a0", " ").splitlines()[2:] == [
+        "| a_b | 2.50 ± 0.25 |",
+        "| few | 2.400, 2.600 |",
+        "| wide | 0.500 (0.100 to 0.900) |",
+        "| same | 0.500 |",
+        "| \\| | no heads |",
+        "| missing | missing |",
+    ]
 
 
 # Requests and publishing

@@ -219,7 +219,7 @@ def test_costs_must_be_measured_far_enough(database):
 def test_heads_that_never_close_at_little_loss_are_all_active(database):
     connection, fill_in = database
     study = Tables("s")
-    for seed in range(2):
+    for seed in range(3):
         study.model(seed=seed, loss=3.0, gates="none")
         study.head(study.model(seed=seed, loss=3.1, gates="dynamic"), 0, 0, active_fraction=0.2)
     fill_in(study)

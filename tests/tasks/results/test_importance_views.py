@@ -75,26 +75,28 @@ def curve(
 # Pruning
 
 
-def test_curves_have_error_bars_over_seeds_and_draws(database):
-    add_models(database)
-    rows = [*curve("4-0", [0, 0.01]), *curve("4-1", [0, 0.03])]
-    for model_id, draw, increase in (("4-0", 0, 0.01), ("4-0", 1, 0.02), ("4-1", 0, 0.03), ("4-1", 1, 0.06)):
-        rows += curve(model_id, [0, increase], "random", "random", draw)
+def test_curves_have_error_bars_over_seeds(database):
+    """Draws of random orders of one model are not independent: the model counts once, with their mean."""
+    add_models(database, n_seeds=3)
+    rows = [*curve("4-0", [0, 0.01]), *curve("4-1", [0, 0.03]), *curve("4-2", [0, 0.02])]
+    for model_id, increases in (("4-0", (0.01, 0.02)), ("4-1", (0.03, 0.06)), ("4-2", (0.03, 0.03))):
+        for draw, increase in enumerate(increases):
+            rows += curve(model_id, [0, increase], "random", "random", draw)
     database.fill("pruning", rows)
     iterative, random = database.ask(
         "SELECT n_models, n_curves, relative_increase_mean, relative_increase_ci95, relative_increase_lowest,"
         " relative_increase_highest, loss_nats_mean FROM pruning_curve WHERE n_pruned = 1 ORDER BY procedure"
     )
-    # sd of 0.01 and 0.03: sqrt(2) / 100; of the four draws: sqrt(14 / 3) / 100
-    assert iterative == pytest.approx((2, 2, 0.02, 12.7062 / 100, 0.01, 0.03, 2.04))
-    assert random == pytest.approx((2, 4, 0.03, 3.1824 * sqrt(14 / 3) / 2 / 100, 0.01, 0.06, 2.06))
+    # sd of 0.01, 0.02 and 0.03: 0.01; of the draws' means 0.015, 0.045 and 0.03: 0.015
+    assert iterative == pytest.approx((3, 3, 0.02, 4.3027 * 0.01 / sqrt(3), 0.01, 0.03, 2.04), abs=1e-5)
+    assert random == pytest.approx((3, 6, 0.03, 4.3027 * 0.015 / sqrt(3), 0.01, 0.06, 2.06), abs=1e-5)
 
 
-def test_a_single_seed_has_no_error_bar(database):
-    add_models(database, n_seeds=1)
-    database.fill("pruning", curve("4-0", [0, 0.01]))
+def test_two_seeds_have_no_error_bar(database):
+    add_models(database)
+    database.fill("pruning", [*curve("4-0", [0, 0.01]), *curve("4-1", [0, 0.02])])
     assert database.ask("SELECT n_models, relative_increase_ci95, loss_nats_ci95 FROM pruning_curve LIMIT 1") == [
-        (1, None, None)
+        (2, None, None)
     ]
 
 
@@ -121,7 +123,7 @@ def test_the_most_heads_under_a_bar_can_go(database):
     ]
 
 
-def test_groups_have_error_bars_over_seeds(database):
+def test_groups_have_the_counts_of_their_seeds(database):
     add_models(database)
     rows = [*curve("4-0", [0, 0]), *curve("4-1", [0, 0, 0, 0])]
     for order in ("lrp", "ablation_mean"):
@@ -130,13 +132,13 @@ def test_groups_have_error_bars_over_seeds(database):
         rows += curve("4-0", [0, 0, 0], "iterative_retrain", order)
     database.fill("pruning", rows)
     found = database.ask(
-        "SELECT procedure, order_method, n_models, within_1_percent_mean, within_1_percent_ci95,"
-        " fraction_within_5_percent_mean FROM prunable_heads_by_group WHERE stands_for_procedure ORDER BY procedure"
+        "SELECT procedure, order_method, n_models, within_1_percent_median, within_1_percent_values,"
+        " fraction_within_5_percent_median FROM prunable_heads_by_group WHERE stands_for_procedure ORDER BY procedure"
     )
     assert found == [
-        ("iterative", "ablation_mean", 2, 2, pytest.approx(12.7062), 0.5),  # 1 and 3: sd sqrt(2), over sqrt(2)
-        ("iterative_retrain", "lrp", 1, 2, None, 0.5),
-        ("one_shot", "ablation_mean", 1, 2, None, 0.5),
+        ("iterative", "ablation_mean", 2, 2, [1, 3], 0.5),
+        ("iterative_retrain", "lrp", 1, 2, [2], 0.5),
+        ("one_shot", "ablation_mean", 1, 2, [2], 0.5),
     ]
 
 
@@ -156,7 +158,7 @@ def test_heads_that_matter_are_counted_for_each_number_of_heads(database):
     database.fill("pruning", [*curve("4-0", [0, 0, 0.02]), *curve("4-0", [0, 0.005], "random", "random")])
     found = database.ask(
         "SELECT setting, label, total_heads, n_head_counts, n_models, validation_loss_nats_mean,"
-        " within_1_percent_mean, within_5_percent_mean, random_within_1_percent_mean FROM heads_that_matter"
+        " within_1_percent_median, within_5_percent_median, random_within_1_percent_median FROM heads_that_matter"
     )
     assert found == [
         ("d_model=8", "1L1H", 1, 3, 2, 3.0, None, None, None),

@@ -103,7 +103,11 @@ def fill_family(fill: Callable[[str, Rows], None]) -> None:
             for head in (0, 1)
         ],
     )
-    losses = [{"model_id": model["model_id"], "validation_loss_nats": 4.0 - model["n_layers"]} for model in models]
+    spread = {"2L-1": 0.1, "2L-2": -0.1}
+    losses = [
+        {"model_id": name, "validation_loss_nats": 4.0 - int(name[0]) + spread.get(name, 0.0)}
+        for name in (model["model_id"] for model in models)
+    ]
     fill("evaluations", [{**loss, "step": 10} for loss in losses] + [{"model_id": "2L-0", "step": 0}])
 
 
@@ -135,16 +139,16 @@ def test_induction_by_depth_has_error_bars_over_seeds(database):
     connection, fill = database
     fill_family(fill)
     found = connection.execute(
-        "SELECT study, setting, n_layers, n_models, induction, induction_ci95, validation_loss_nats"
-        " FROM induction_by_depth"
+        "SELECT study, setting, n_layers, n_models, induction, induction_values, validation_loss_nats,"
+        " validation_loss_ci95 FROM induction_by_depth"
     ).fetchall()
-    # 0.2, 0.3, 0.4: sd 0.1, t with 2 degrees of freedom 4.3027
+    # losses 1.9, 2.0, 2.1: sd 0.1, t with 2 degrees of freedom 4.3027
     half_width = 4.3027 * 0.1 / sqrt(3)
     assert found == [
-        ("quick", "", 0, 1, None, None, 4.0),
-        ("quick", "", 1, 1, 0.01, None, 3.0),
-        ("quick", "", 2, 3, pytest.approx(0.3), pytest.approx(half_width), 2.0),
-        ("wide", "positions=rotary n_heads=2", 2, 1, 0.2, None, 2.0),
+        ("quick", "", 0, 1, None, [None], 4.0, None),
+        ("quick", "", 1, 1, 0.01, [0.01], 3.0, None),
+        ("quick", "", 2, 3, pytest.approx(0.3), [0.2, 0.3, 0.4], pytest.approx(2.0), pytest.approx(half_width)),
+        ("wide", "positions=rotary n_heads=2", 2, 1, 0.2, [0.2], 2.0, None),
     ]
 
 
@@ -153,13 +157,13 @@ def test_scaling_by_heads_has_a_row_a_shape(database):
     fill_family(fill)
     found = connection.execute(
         "SELECT study, setting, d_model, n_layers, n_heads, heads_per_layer, total_heads, n_models,"
-        " validation_loss_nats_mean, validation_loss_nats_sd, best_previous_token_ci95 FROM scaling_by_heads"
+        " validation_loss_nats_mean, validation_loss_nats_sd, best_previous_token_values FROM scaling_by_heads"
     ).fetchall()
     assert found == [
-        ("quick", "", 8, 0, 2, [], 0, 1, 4.0, None, None),
-        ("quick", "", 8, 1, 2, [2], 2, 1, 3.0, None, None),
-        ("quick", "", 8, 2, 2, [2, 2], 4, 3, 2.0, 0.0, 0.0),
-        ("wide", "positions=rotary", 8, 2, 2, [2, 2], 4, 1, 2.0, None, None),
+        ("quick", "", 8, 0, 2, [], 0, 1, 4.0, None, [None]),
+        ("quick", "", 8, 1, 2, [2], 2, 1, 3.0, None, [0.5]),
+        ("quick", "", 8, 2, 2, [2, 2], 4, 3, pytest.approx(2.0), pytest.approx(0.1), [0.5, 0.5, 0.5]),
+        ("wide", "positions=rotary", 8, 2, 2, [2, 2], 4, 1, 2.0, None, [0.5]),
     ]
 
 

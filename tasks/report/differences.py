@@ -1,0 +1,105 @@
+"""What groups of models differ in: differences by their own intervals, and what the lowest of several can be told from.
+
+Models of one seed start and go on alike, so groups that have the same seeds are compared seed by seed.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import sqrt
+from statistics import fmean, stdev, variance
+from typing import NamedTuple
+
+from scipy.special import stdtr, stdtrit
+
+ENOUGH = 3  # seeds for an interval, as in the macro ci95
+LEVEL = 0.05
+MAX_NAMED = 3  # groups in a sentence
+
+Values = Mapping[int, float]  # of a group's models, by seed
+
+
+class Difference(NamedTuple):
+    """A mean difference, half the width of its 95 % interval, and how often chance gives one as large."""
+
+    mean: float
+    ci95: float
+    chance: float
+
+
+class Extreme(NamedTuple):
+    """The group with the lowest or highest mean, and the others that it can't be told from, nearest first."""
+
+    label: str
+    mean: float
+    ties: Sequence[str]
+    is_tested: bool  # whether any two groups have the seeds to be compared
+
+    def told(self, unit: str) -> str:
+        """The group and its mean."""
+        return f"{self.label} ({self.mean:.2f}{unit})"
+
+    @property
+    def reservation(self) -> str:
+        """What a sentence that names the group must add."""
+        if not self.ties:
+            return ""
+        if not self.is_tested:
+            return ", which may be chance: an interval needs three seeds"
+        named = " or ".join(self.ties) if len(self.ties) <= MAX_NAMED else f"{len(self.ties)} others"
+        return f", which can't be told from {named}"
+
+
+def difference(values: Values, others: Values) -> Difference | None:
+    """The first group's mean minus the second's, by Student's t over the seeds that both have.
+
+    By Welch's t where they don't share three seeds; None if one of them has fewer than three.
+    """
+    shared = sorted(values.keys() & others.keys())
+    if len(shared) >= ENOUGH:
+        return mean_difference([values[seed] - others[seed] for seed in shared])
+    if min(len(values), len(others)) < ENOUGH:
+        return None
+    groups = [list(group.values()) for group in (values, others)]
+    errors = [variance(group) / len(group) for group in groups]
+    parts = sum(error**2 / (len(group) - 1) for error, group in zip(errors, groups, strict=True))
+    df = sum(errors) ** 2 / parts if parts else 1.0
+    return _by_t(fmean(groups[0]) - fmean(groups[1]), sqrt(sum(errors)), df)
+
+
+def mean_difference(differences: Sequence[float]) -> Difference | None:
+    """The mean of differences, one for each seed, by Student's t; None if they are fewer than three."""
+    n = len(differences)
+    return _by_t(fmean(differences), stdev(differences) / sqrt(n), n - 1) if n >= ENOUGH else None
+
+
+def extreme(groups: Mapping[str, Values], highest: bool = False) -> Extreme | None:
+    """The group with the lowest or highest mean; None if no group has a value.
+
+    It is told from another one by Holm's rule over all pairs of groups, since which one it is depends on the values.
+    """
+    means = {label: fmean(values.values()) for label, values in groups.items() if values}
+    if not means:
+        return None
+    in_order = sorted(means, key=means.__getitem__, reverse=highest)
+    best, *others = in_order
+    chances = {
+        pair: found.chance for pair in combinations(in_order, 2) if (found := difference(*(groups[g] for g in pair)))
+    }
+    apart = _told_apart(chances)
+    return Extreme(best, means[best], [label for label in others if (best, label) not in apart], bool(chances))
+
+
+def _told_apart(chances: Mapping[tuple[str, str], float]) -> set[tuple[str, str]]:
+    """The pairs that differ by Holm's rule, which keeps the chance of any wrong one at 5 %."""
+    apart = set()
+    for n_done, pair in enumerate(sorted(chances, key=chances.__getitem__)):
+        if chances[pair] * (len(chances) - n_done) > LEVEL:
+            break
+        apart.add(pair)
+    return apart
+
+
+def _by_t(mean: float, error: float, df: float) -> Difference:
+    if not error:
+        return Difference(mean, 0.0, float(mean == 0))
+    return Difference(mean, float(stdtrit(df, 0.975) * error), float(2 * stdtr(df, -abs(mean) / error)))
