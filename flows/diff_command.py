@@ -6,7 +6,7 @@ from rich.text import Text
 
 from tasks import places
 from tasks.plain_text import terminal_safe
-from tasks.report.comparison import claim_changes, config_changes, metric_changes, summarise
+from tasks.report.comparison import by_chance, claim_changes, config_changes, metric_changes, summarise
 from tasks.results.study_results import open_results
 
 
@@ -33,6 +33,7 @@ def print_changes(first: str, second: str) -> None:
         for change in changes:
             table.add_row(change.what, _cell(change.before), _cell(change.after), change.note)
         console.print(table)
+    console.print(by_chance(before, after))
 
 
 def _cell(value: object) -> Text:

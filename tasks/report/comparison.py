@@ -1,22 +1,32 @@
-"""What changed between two runs of a study, or between two studies: metrics beyond their error bars, claims, text."""
+"""What changed between two runs of a study, or between two studies: metrics beyond chance, claims, text."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot
+from statistics import fmean
 from typing import Any, NamedTuple
 
+from tasks.markdown import with_spread
+from tasks.report.differences import Difference, difference
 from tasks.results.study_results import StudyResults
 
 
 class Metric(NamedTuple):
-    """A metric of one kind of model: mean over seeds, half the width of its 95 % interval, models."""
+    """A metric of one kind of model, and its value for each seed."""
 
     label: str
     metric: str
-    mean: float
-    ci95: float | None
-    n_models: int
+    seeds: Sequence[int]
+    values: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values)
+
+    def minus(self, other: "Metric") -> Difference | None:
+        """The difference of means and its interval, by the same seeds where both have them."""
+        mine, others = (dict(zip(metric.seeds, metric.values, strict=True)) for metric in (self, other))
+        return difference(mine, others)
 
 
 @dataclass(frozen=True)
@@ -31,8 +41,12 @@ class Summary:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Summary":
-        """What `vars` of a summary were before they went through JSON."""
-        return cls(**{**stored, "metrics": [Metric(*row) for row in stored["metrics"]]})
+        """What `vars` of a summary were before they went through JSON.
+
+        Metrics in the form that an earlier release kept are left out.
+        """
+        rows = [row for row in stored["metrics"] if len(row) == len(Metric._fields)]
+        return cls(**{**stored, "metrics": [Metric(*row) for row in rows]})
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,7 @@ def summarise(results: StudyResults) -> Summary:
     """What a study in the warehouse found."""
     study = results.rows("study")[0]
     return Summary(
-        metrics=[Metric(**row) for row in results.rows("summary")],
+        metrics=[Metric(*row.values()) for row in results.rows("summary")],
         verdicts={row["claim_id"]: row["verdict"] for row in results.rows("verdicts")},
         text=sorted(row["text_sha256"] or "" for row in results.rows("corpora")),
         config=dict(_flat(json.loads(study["config"] or "{}"))),
@@ -63,17 +77,23 @@ def changes(before: Summary, after: Summary) -> list[Change]:
 
 
 def metric_changes(before: Summary, after: Summary) -> list[Change]:
-    """Metrics of the same kind of model that moved beyond their error bars, or moved and have none."""
-    known = {(m.label, m.metric): m for m in before.metrics}
+    """Metrics of the same kind of model that differ: beyond a 95 % interval, or with too few seeds for one."""
     changes = []
-    for new in after.metrics:
-        old = known.get((new.label, new.metric))
-        if old and new.mean != old.mean and not _within(old, new):
-            bars = old.ci95 is not None and new.ci95 is not None
-            note = "beyond the error bars" if bars else "one model: no error bar"
+    for old, new in _pairs(before, after):
+        apart = new.minus(old)
+        if new.mean != old.mean and not (apart and abs(apart.mean) <= apart.ci95):
+            note = (
+                f"by {_number(apart.mean, 3)} ± {_number(apart.ci95, 2)}" if apart else "under three seeds: no interval"
+            )
             note += "; speed depends on the machine" if new.metric == "tokens_per_second" else ""
             changes.append(Change(f"{new.metric} of {new.label}", _printed(old), _printed(new), note))
     return changes
+
+
+def by_chance(before: Summary, after: Summary) -> str:
+    """How many metrics of equal models would differ beyond an interval; nothing if none has one."""
+    n = sum(new.minus(old) is not None for old, new in _pairs(before, after))
+    return f"Metrics with 95 % intervals: {n}; by chance alone, {n / 20:.1f} of them would differ." if n else ""
 
 
 def claim_changes(before: Summary, after: Summary) -> list[Change]:
@@ -89,12 +109,16 @@ def config_changes(before: Summary, after: Summary) -> list[Change]:
     return changes
 
 
-def _within(old: Metric, new: Metric) -> bool:
-    return old.ci95 is not None and new.ci95 is not None and abs(new.mean - old.mean) <= hypot(old.ci95, new.ci95)
+def _pairs(before: Summary, after: Summary) -> Iterator[tuple[Metric, Metric]]:
+    """Each metric that both have of the same kind of model."""
+    known = {(metric.label, metric.metric): metric for metric in before.metrics}
+    for new in after.metrics:
+        if old := known.get((new.label, new.metric)):
+            yield old, new
 
 
 def _printed(metric: Metric) -> str:
-    return _number(metric.mean, 4) + (f" ± {_number(metric.ci95, 2)}" if metric.ci95 is not None else "")
+    return with_spread(metric.mean, None, metric.values, lambda value: _number(value, 4))
 
 
 def _number(value: float, digits: int) -> str:

@@ -158,7 +158,7 @@ def test_missing_metrics_are_missing_and_never_zero(tmp_path):
     assert "its score is missing" in facts["answer"][0]
     assert "repeat_gain is missing" in facts["answer"][0]
     assert "Validation loss, nats per token: missing." in facts["answer"]
-    assert "| 2L4H | 1 | missing | missing | missing | missing |" in text
+    assert "| 2L4H | 1 | 0 | missing | missing | missing | missing |" in text
     assert "0.000" not in text.split("## Learning")[0]
     for absent in ("validation losses", "repeat_gain is", "losses by position"):
         assert f"No picture: {absent}" in text
@@ -181,14 +181,14 @@ def test_failures_stand_beside_the_models(tmp_path):
     assert r"training: loss diverged. Lower \`learning_rate\` \| &lt;b>now&lt;/b> |" in text
 
 
-def test_seeds_have_error_bars(tmp_path):
+def test_seeds_have_spreads(tmp_path):
     models = [Model(seed=seed, induction=0.25 + 0.05 * seed, repeat_gain=1 + seed, loss=2.3) for seed in range(3)]
     with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
         answer, shown = answer_lines(results), table_with_spreads(results.rows("groups"))
     # sd 1, n = 3: 4.3027 / sqrt(3) = 2.48
     assert answer[0] == (
         "2L4H has an induction head in 3 of 3 seeds: induction_random_period of the best head is 0.30 (0.25 to 0.35) "
-        "(in seed 1, L1H3, 0.01 before training); repeat_gain is 2.00 ± 2.48 nats."
+        "(in seed 1, L1H3, 0.05 before training); repeat_gain is 2.00 ± 2.48 nats."
     )
     assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
