@@ -162,8 +162,13 @@ CREATE TABLE evaluations (
     step                        INTEGER,  -- optimiser steps taken; 0 is the initialisation
     tokens                      BIGINT,   -- tokens seen so far
     validation_loss_nats        DOUBLE,   -- mean loss on validation text, nats per token
-    validation_loss_sem_nats    DOUBLE,   -- standard error of validation_loss_nats over sequences, nats
+    validation_loss_sem_nats    DOUBLE,   -- standard error of validation_loss_nats over documents; NULL for less than two
+    n_windows                   INTEGER,  -- sequences of validation text measured on
+    n_documents                 INTEGER,  -- documents that they are from
+    train_loss_nats             DOUBLE,   -- mean loss on as many sequences of training text, seen or not; last checkpoint only
+    train_loss_sem_nats         DOUBLE,   -- standard error of train_loss_nats over documents
     in_context_learning_nats    DOUBLE,   -- loss at late_index minus loss at early_index, nats: negative if context helps
+    in_context_learning_sem_nats DOUBLE,  -- standard error of in_context_learning_nats over documents
     early_index                 INTEGER,  -- prediction, counted from 0, around which the early loss is taken
     late_index                  INTEGER,  -- prediction, counted from 0, around which the late loss is taken
     first_occurrence_loss_nats  DOUBLE,   -- loss on first occurrences in repeated random tokens, random period, nats
@@ -442,7 +447,7 @@ CREATE TABLE identities (
 );
 
 -- One row a head, what is ablated, how and in which scope, last checkpoint. Effects are rises of the loss on validation
--- text, paired by sequence; their intervals are bootstrapped over sequences. resample takes z from other sequences
+-- text, paired by sequence; their intervals are over documents. resample takes z from other sequences
 -- of that text, mean over 5 of them, which a single sequence doesn't have.
 CREATE TABLE ablations (
     model_id          VARCHAR,  -- models.model_id
@@ -452,7 +457,7 @@ CREATE TABLE ablations (
     method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean for each position) or resample
     scope             VARCHAR,  -- full: later layers see it; frozen_patterns: their attention patterns stay as they were
     loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token; NULL if there is none
-    ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
+    ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for less than two documents
     ci_high_nats      DOUBLE,   -- upper end of its 95 % interval, nats
     kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
     n_sequences       INTEGER,  -- sequences measured on
@@ -469,7 +474,7 @@ CREATE TABLE feed_forward_ablations (
     first_neuron      INTEGER,  -- the part's first neuron, counted from 0 within its layer
     n_neurons         INTEGER,  -- the part's neurons, which follow each other
     loss_effect_nats  DOUBLE,   -- loss when ablated minus loss of the intact model, nats per token
-    ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for a single sequence
+    ci_low_nats       DOUBLE,   -- lower end of its 95 % interval, nats; NULL for less than two documents
     ci_high_nats      DOUBLE,   -- upper end of its 95 % interval, nats
     kl_nats           DOUBLE,   -- KL divergence of the ablated model's predictions from the intact one's, nats per token
     share_of_loss     DOUBLE,   -- loss_effect_nats over the effect of all feed-forward layers; NULL unless that is > 0
@@ -526,7 +531,7 @@ CREATE TABLE pruning (
     fraction_pruned    DOUBLE,   -- n_pruned over the heads that training left
     loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output, all others whole
     loss_effect_nats   DOUBLE,   -- rise of validation loss over the intact model's
-    ci_low_nats        DOUBLE,   -- lower end of its 95 % interval over sequences, nats; NULL for a single sequence
+    ci_low_nats        DOUBLE,   -- lower end of its 95 % interval over documents, nats; NULL for less than two documents
     ci_high_nats       DOUBLE,   -- upper end of its 95 % interval, nats
     relative_increase  DOUBLE,   -- loss_effect_nats divided by the intact model's loss
     parameters         BIGINT,   -- of the model with the pruned heads physically removed

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.batching import batches
+from models.clustered_errors import clustered_mean
 from models.transformer import Fill, HeadMask, Transformer
 
 Losses = dict[str, float | int | Float[Tensor, "_"]]
@@ -39,29 +40,32 @@ def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -
     return torch.cat(losses)
 
 
-def text_losses(losses: Float[Tensor, "batch pos"]) -> Losses:
-    """Summary of the losses on sequences of running text; the standard error over sequences is NaN for a single one.
+def text_losses(losses: Float[Tensor, "batch pos"], documents: Int[Tensor, "batch"]) -> Losses:
+    """Summary of the losses on sequences of running text, with standard errors over the documents that they are from.
 
     In-context learning is the loss at a late position, 500 of 506 or more, else 0.95 n, minus that at an early one, 50
     or 0.1 n. Both are means over 5 positions either side, fewer (but as many on both sides) at the ends of a short
     sequence. Source: Olsson et al. 2022, "in-context learning score".
     """
-    by_sequence, by_position = losses.double().mean(1), losses.double().mean(0)
-    n = losses.shape[1]
+    losses, n = losses.double(), losses.shape[1]
     early, late = (50, 500) if n > 505 else (n // 10, n * 19 // 20)
 
-    def around(index: int) -> float:
-        reach = min(5, index, len(by_position) - 1 - index)
-        return float(by_position[index - reach : index + reach + 1].mean())
+    def around(index: int) -> Float[Tensor, "batch"]:
+        reach = min(5, index, n - 1 - index)
+        return losses[:, index - reach : index + reach + 1].mean(1)
 
-    n_sequences = len(by_sequence)
+    loss = clustered_mean(losses.mean(1), documents)
+    learning = clustered_mean(around(late) - around(early), documents)
     return {
-        "validation_loss_nats": float(by_sequence.mean()),
-        "validation_loss_sem_nats": float(by_sequence.std() / n_sequences**0.5) if n_sequences > 1 else float("nan"),
-        "in_context_learning_nats": around(late) - around(early),  # negative: context helps
+        "validation_loss_nats": loss.mean.item(),
+        "validation_loss_sem_nats": loss.sem.item(),
+        "n_windows": len(losses),
+        "n_documents": len(documents.unique()),
+        "in_context_learning_nats": learning.mean.item(),  # negative: context helps
+        "in_context_learning_sem_nats": learning.sem.item(),
         "early_index": early,
         "late_index": late,
-        "position_losses_nats": by_position,
+        "position_losses_nats": losses.mean(0),
     }
 
 

@@ -1,11 +1,19 @@
 """What every model of one corpus is shown: running text, and repeated random tokens."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from jaxtyping import Int
 from torch import Tensor
 
 from models.repeats import Repeats
+
+
+class RunningText(NamedTuple):
+    """Sequences of running text that open with BOS, and which document each is from."""
+
+    sequences: Int[Tensor, "window pos"]
+    documents: Int[Tensor, "window"]
 
 
 @dataclass(frozen=True)
@@ -17,3 +25,4 @@ class Stimuli:
     more_text: Int[Tensor, "more_windows pos"]  # for losses alone
     fixed_period: Repeats | None
     random_period: Repeats | None
+    documents: Int[Tensor, "sequence"]  # which document each window of text, then of more_text, is from

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import install_import_hook
 
 # All modules of models/ that have shapes in annotations.
-modules = ["attention_patterns", "batching", "bootstrap", "circuits", "clustered_errors", "feed_forward_ablation"]
+modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "feed_forward_ablation"]
 modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # the tensors are small, and other work may run beside the tests

@@ -53,7 +53,7 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos, "prefix_matching")
     repeats, random_period = _on_repeats(model, stimuli.random_period, bos, "induction_random_period")
     return Behaviour(
-        text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)])),
+        text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)]), stimuli.documents),
         repeats=repeats,
         layers=list(map(_head_behaviour, on_text, prefix_matching, random_period)),
     )

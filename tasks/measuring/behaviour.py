@@ -9,13 +9,17 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from models.clustered_errors import clustered_mean
 from models.heads.attention_flow import aggregate_attention
 from models.heads.gate_activity import gate_activity
 from models.heads.head_behaviour import Behaviour, model_behaviour
+from models.losses import sequence_losses
+from models.stimuli import RunningText
 from models.transformer import Transformer
 from tasks.measuring.sequences import build_stimuli, choose_passage
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import BehaviourConfig
+from tasks.text.windows import training_text
 from tasks.training.checkpoints import tokens_per_step
 
 
@@ -40,7 +44,9 @@ def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
     for step in steps:
         measured[step] = model_behaviour(trained.at(step), stimuli)
         trained.on_progress(len(measured) / len(steps))
-    for name, rows in _behaviour_rows(measured, tokens_per_step(trained.training_folder)).items():
+    tables = _behaviour_rows(measured, tokens_per_step(trained.training_folder))
+    tables["evaluations"][-1] |= _training_loss(model, training_text(tokens, n_ctx, config.loss_windows))
+    for name, rows in tables.items():
         trained.write(name, rows)
     if measured[steps[-1]].layers:
         passage = choose_passage(tokens, min(config.passage_tokens, n_ctx))
@@ -48,6 +54,12 @@ def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
         trained.write("attention_aggregates", _aggregate_columns(model, passage, labels))
         if model.architecture.gates != "none":
             trained.write("gate_activity", _gate_rows(model, stimuli.text, labels, tokens.bos))
+
+
+def _training_loss(model: Transformer, text: RunningText) -> dict[str, float]:
+    """The loss on training text as it is measured on validation text."""
+    loss = clustered_mean(sequence_losses(model, text.sequences), text.documents)
+    return {"train_loss_nats": loss.mean.item(), "train_loss_sem_nats": loss.sem.item()}
 
 
 def _attention_samples(

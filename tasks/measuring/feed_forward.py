@@ -3,8 +3,10 @@
 from typing import Any
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from models.bootstrap import bootstrap_ci
+from models.clustered_errors import clustered_mean
 from models.feed_forward_ablation import NeuronAblation, losses_without_feed_forward, mean_activations, neuron_ablations
 from models.losses import sequence_losses
 from tasks.measuring.trained_model import TrainedModel
@@ -18,10 +20,10 @@ def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> No
     Raises:
         UserError: the text is too short for one sequence.
     """
-    model, text = trained.model, trained.evaluation_text(config.windows)
+    model, (text, documents) = trained.model, trained.evaluation_text(config.windows)
     if not model.architecture.mlp_width or not len(model.layers):
         return
-    means = mean_activations(model, trained.reference_text(config.reference_windows))
+    means = mean_activations(model, trained.reference_text(config.reference_windows).sequences)
     fills = {"zero": [torch.zeros_like(mean) for mean in means], "mean": means}
     intact = sequence_losses(model, text)
     of_all = {
@@ -30,16 +32,15 @@ def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> No
     }
     trained.on_progress(0.2)
     ablations = neuron_ablations(model, text, fills, config.n_groups)
-    trained.write("feed_forward_ablations", _ablation_rows(config, ablations, of_all))
+    trained.write("feed_forward_ablations", _ablation_rows(ablations, documents, of_all))
 
 
 def _ablation_rows(
-    config: FeedForwardConfig, ablations: list[NeuronAblation], of_all: dict[str, float]
+    ablations: list[NeuronAblation], documents: Int[Tensor, "sequence"], of_all: dict[str, float]
 ) -> list[dict[str, Any]]:
     """Rows of `feed_forward_ablations`; `of_all` is the effect of all feed-forward layers together, by method."""
     effects = torch.stack([ablation.loss_effects_nats for ablation in ablations])
-    generator = torch.Generator().manual_seed(config.seed)
-    lows, highs = bootstrap_ci(effects, config.bootstraps, generator)
+    lows, highs = clustered_mean(effects, documents).interval()
     return [
         {
             "layer": ablation.layer,

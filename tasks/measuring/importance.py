@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from models.bootstrap import bootstrap_ci
+from models.clustered_errors import clustered_mean
 from models.heads.ablation import Ablation, Effects, Replacement, ablation_effects, other_sequences, zero_z
 from models.heads.evidence import Evidence
 from models.heads.head import heads_of, mask_without, removed_heads
@@ -33,10 +35,10 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     Raises:
         UserError: the text is too short for one sequence.
     """
-    model, text = trained.model, trained.evaluation_text(config.windows)
+    model, (text, documents) = trained.model, trained.evaluation_text(config.windows)
     if not heads_of(model):
         return
-    other_text = trained.reference_text(config.reference_windows)
+    other_text = trained.reference_text(config.reference_windows).sequences
     mean = mean_z(model, other_text)
     replacements: dict[str, Sequence[Replacement]] = {
         "zero": [zero_z(model)],
@@ -54,15 +56,16 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     evidence = Evidence(model, text, mean, there)
     scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
     trained.write(
-        "ablations", [row for ablation, own in effects.items() for row in _ablation_rows(ablation, own, config)]
+        "ablations", [row for ablation, own in effects.items() for row in _ablation_rows(ablation, own, documents)]
     )
     trained.write("importance", [row for method, own in scores.items() for row in importance_rows(method, own)])
 
 
-def _ablation_rows(ablation: Ablation, effects: Effects, config: ImportanceConfig) -> list[dict[str, Any]]:
+def _ablation_rows(ablation: Ablation, effects: Effects, documents: Int[Tensor, "sequence"]) -> list[dict[str, Any]]:
     """Rows of `ablations`, one a head."""
     loss, kl = torch.cat(effects.loss_nats), torch.cat(effects.kl_nats)
-    low, high = bootstrap_ci(loss, config.bootstraps, torch.Generator().manual_seed(config.seed))
-    columns = {"loss_effect_nats": loss.mean(1), "ci_low_nats": low, "ci_high_nats": high, "kl_nats": kl.mean(1)}
+    effect = clustered_mean(loss, documents)
+    low, high = effect.interval()
+    columns = {"loss_effect_nats": effect.mean, "ci_low_nats": low, "ci_high_nats": high, "kl_nats": kl.mean(1)}
     listed = {name: column.tolist() for name, column in columns.items()}
     return head_rows(effects.loss_nats, listed, **ablation._asdict(), n_sequences=loss.shape[1])

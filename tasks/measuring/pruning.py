@@ -81,8 +81,9 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     if not heads_of(model):
         return
     n_ctx = model.architecture.n_ctx
-    text, reference = trained.evaluation_text(config.windows), trained.reference_text(config.reference_windows)
-    subject = Subject(model, text, reference, mean_z(model, reference))
+    text, documents = trained.evaluation_text(config.windows)
+    reference = trained.reference_text(config.reference_windows).sequences
+    subject = Subject(model, text, documents, reference, mean_z(model, reference))
 
     gates = []
     for penalty in dict.fromkeys(config.gate_lambdas):
@@ -103,7 +104,7 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
         "gates": [row for own in gates for row in _gate_rows(own)],
         "gate_sweeps": [_sweep_row(subject, own) for own in gates],
         "importance": importance_rows("gate", gate_scores),
-        "pruning": curve_rows(subject, curves, config),
+        "pruning": curve_rows(subject, curves),
         "pruned_models": keep_models(smaller, model, text, trained.training_folder, trained.folder, config.repeats),
     }
     for name, rows in tables.items():

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.bootstrap import bootstrap_ci
+from models.clustered_errors import clustered_mean
 from models.heads.evidence import Evidence, HeadScores
 from models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
 from models.heads.importance_methods import METHODS, head_scores
@@ -36,7 +36,8 @@ class Subject:
 
     model: Transformer
     text: Int[Tensor, "batch pos"]
-    reference: Int[Tensor, "batch pos"]
+    documents: Int[Tensor, "batch"]  # that the text is from
+    reference: Int[Tensor, "reference_batch pos"]
     fill: Fill
 
     def scores(self, method: str, pruned: HeadSet = frozenset()) -> HeadScores:
@@ -120,13 +121,13 @@ def relative_increases(curve: Curve) -> dict[int, float]:
     return {len(pruned): losses.mean().item() / intact - 1 for pruned, losses in curve}
 
 
-def curve_rows(subject: Subject, curves: Mapping[CurveKey, Curve], config: PruningConfig) -> Rows:
+def curve_rows(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Rows:
     """Rows of `pruning`."""
     parameters, n_heads, rows = _parameters_left(subject), len(heads_of(subject.model)), []
     for key, curve in curves.items():
         losses = torch.stack([point.losses for point in curve])
-        effects, increases = losses - losses[0], relative_increases(curve)
-        low, high = bootstrap_ci(effects, config.bootstraps, torch.Generator().manual_seed(config.seed))
+        effects, increases = clustered_mean(losses - losses[0], subject.documents), relative_increases(curve)
+        low, high = effects.interval()
         for i, pruned in enumerate(point.pruned for point in curve):
             last = max(pruned - curve[i - 1].pruned) if i and key != GATES else None  # gates close together
             rows.append(
@@ -137,7 +138,7 @@ def curve_rows(subject: Subject, curves: Mapping[CurveKey, Curve], config: Pruni
                     "head": last and last.head,
                     "fraction_pruned": len(pruned) / n_heads,
                     "loss_nats": losses[i].mean().item(),
-                    "loss_effect_nats": effects[i].mean().item(),
+                    "loss_effect_nats": effects.mean[i].item(),
                     "ci_low_nats": low[i].item(),
                     "ci_high_nats": high[i].item(),
                     "relative_increase": increases[len(pruned)],

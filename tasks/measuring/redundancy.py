@@ -32,7 +32,7 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     places = heads_of(model)
     if not places:
         return
-    text = trained.evaluation_text(config.windows)
+    text = trained.evaluation_text(config.windows).sequences
     similarities = {
         "jensen_shannon_distance": pattern_distances(model, text, tokens.bos),
         "output_cka": output_cka(model, text, tokens.bos),
@@ -52,7 +52,7 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     if not pairs:
         return
     tried = pairs[: config.max_pairs]
-    fill = mean_z(model, trained.reference_text(config.reference_windows))
+    fill = mean_z(model, trained.reference_text(config.reference_windows).sequences)
     effects = pair_effects(*ablation_losses(model, text, fill, tried), tried)
     trained.write("head_similarity", _similarity_columns(places, pairs, similarities, effects))
 

@@ -26,7 +26,7 @@ def build_stimuli(
 
     Losses are measured on all windows of text, patterns on `pattern_windows` of them.
     """
-    text = evaluation_text(tokens, n_ctx, windows)
+    text, documents = evaluation_text(tokens, n_ctx, windows)
     n_patterns = min(pattern_windows, len(text))
     for_patterns = torch.zeros(len(text), dtype=torch.bool)
     for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
@@ -36,6 +36,7 @@ def build_stimuli(
         bos=tokens.bos,
         text=text[for_patterns],
         more_text=text[~for_patterns],
+        documents=torch.cat([documents[for_patterns], documents[~for_patterns]]),
         fixed_period=fixed_period_repeats(*repeats, fixed_period_sequences, generator),
         random_period=random_period_repeats(*repeats, random_period_sequences, generator),
     )
@@ -43,5 +44,5 @@ def build_stimuli(
 
 def choose_passage(tokens: Tokens, n_tokens: int) -> NDArray[np.int64]:
     """The window of validation text in which most different bigrams come again: no model has a say in it."""
-    windows = evaluation_text(tokens, n_tokens - 1, MAX_PASSAGES)
+    windows = evaluation_text(tokens, n_tokens - 1, MAX_PASSAGES).sequences
     return windows[repeated_bigrams(windows, tokens.bos).argmax()].numpy()  # the first of equals

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jaxtyping import Int
-from torch import Tensor
 
 from models.heads.head import HeadSet, removed_heads
+from models.stimuli import RunningText
 from models.transformer import Transformer
 from tasks.measuring.head_rows import without_rows_on
 from tasks.results.tables import write_table
@@ -56,11 +55,11 @@ class TrainedModel:
         """The model at one of its checkpoints."""
         return load_model(self.training_folder, step)
 
-    def evaluation_text(self, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
+    def evaluation_text(self, n_windows: int) -> RunningText:
         """At most `n_windows` full sequences of the text that models are measured on."""
         return evaluation_text(self.tokens, self.model.architecture.n_ctx, n_windows)
 
-    def reference_text(self, n_windows: int) -> Int[Tensor, "batch bos_and_pos"]:
+    def reference_text(self, n_windows: int) -> RunningText:
         """At most `n_windows` full sequences of the text that means of ablated outputs are taken on."""
         return reference_text(self.tokens, self.model.architecture.n_ctx, n_windows)
 

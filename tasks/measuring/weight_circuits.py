@@ -25,6 +25,7 @@ from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import WeightCircuitsConfig
 from tasks.text.token_reading import Tokens
+from tasks.text.windows import evaluation_text
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
@@ -66,13 +67,12 @@ def _circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -
     counts[tokens.bos] = 0
     generator = torch.Generator().manual_seed(config.seed)
     random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
-    text = tokens.validation.spread_windows(config.persistence_windows, n_ctx - 1)
     return CircuitStimuli(
         bos=tokens.bos,
         counts=counts,
         frequent=counts.argsort(descending=True, stable=True)[: min(config.copying_tokens, int((counts > 0).sum()))],
         random=random,
-        text=torch.from_numpy(np.insert(text, 0, tokens.bos, axis=1)),
+        text=evaluation_text(tokens, n_ctx - 1, config.persistence_windows).sequences,
     )
 
 

@@ -18,7 +18,6 @@ MOST = 100_000  # of anything: more would fill the memory, and tell no more
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 AtLeastTwo = Annotated[int, Field(ge=2, le=MOST)]
-Bootstraps = Annotated[int, Field(ge=100, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
@@ -115,10 +114,7 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     resamples: int = Field(
         5, ge=5, le=MOST, description="Other sequences whose outputs replace an ablated head's, one sequence at a time."
     )
-    bootstraps: Bootstraps = Field(
-        2000, description="Bootstrap samples of sequences for the confidence intervals of ablation effects."
-    )
-    seed: Seed = Field(0, description="Seed of the choice of replacement sequences and of the bootstrap.")
+    seed: Seed = Field(0, description="Seed of the choice of replacement sequences.")
 
 
 class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -129,9 +125,6 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     )
     reference_windows: AtLeastTwo = Field(
         32, description="Other validation sequences, from which pruning orders and mean outputs are taken."
-    )
-    bootstraps: Bootstraps = Field(
-        2000, description="Bootstrap samples of sequences for the confidence intervals of pruning losses."
     )
     random_orders: int = Field(10, ge=5, le=MOST, description="Random orders in which heads are pruned as a control.")
     batch_size: Count = Field(
@@ -198,10 +191,6 @@ class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fa
         64, description="Other validation sequences, whose mean activations replace those of ablated neurons."
     )
     n_groups: Count = Field(8, description="Groups into which each layer's neurons are cut, to be ablated one by one.")
-    bootstraps: Bootstraps = Field(
-        2000, description="Bootstrap samples of sequences for the confidence intervals of feed-forward effects."
-    )
-    seed: Seed = Field(0, description="Seed of the bootstrap of feed-forward effects.")
 
 
 class AnalysisConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):

@@ -28,11 +28,10 @@ def study(**changes):
         "training": {"tokens": 4000, "batch_size": 8, "warmup_steps": 5, "checkpoints": 3},
         "analysis": {
             "behaviour": {"loss_windows": 8, "pattern_windows": 4, "random_period_sequences": 4},
-            "importance": {"windows": 4, "reference_windows": 4, "bootstraps": 100},
+            "importance": {"windows": 4, "reference_windows": 4},
             "pruning": {
                 "windows": 4,
                 "reference_windows": 4,
-                "bootstraps": 100,
                 "gate_lambdas": [0.1],
                 "gate_steps": 2,
                 "retrain_steps": 1,

@@ -201,7 +201,7 @@ def test_shares_of_score_terms_sum_to_1(sparse):
 def test_causal_checks_select_keys_anew(sparse):
     """Without the writer in the reader's queries, by a model rerun by hand."""
     model = random_model(n_layers=2, n_heads=1, **sparse)
-    stimuli = Stimuli(BOS, TOKENS, TOKENS[:0], None, None)
+    stimuli = Stimuli(BOS, TOKENS, TOKENS[:0], None, None, torch.arange(len(TOKENS)))
     trace, attention = model.trace(TOKENS[:, :-1]), model.layers[1].attention
     x = trace.layers[1].residual_in
     q, k, _ = attention.queries_keys_values(x)

@@ -26,14 +26,14 @@ def test_token_losses_are_nats():
     ("n", "indices"), [(2048, (50, 500)), (506, (50, 500)), (505, (50, 479)), (128, (12, 121)), (2, (0, 1))]
 )
 def test_context_indices(n, indices):
-    losses = text_losses(torch.zeros(1, n))
+    losses = text_losses(torch.zeros(1, n), torch.tensor([0]))
     assert (losses["early_index"], losses["late_index"]) == indices
 
 
 @pytest.mark.parametrize("n", [2, 16, 128, 600])
 def test_text_losses_equal_loops(n):
     losses = torch.rand(3, n, generator=generator())
-    got = text_losses(losses)
+    got = text_losses(losses, torch.tensor([3, 5, 7]))
     rows = losses.tolist()
     by_sequence = [statistics.fmean(row) for row in rows]
     by_position = [statistics.fmean(row[i] for row in rows) for i in range(n)]
@@ -45,10 +45,22 @@ def test_text_losses_equal_loops(n):
         reach = max(r for r in range(6) if index - r >= 0 and index + r < n)
         means.append(statistics.fmean(by_position[i] for i in range(index - reach, index + reach + 1)))
     assert got["in_context_learning_nats"] == pytest.approx(means[1] - means[0])
+    assert (got["n_windows"], got["n_documents"]) == (3, 3)
 
 
-def test_one_sequence_has_no_standard_error():
-    assert math.isnan(text_losses(torch.rand(1, 16, generator=generator()))["validation_loss_sem_nats"])
+def test_standard_errors_are_over_documents():
+    losses = torch.rand(2, 8, generator=generator()).repeat(6, 1)
+    got = text_losses(losses, torch.tensor([0, 1]).repeat(6))
+    assert (got["n_windows"], got["n_documents"]) == (12, 2)
+    assert got["validation_loss_sem_nats"] == pytest.approx(abs(losses[0].mean() - losses[1].mean()).item() / 2)
+    learning = losses[:, 7] - losses[:, 0]
+    assert got["in_context_learning_sem_nats"] == pytest.approx(abs(learning[0] - learning[1]).item() / 2)
+
+
+def test_one_document_has_no_standard_error():
+    got = text_losses(torch.rand(9, 16, generator=generator()), torch.zeros(9, dtype=torch.int64))
+    assert math.isnan(got["validation_loss_sem_nats"])
+    assert math.isnan(got["in_context_learning_sem_nats"])
 
 
 def test_repeat_losses_on_paper():

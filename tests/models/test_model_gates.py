@@ -182,7 +182,7 @@ def test_static_gates_are_folded_into_what_heads_write():
 def test_causal_checks_keep_the_gates(gates):
     """A reader whose values lose a writer: rerun by hand."""
     model = random_model(n_layers=2, n_heads=2, gates=gates)
-    stimuli = Stimuli(BOS, TOKENS, TOKENS[:0], None, None)
+    stimuli = Stimuli(BOS, TOKENS, TOKENS[:0], None, None, torch.arange(len(TOKENS)))
     tokens, targets = TOKENS[:, :-1], TOKENS[:, 1:]
     trace, attention = model.trace(tokens), model.layers[1].attention
     x, seen = trace.layers[1].residual_in, trace.layers[1]

@@ -29,6 +29,7 @@ def build_stimuli(d_vocab, n_ctx, n_windows=3):
         more_text=text[:0],
         fixed_period=fixed_period_repeats(counts, BOS, n_ctx, 3, generator),
         random_period=random_period_repeats(counts, BOS, n_ctx, 8, generator),
+        documents=torch.arange(n_windows),
     )
 
 

@@ -29,6 +29,7 @@ def build_stimuli(d_vocab=D_VOCAB, n_ctx=N_CTX, n_windows=5):
         more_text=text[n_windows:],
         fixed_period=fixed_period_repeats(*repeats, 10, generator),
         random_period=random_period_repeats(*repeats, 64, generator),
+        documents=torch.arange(n_windows + 2),
     )
 
 

@@ -1,11 +1,9 @@
-"""What ablated heads are replaced by, intervals over sequences, and masks with a fill."""
+"""What ablated heads are replaced by, and masks with a fill."""
 
 import pytest
 import torch
 from random_models import D_VALUE, D_VOCAB, random_model
-from scipy import stats
 
-from models.bootstrap import bootstrap_ci
 from models.heads.ablation import other_sequences
 from models.heads.references import derangement, mean_z
 from models.losses import sequence_losses
@@ -63,17 +61,3 @@ def test_nothing_stays_in_its_place(n):
 
 def test_one_sequence_has_no_other():
     assert other_sequences(1, draws=5, seed=0) == []
-
-
-def test_intervals_are_those_of_a_mean_of_normal_numbers():
-    effects = 3 + torch.randn(2, 400, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    low, high = bootstrap_ci(effects, 4000, torch.Generator().manual_seed(1))
-    half = 1.96 * stats.sem(effects.numpy(), axis=1)
-    assert torch.allclose(high - low, torch.from_numpy(2 * half), rtol=0.05)
-    assert torch.allclose((high + low) / 2, effects.mean(1), atol=0.01)
-
-
-def test_a_single_sequence_has_no_interval():
-    low, high = bootstrap_ci(torch.ones(3, 1, dtype=torch.float64), 100, torch.Generator())
-    assert low.isnan().all()
-    assert high.isnan().all()

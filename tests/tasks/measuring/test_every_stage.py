@@ -28,7 +28,7 @@ from tasks.text.windows import reference_text
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 12, "n_ctx": 24}
-WINDOWS = {"windows": 3, "reference_windows": 3, "bootstraps": 100}
+WINDOWS = {"windows": 3, "reference_windows": 3}
 CONFIG = AnalysisConfig(
     behaviour=BehaviourConfig(loss_windows=3, pattern_windows=2, random_period_sequences=2, passage_tokens=6),
     weight_circuits=WeightCircuitsConfig(statistics_tokens=2000, rotations=3),
@@ -71,7 +71,7 @@ def trained(kind: str, tokens: Tokens) -> Transformer:
             layer.attention.W_O[0] = 0
         return model
     mask = [torch.tensor([1.0, 0.0]), torch.tensor([0.0, 0.0])]
-    return remove_heads(model, mask, mean_z(model, reference_text(tokens, 24, 3)))
+    return remove_heads(model, mask, mean_z(model, reference_text(tokens, 24, 3).sequences))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "dead heads", "pruned"])

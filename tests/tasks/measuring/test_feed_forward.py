@@ -14,7 +14,7 @@ from tasks.study.analysis_config import FeedForwardConfig
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
-CONFIG = FeedForwardConfig(windows=7, reference_windows=5, n_groups=3, bootstraps=200)
+CONFIG = FeedForwardConfig(windows=7, reference_windows=5, n_groups=3)
 
 
 def random_model(**options):

@@ -10,6 +10,7 @@ from tiny import tiny_tokens
 from models.architecture import Architecture
 from models.heads.importance_methods import METHODS
 from models.heads.references import mean_z
+from models.clustered_errors import clustered_mean
 from models.losses import sequence_losses
 from models.transformer import Transformer
 from tasks.measuring import trained_model
@@ -22,7 +23,7 @@ from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text, reference_text
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
-CONFIG = ImportanceConfig(windows=6, reference_windows=3, bootstraps=100)
+CONFIG = ImportanceConfig(windows=6, reference_windows=3)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +68,8 @@ def test_every_head_has_every_ablation_and_score(measured):
 
 def test_effects_are_those_of_masked_models_on_other_text_than_their_means(measured, tokens):
     folder, _ = measured
-    model, text = random_model(tokens), evaluation_text(tokens, 32, 6)
-    mean = mean_z(model, reference_text(tokens, 32, 3))
+    model, (text, documents) = random_model(tokens), evaluation_text(tokens, 32, 6)
+    mean = mean_z(model, reference_text(tokens, 32, 3).sequences)
     found = {
         (row["layer"], row["head"]): row
         for row in rows_of(folder, "ablations")
@@ -80,7 +81,8 @@ def test_effects_are_those_of_masked_models_on_other_text_than_their_means(measu
         mask[layer][head] = 0
         effects = sequence_losses(model, text, mask, mean) - sequence_losses(model, text)
         assert row["loss_effect_nats"] == pytest.approx(effects.mean().item(), abs=1e-6)
-        assert effects.min() - 1e-6 <= row["ci_low_nats"] <= row["loss_effect_nats"] <= row["ci_high_nats"]
+        ends = [end.item() for end in clustered_mean(effects, documents).interval()]
+        assert [row["ci_low_nats"], row["ci_high_nats"]] == pytest.approx(ends, abs=1e-6)
         assert row["kl_nats"] >= 0
         assert row["n_sequences"] == 6
         assert scores[layer, head]["score"] == row["loss_effect_nats"]
@@ -130,7 +132,7 @@ def test_without_heads_there_are_no_tables(tmp_path, tokens, options):
 
 
 def test_a_single_sequence_has_no_intervals_and_none_to_resample_from(tmp_path, tokens, monkeypatch):
-    monkeypatch.setattr(trained_model, "evaluation_text", lambda *text: evaluation_text(*text)[:1])
+    monkeypatch.setattr(trained_model, "evaluation_text", lambda tokens, n, _: evaluation_text(tokens, n, 1))
     measure(tmp_path, random_model(tokens))
     for row in rows_of(tmp_path, "ablations"):
         assert row["ci_low_nats"] is row["ci_high_nats"] is None

@@ -31,7 +31,6 @@ from tasks.training.checkpoints import load_model, save_checkpoint, write_model_
 CONFIG = PruningConfig(
     windows=5,
     reference_windows=4,
-    bootstraps=100,
     random_orders=5,
     batch_size=2,
     retrain_steps=2,
@@ -125,7 +124,7 @@ def test_curves_go_from_no_head_to_the_last(measured):
 
 def test_points_are_what_a_masked_model_loses_and_a_smaller_one_weighs(measured, tokens):
     folder, model, _ = measured
-    text, fill = evaluation_text(tokens, 16, 5), mean_z(model, reference_text(tokens, 16, 4))
+    text, fill = evaluation_text(tokens, 16, 5).sequences, mean_z(model, reference_text(tokens, 16, 4).sequences)
     intact = sequence_losses(model, text)
     for (procedure, _, _), rows in curves_of(folder).items():
         pruned = frozenset()
@@ -143,7 +142,7 @@ def test_points_are_what_a_masked_model_loses_and_a_smaller_one_weighs(measured,
 
 def test_smaller_models_are_on_disk_as_their_rows_say(measured, tokens):
     folder, model, _ = measured
-    text, by_curve = evaluation_text(tokens, 16, 5), curves_of(folder)
+    text, by_curve = evaluation_text(tokens, 16, 5).sequences, curves_of(folder)
     rows = rows_of(folder, "pruned_models")
     assert {"half"} <= {row["chosen_as"] for row in rows}
     for row in rows:
@@ -174,7 +173,7 @@ def test_retrained_models_have_other_weights(measured):
 
 def test_gates_are_rated_folded_and_binarised(measured, tokens):
     folder, model, _ = measured
-    text, gates = evaluation_text(tokens, 16, 5), defaultdict(lambda: torch.empty(2, 2))
+    text, gates = evaluation_text(tokens, 16, 5).sequences, defaultdict(lambda: torch.empty(2, 2))
     for row in rows_of(folder, "gates"):
         gates[row["penalty_nats"]][row["layer"], row["head"]] = row["gate"]
     for row in rows_of(folder, "gate_sweeps"):
@@ -306,7 +305,8 @@ def test_gates_half_open_are_the_nearest():
 
 def test_of_as_many_gates_those_count_that_cost_least(tokens):
     model = random_model(tokens)
-    subject = Subject(model, evaluation_text(tokens, 16, 3), text := reference_text(tokens, 16, 3), mean_z(model, text))
+    text = reference_text(tokens, 16, 3).sequences
+    subject = Subject(model, *evaluation_text(tokens, 16, 3), text, mean_z(model, text))
     singles = [frozenset([head]) for head in heads_of(model)]
     curves = measure_curves(subject, {"all": singles} | {head: [head] for head in singles})
     lowest = min(relative_increases(curves[head])[1] for head in singles)

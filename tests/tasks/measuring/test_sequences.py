@@ -7,6 +7,7 @@ from tiny import tiny_tokens
 
 from tasks.measuring.sequences import build_stimuli, choose_passage
 from tasks.text.token_reading import Tokens, TokenStream
+from tasks.text.windows import evaluation_text
 
 REPEATS = {"fixed_period_sequences": 2, "random_period_sequences": 2, "seed": 0}
 
@@ -16,26 +17,23 @@ def tokens():
     return Tokens.open(tiny_tokens())
 
 
-def test_text_is_evenly_spread_over_the_first_half(tokens):
+def test_text_is_what_models_are_evaluated_on(tokens):
     stimuli = build_stimuli(tokens, 16, windows=6, pattern_windows=3, **REPEATS)
     assert (stimuli.text.shape, stimuli.more_text.shape) == ((3, 17), (3, 17))
-    windows = torch.cat([stimuli.text, stimuli.more_text])
-    assert (windows[:, 0] == tokens.bos).all()
-    half = tokens.validation.read(0, len(tokens.validation) // 2)
-    starts = [i * len(half) // 6 for i in range(6)]
-    expected = {tuple(half[start : start + 16].tolist()) for start in starts}
-    assert {tuple(window[1:].tolist()) for window in windows} == expected
+    found = zip(torch.cat([stimuli.text, stimuli.more_text]).tolist(), stimuli.documents.tolist(), strict=True)
+    wanted = evaluation_text(tokens, 16, 6)
+    assert sorted(found) == sorted(zip(wanted.sequences.tolist(), wanted.documents.tolist(), strict=True))
 
 
 def test_more_windows_than_there_are_come_once_each(tokens):
     stimuli = build_stimuli(tokens, 16, windows=10**5, pattern_windows=10**5, **REPEATS)
-    assert len(stimuli.text) == len(tokens.validation) // 2 // 16
+    assert len(stimuli.text) == len(evaluation_text(tokens, 16, 10**5).sequences)
     assert len(stimuli.more_text) == 0
 
 
 def test_the_passage_is_where_bigrams_come_again():
     class Stub:
         bos = 0
-        validation = TokenStream([np.array([*range(1, 11), 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, *[7] * 10, *[8] * 30])])
+        validation = TokenStream([np.array([0, *range(1, 21), 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, *[7] * 10, *[8] * 20])])
 
     assert choose_passage(Stub, 11).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2]

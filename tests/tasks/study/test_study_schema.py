@@ -163,7 +163,7 @@ ABSURD = {
         {"behaviour": {"random_period_sequences": 10**9}},
         {"behaviour": {"passage_tokens": 10**6}},
         {"activation_circuits": {"bigram_tokens": 10**18}},
-        {"importance": {"bootstraps": 10**9}},
+        {"importance": {"resamples": 10**9}},
         {"pruning": {"gate_lambdas": [0.1] * 1000}},
         {"pruning": {"retrain_rate": math.inf}},
         {"probes": {"max_steps": 10**9}},

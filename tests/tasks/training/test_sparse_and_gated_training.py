@@ -36,7 +36,7 @@ def steps(n, **fields):
 def share_open(folder):
     """On validation text, of each layer's heads."""
     model, tokens = load_model(folder, checkpoint_steps(folder)[-1]), Tokens.open(tiny_tokens())
-    trace = model.trace(evaluation_text(tokens, SMALL.n_ctx, 32)[:, :-1])
+    trace = model.trace(evaluation_text(tokens, SMALL.n_ctx, 32).sequences[:, :-1])
     return torch.stack([layer.gates.mean((0, 2)) for layer in trace.layers])
 
 
