@@ -8,6 +8,8 @@ from planted import induction_model
 from tiny import tiny_tokens
 
 from models.architecture import Architecture
+from models.clustered_errors import clustered_mean
+from models.losses import sequence_losses
 from models.transformer import Transformer
 from tasks.errors import UserError
 from tasks.measuring.behaviour import choose_passage, measure_behaviour, token_class
@@ -15,9 +17,12 @@ from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import table_schema
 from tasks.study.analysis_config import BehaviourConfig
 from tasks.text.token_reading import Tokens
+from tasks.text.windows import evaluation_text, training_text
 from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
 CONFIG = BehaviourConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)
+# Training text is measured on at the last checkpoint only; these heads have no gates.
+MISSING = {"evaluations": {"train_loss_nats", "train_loss_sem_nats"}, "heads": {"active_fraction"}}
 TABLES = ["evaluations", "position_losses", "repeat_losses", "heads", "attention_samples", "attention_aggregates"]
 
 
@@ -56,8 +61,8 @@ def test_every_table_has_every_column_and_no_value_is_missing(measured):
         if name == "heads":  # less another stage's columns
             del expected[expected.index("copying_eigenvalues") : expected.index("active_fraction")]
         assert table.schema.names == expected
-        missing = {"active_fraction"} if name == "heads" else set()  # there are no gates
-        assert {column for column in table.schema.names if table[column].null_count} == missing, name
+        missing = {column for column in table.schema.names if table[column].null_count}
+        assert missing == MISSING.get(name, set()), name
         assert set(table["model_id"].to_pylist()) == {"m"}
 
 
@@ -77,6 +82,19 @@ def test_rows_are_per_checkpoint(measured):
     assert evaluations[1]["validation_loss_nats"] == pytest.approx(np.mean(by_position))
     assert evaluations[0]["validation_loss_nats"] != evaluations[1]["validation_loss_nats"]
     assert heard == [0.5, 1.0]
+
+
+def test_training_text_is_measured_on_as_validation_text_is_at_the_last_checkpoint(measured, tokens):
+    folder, _ = measured
+    first, last = rows_of(folder, "evaluations")
+    assert first["train_loss_nats"] is None
+    for name, text in (("train", training_text), ("validation", evaluation_text)):
+        sequences, documents = text(tokens, 32, CONFIG.loss_windows)
+        loss = clustered_mean(sequence_losses(load_model(folder, 7), sequences), documents)
+        assert last[f"{name}_loss_nats"] == pytest.approx(loss.mean.item())
+        assert last[f"{name}_loss_sem_nats"] == pytest.approx(loss.sem.item())
+    assert last["n_documents"] == len(documents.unique()) > 2
+    assert last["n_windows"] == len(sequences)
 
 
 def test_attention_samples_are_rows_of_patterns(measured, tokens):

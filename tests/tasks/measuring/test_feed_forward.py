@@ -53,10 +53,16 @@ def test_every_part_of_every_layer_has_its_rows(tmp_path):
 
 
 def test_the_only_layer_has_all_of_the_effect(tmp_path):
-    table = measure(tmp_path, random_model(n_layers=1, n_heads=1))
-    shares = {row["method"]: row["share_of_loss"] for row in table.to_pylist() if row["part"] == "all"}
-    assert set(shares) == {"zero", "mean"}
-    known = [share for share in shares.values() if share is not None]
+    known = []
+    for sign in (1, -1):  # what lowers the loss with one raises it with the other
+        model, folder = random_model(n_layers=1, n_heads=1), tmp_path / str(sign)
+        model.layers[0].feed_forward.W_out.data *= sign
+        folder.mkdir()
+        shares = {
+            row["method"]: row["share_of_loss"] for row in measure(folder, model).to_pylist() if row["part"] == "all"
+        }
+        assert set(shares) == {"zero", "mean"}
+        known += [share for share in shares.values() if share is not None]
     assert known == pytest.approx([1.0] * len(known), rel=1e-3)
     assert known
 

@@ -8,9 +8,9 @@ import torch
 from tiny import tiny_tokens
 
 from models.architecture import Architecture
+from models.clustered_errors import clustered_mean
 from models.heads.importance_methods import METHODS
 from models.heads.references import mean_z
-from models.clustered_errors import clustered_mean
 from models.losses import sequence_losses
 from models.transformer import Transformer
 from tasks.measuring import trained_model
