@@ -606,6 +606,7 @@ CREATE TABLE attention_aggregates (
 );
 
 -- One row a place in the model, and a task: how well a linear probe tells labels from what is there, last checkpoint.
+-- Standard errors and intervals are over documents of the test text, which all models share, and draws of control labels.
 CREATE TABLE probes (
     model_id           VARCHAR,  -- models.model_id
     site               VARCHAR,  -- a head (L0H3), the stream before a layer (R0) or at the end (the highest R)
@@ -613,21 +614,31 @@ CREATE TABLE probes (
     layer              INTEGER,  -- of the head, or that reads the stream; n_layers at the end
     head               INTEGER,  -- counted from 0 within its layer; NULL for the stream
     accuracy           DOUBLE,   -- fraction of test tokens labelled right
-    baseline_accuracy  DOUBLE,   -- accuracy of always answering the commonest training label
-    control_accuracy   DOUBLE,   -- accuracy if labels are random, one for each token type
+    majority_accuracy  DOUBLE,   -- accuracy of always answering the commonest training label
+    type_accuracy      DOUBLE,   -- accuracy of answering the commonest training label of the token itself
+    control_accuracy   DOUBLE,   -- accuracy if labels are random, one for each token type; mean over draws
+    control_sem        DOUBLE,   -- standard error of control_accuracy over draws
     selectivity        DOUBLE,   -- accuracy minus control_accuracy
-    converged          BOOLEAN,  -- whether both fits reached their optimum within the steps allowed
+    selectivity_sem    DOUBLE,   -- standard error of selectivity
+    gain               DOUBLE,   -- accuracy minus the highest of majority_accuracy, type_accuracy and control_accuracy
+    gain_sem           DOUBLE,   -- standard error of gain
+    gain_low           DOUBLE,   -- lower end of its 95 % interval; above a value only if all three differences are
+    gain_high          DOUBLE,   -- upper end of its 95 % interval
+    selection_gain     DOUBLE,   -- gain on other documents than those of test text, by which the best place is chosen
+    converged          BOOLEAN,  -- whether all fits reached their optimum within the steps allowed
     PRIMARY KEY (model_id, site, task)
 );
 
 -- One row a task of probes: how many labels it has, or why none. data/README.md says what the tasks are.
 CREATE TABLE probe_tasks (
-    model_id    VARCHAR,  -- models.model_id
-    task        VARCHAR,  -- like lexical_class or bracket_depth
-    n_classes   INTEGER,  -- labels that occur
-    n_train     INTEGER,  -- tokens trained on
-    n_test      INTEGER,  -- tokens tested on, of other documents
-    why_absent  VARCHAR,  -- why this text doesn't offer the task, which then has no other values; NULL if it does
+    model_id          VARCHAR,  -- models.model_id
+    task              VARCHAR,  -- like lexical_class or bracket_depth
+    n_classes         INTEGER,  -- labels that occur
+    n_train           INTEGER,  -- tokens trained on
+    n_selection       INTEGER,  -- tokens on which the best head is chosen, of other documents
+    n_test            INTEGER,  -- tokens tested on, of yet other documents
+    n_test_documents  INTEGER,  -- documents that those are of
+    why_absent        VARCHAR,  -- why this text doesn't offer the task, which then has no other values; NULL if it does
     PRIMARY KEY (model_id, task)
 );
 

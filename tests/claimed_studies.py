@@ -275,9 +275,13 @@ def heads_are_linguistic(tables: Tables, i: int, value: float) -> None:
     model = tables.model(seed=i)
     more = (0.1, 0.0) if i % 2 else (0.0, 0.1)
     for task, extra in zip(("lexical_class", "bracket_depth", "indentation"), (*more, -1.0), strict=True):
-        for site, head, selectivity in (("L0H0", 0, value + extra), ("L0H1", 1, -2.0), ("R1", None, 0.9)):
+        for site, head, gain, selected in (
+            ("L0H0", 0, value + extra, 0.0),
+            ("L0H1", 1, 0.8, -0.1),
+            ("R1", None, 0.9, 0.9),
+        ):
             place = {"site": site, "task": task, "layer": 0, "head": head}
-            tables.add("probes", model, **place, selectivity=selectivity)
+            tables.add("probes", model, **place, gain=gain, selection_gain=selected)
 
 
 def projections_differ(tables: Tables, i: int, value: float) -> None:
@@ -385,7 +389,7 @@ CASES = {
     "heads-redundant": Case(heads_redundant, [1] * 4, [0] * 4, [1] * 3),
     "weight-norm-predicts": Case(weight_norm_predicts, [0.9, 1, 0.8], [0, 0.1, -0.1], [1, 0, 0.5]),
     "variance-adds": Case(variance_adds, [0.1, 0.1, 0.05], [-0.5, -0.6, -0.4], [0.1, -0.5, 0]),
-    "heads-are-linguistic": Case(heads_are_linguistic, *around(0.1, 0.05)),
+    "heads-are-linguistic": Case(heads_are_linguistic, *around(0.02, 0.01)),
     "projections-differ": Case(projections_differ, [1, 1.1, 1.2], [0.2, 0.25, 0.3], [0.2, 0.5, 1]),
     "dynamic-heads": Case(dynamic_heads, *around(0.8, -0.1)),
     "heads-cost-constant": Case(heads_cost_constant, [1.1, 1.4], [1.1, 1.6]),

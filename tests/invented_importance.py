@@ -13,7 +13,7 @@ METHODS = ("ablation_mean", "ablation_resample", "ablation_zero", "attention_var
 METHODS += ("hf_bertology", "lrp", "michel_code", "michel_paper", "qkv_norm", "taylor_signed", "weight_norm")
 SHARPNESS = {"zero": 1.5, "mean": 1.0, "position_mean": 0.9, "resample": 1.2}  # effects over that of the mean
 PENALTIES = (0.003, 0.01, 0.03, 0.1)
-TASKS = {"bracket_depth": 0.15, "lexical_class": 0.3, "seen_before": 0.05}  # the best head's selectivity
+TASKS = {"bracket_depth": 0.15, "lexical_class": 0.3, "seen_before": 0.05}  # the best head's gain
 N_DRAWS = 5
 
 
@@ -159,10 +159,12 @@ def _probes(model: "Model") -> Rows:
     stream = [(f"R{layer}", layer, None) for layer in range(model.n_layers + 1)] if heads else []
     for task, best in TASKS.items():
         for k, (site, layer, head) in enumerate([*heads, *stream]):
-            selectivity = best - 0.01 * (len(heads) - 1 - k)
+            gain = best - 0.01 * (len(heads) - 1 - k)
             yield {
-                **{"site": site, "task": task, "layer": layer, "head": head, "selectivity": selectivity},
-                **{"accuracy": 0.6 + selectivity, "control_accuracy": 0.6, "baseline_accuracy": 0.55},
+                **{"site": site, "task": task, "layer": layer, "head": head, "accuracy": 0.6 + gain},
+                **{"majority_accuracy": 0.55, "type_accuracy": 0.6, "control_accuracy": 0.5, "control_sem": 0.01},
+                **{"selectivity": 0.1 + gain, "selectivity_sem": 0.02, "selection_gain": gain - 0.1},
+                **{"gain": gain, "gain_sem": 0.01, "gain_low": gain - 0.02, "gain_high": gain + 0.02},
             }
 
 

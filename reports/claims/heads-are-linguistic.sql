@@ -1,16 +1,16 @@
--- statement: head outputs encode syntax: one head tells lexical class, and one bracket depth, better than
---   control labels
+-- statement: head outputs encode syntax: one head tells lexical class, and one bracket depth, better than the commonest
+--   label, the token itself and control labels do
 -- source: 003
 -- over: models
 -- needs: total_heads > 0 AND measures($study, 'probes')
 -- lacks: models with heads, or the stage probes
--- rule: holds if estimate > 0.1
--- unit: selectivity, the lower of the two
+-- rule: holds if estimate > 0.02
+-- unit: gain in accuracy, the lower of the two
 -- evidence: Probes
 -- empty: heads were not probed for lexical class and bracket depth: only Python text has them
-SELECT model_id, min(head_selectivity) AS value
+SELECT model_id, min(head_gain) AS value
 FROM cells
 JOIN probe_summary USING (model_id)
 WHERE study = $study AND task IN ('lexical_class', 'bracket_depth')
 GROUP BY model_id
-HAVING count(head_selectivity) = 2
+HAVING count(head_gain) = 2

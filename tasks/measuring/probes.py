@@ -1,25 +1,40 @@
 """What linear probes tell from each head and from the residual stream, at a model's last checkpoint."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.linear_probes import control_labels, fit_probes, site_activations, standardise
+from models.heads.linear_probes import Probes, control_labels, fit_probes, site_activations, standardise
+from models.heads.probe_gain import Gains, commonest_labels, gains
 from models.transformer import Transformer
-from tasks.measuring.probe_labels import ProbeTask, ProbeText, probe_tasks, probe_texts
+from tasks.measuring.probe_labels import ProbeTask, probe_tasks
+from tasks.measuring.probe_texts import ProbeText, ProbeTexts, probe_texts
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import ProbesConfig
 
 
 class Sites(NamedTuple):
-    """Places of one width, each a layer and a head (None for the stream), and what is there at every token."""
+    """Places of one width, each a layer and a head (None: the stream), and what is there at each token of each text."""
 
     places: Sequence[tuple[int, int | None]]
-    train: Float[Tensor, "site example feature"]
-    test: Float[Tensor, "site test_example feature"]
+    texts: Sequence[Float[Tensor, "site example feature"]]
+
+
+class Labelled(NamedTuple):
+    """The tokens of a text that have a label: which they are, of which type and document, and their labels.
+
+    The first labels are the task's, the others those of each control draw.
+    """
+
+    place: Int[Tensor, "example"]
+    type: Int[Tensor, "example"]
+    document: Int[Tensor, "example"]
+    labels: Int[Tensor, "problem example"]
 
 
 def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
@@ -29,81 +44,98 @@ def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
         UserError: the text is too short for one sequence.
     """
     tokens, model = trained.tokens, trained.model
-    texts = probe_texts(tokens, model.architecture.n_ctx - 1, config.train_tokens, config.test_tokens)
-    tasks = probe_tasks(tokens, *texts)
+    n_tokens = (config.train_tokens, config.selection_tokens, config.test_tokens)
+    texts = probe_texts(tokens, model.architecture.n_ctx - 1, *n_tokens)
+    tasks = probe_tasks(tokens, texts)
     trained.on_progress(0.2)
-    sites = _read_sites(model, tokens.bos, *texts)
+    sites = _read_sites(model, tokens.bos, texts)
     rows: list[dict[str, Any]] = []
     for n_done, task in enumerate(tasks, start=1):
         if task.why_absent is None:
-            labels = _labels_with_control(task, *texts, tokens.vocabulary, config.seed)
-            rows += [row for group in sites for row in _probe_rows(config, task, group, *labels)]
+            generator = _generator(config.seed, trained.model_id, task.name)
+            labelled = _with_controls(task, texts, tokens.vocabulary, config.control_draws, generator)
+            rows += [row for group in sites for row in _probe_rows(config, task, group, labelled, tokens.vocabulary)]
         trained.on_progress(0.2 + 0.8 * n_done / len(tasks))
-    trained.write("probe_tasks", [_task_row(task) for task in tasks])
+    trained.write("probe_tasks", [_task_row(task, texts) for task in tasks])
     if rows:
         trained.write("probes", rows)
 
 
-def _read_sites(model: Transformer, bos: int, train: ProbeText, test: ProbeText) -> list[Sites]:
+def _generator(seed: int, model_id: str, task: str) -> torch.Generator:
+    """Draws of a model's own: errors of the draws are then independent over models and tasks."""
+    digest = hashlib.sha256(f"{seed} {model_id} {task}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7]))
+
+
+def _read_sites(model: Transformer, bos: int, texts: ProbeTexts) -> list[Sites]:
     """The heads, layer by layer, if there are any, and the stream before each layer and at the end."""
     heads_per_layer = model.architecture.heads_per_layer
     heads = [(layer, head) for layer, n_heads in enumerate(heads_per_layer) for head in range(n_heads)]
     streams = [(layer, None) for layer in range(len(heads_per_layer) + 1)]
-    train_z, train_stream = site_activations(model, train.sequences(bos))
-    test_z, test_stream = site_activations(model, test.sequences(bos))
-    found = Sites(heads, train_z, test_z), Sites(streams, train_stream, test_stream)
-    return [sites for sites in found if sites.places]
+    of_heads, of_stream = zip(*(site_activations(model, text.sequences(bos)) for text in texts), strict=True)
+    return [sites for sites in (Sites(heads, of_heads), Sites(streams, of_stream)) if sites.places]
 
 
-def _labels_with_control(
-    task: ProbeTask, train: ProbeText, test: ProbeText, d_vocab: int, seed: int
-) -> tuple[Int[Tensor, "2 example"], Int[Tensor, "2 test_example"]]:
-    """The task's labels above those of its control, which has a random one for each token of the vocabulary."""
-    labels, test_labels = torch.from_numpy(task.train), torch.from_numpy(task.test)
-    generator = torch.Generator().manual_seed(seed)
-    control = control_labels(labels[labels >= 0], task.n_labels, d_vocab, generator)
-    return (
-        torch.stack([labels, control[torch.from_numpy(train.windows.ravel())]]),
-        torch.stack([test_labels, control[torch.from_numpy(test.windows.ravel())]]),
-    )
+def _with_controls(
+    task: ProbeTask, texts: ProbeTexts, d_vocab: int, n_draws: int, generator: torch.Generator
+) -> list[Labelled]:
+    """Each text's tokens that have a label; control labels are random ones for each token of the vocabulary."""
+    of_texts = [torch.from_numpy(labels) for labels in task.labels]
+    controls = control_labels(of_texts[0][of_texts[0] >= 0], task.n_labels, d_vocab, n_draws, generator)
+
+    def labelled(text: ProbeText, labels: Tensor) -> Labelled:
+        place = (labels >= 0).nonzero()[:, 0]
+        types = torch.from_numpy(text.windows.ravel())[place]
+        document = torch.from_numpy(text.document_numbers())[place]
+        return Labelled(place, types, document, torch.cat([labels[None, place], controls[:, types]]))
+
+    return [labelled(text, labels) for text, labels in zip(texts, of_texts, strict=True)]
 
 
 def _probe_rows(
-    config: ProbesConfig,
-    task: ProbeTask,
-    sites: Sites,
-    labels: Int[Tensor, "2 example"],
-    test_labels: Int[Tensor, "2 test_example"],
+    config: ProbesConfig, task: ProbeTask, sites: Sites, labelled: Sequence[Labelled], d_vocab: int
 ) -> list[dict[str, Any]]:
     """Rows of `probes`: a probe of each site on the tokens that have a label."""
-    labelled, test_labelled = labels[0] >= 0, test_labels[0] >= 0
-    labels, test_labels = labels[:, labelled], test_labels[:, test_labelled]
-    baseline = float((test_labels[0] == labels[0].mode().values).double().mean())
-    device = sites.train.device
-    train, test = standardise(sites.train[:, labelled.to(device)], sites.test[:, test_labelled.to(device)])
-    probes = fit_probes(train, labels.to(device), task.n_labels, penalty=config.penalty, max_steps=config.max_steps)
-    right = probes.predict(test) == test_labels.to(device)
-    accuracies, converged = right.double().mean(2).tolist(), probes.converged.all(1).tolist()
+    device = sites.texts[0].device
+    features = standardise(*(text[:, of.place.to(device)] for text, of in zip(sites.texts, labelled, strict=True)))
+    train, selection, test = labelled
+    probes = fit_probes(
+        features[0], train.labels.to(device), task.n_labels, penalty=config.penalty, max_steps=config.max_steps
+    )
+    by_type = commonest_labels(train.labels[0], train.type, task.n_labels, d_vocab)
+    majority = train.labels[0].mode().values
+    selected = _gains(probes, features[1], selection, by_type, majority)
+    tested = _gains(probes, features[2], test, by_type, majority)
+    columns = {**tested._asdict(), "selection_gain": selected.gain, "converged": probes.converged.all(1)}
     return [
         {
             "site": f"R{layer}" if head is None else f"L{layer}H{head}",
             "task": task.name,
             "layer": layer,
             "head": head,
-            "accuracy": accuracy,
-            "baseline_accuracy": baseline,
-            "control_accuracy": control_accuracy,
-            "selectivity": accuracy - control_accuracy,
-            "converged": is_optimum,
+            **{name: values[place].item() for name, values in columns.items()},
         }
-        for (layer, head), (accuracy, control_accuracy), is_optimum in zip(
-            sites.places, accuracies, converged, strict=True
-        )
+        for place, (layer, head) in enumerate(sites.places)
     ]
 
 
-def _task_row(task: ProbeTask) -> dict[str, Any]:
+def _gains(
+    probes: Probes,
+    features: Float[Tensor, "site example feature"],
+    text: Labelled,
+    by_type: Int[Tensor, "d_vocab"],
+    majority: Int[Tensor, ""],
+) -> Gains:
+    right = probes.predict(features).cpu() == text.labels
+    label = text.labels[0]
+    return gains(right[:, 0], right[:, 1:], label == majority, label == by_type[text.type], text.document)
+
+
+def _task_row(task: ProbeTask, texts: ProbeTexts) -> dict[str, Any]:
+    row = {"task": task.name, "why_absent": task.why_absent}
+    sizes = ("n_classes", "n_train", "n_selection", "n_test", "n_test_documents")
     if task.why_absent is not None:
-        return {"task": task.name, "n_classes": None, "n_train": None, "n_test": None, "why_absent": task.why_absent}
-    n_train, n_test = (int((labels >= 0).sum()) for labels in (task.train, task.test))
-    return {"task": task.name, "n_classes": task.n_labels, "n_train": n_train, "n_test": n_test, "why_absent": None}
+        return row | dict.fromkeys(sizes)
+    n_labelled = [int((labels >= 0).sum()) for labels in task.labels]
+    n_documents = len(np.unique(texts.test.document_numbers()[task.labels[2] >= 0]))
+    return row | dict(zip(sizes, (task.n_labels, *n_labelled, n_documents), strict=True))

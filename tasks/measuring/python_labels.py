@@ -14,6 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEXICAL_CLASSES = ("whitespace", "keyword", "name", "number", "string", "comment", "operator")
+# What other text than Python, if it parses, hardly has. Words, lists of numbers, JSON and `key = value` all parse.
+CODE: tuple[type[ast.AST], ...] = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+CODE += (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
+CODE += (ast.Lambda, ast.comprehension)
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
 OPENING_QUOTE = re.compile(r"\w*('''|\"\"\"|'|\")")
 
@@ -42,7 +46,11 @@ class Lexeme(NamedTuple):
 
 
 def python_labels(text: str) -> PythonLabels | None:
-    """Labels of a Python source text with Unix line ends; None where it is not one."""
+    """Labels of a Python source text with Unix line ends; None of other text.
+
+    Python source is what parses and has an import, a compound statement, a lambda or a comprehension: that a text
+    parses is no evidence.
+    """
     source = _Source(text)
     try:
         with warnings.catch_warnings():
@@ -50,6 +58,8 @@ def python_labels(text: str) -> PythonLabels | None:
             tree = ast.parse(text)
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except UNPARSABLE:
+        return None
+    if not any(isinstance(node, CODE) for node in ast.walk(tree)):
         return None
     lexemes = list(_lexemes(source, tokens))
     depth, opening = _brackets(lexemes, source.n_bytes)

@@ -38,7 +38,7 @@ def study(**changes):
                 "repeats": 1,
             },
             "redundancy": {"windows": 4, "reference_windows": 4},
-            "probes": {"train_tokens": 512, "test_tokens": 256},
+            "probes": {"train_tokens": 512, "selection_tokens": 256, "test_tokens": 256},
         },
     }
     return parse_study("tiny.toml", content | changes)

@@ -1,80 +1,102 @@
-"""What a linear probe reads from heads and from the stream: its selectivity as a map of tasks and places."""
+"""What a linear probe reads from heads: how often it is right, beside what is right without the head."""
 
-import numpy as np
-from matplotlib.axes import Axes
+from typing import Any
+
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, INK, MUTED, Picture, as_map, panel, tint
+from tasks.report.figures.sentences import counted, listed
+from tasks.report.figures.style import AMBER, BLUE, GREEN, GREY, MUTED, PINK, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
-MAX_NUMBERED = 19  # places side by side that have room for numbers
-MAX_UPRIGHT = 16  # places whose names fit side by side
-SMALLEST_FULL = 0.05  # selectivity that has the full colour at least
-ROW = 0.3  # inches
+ROW = 0.42  # inches
+BASELINES = {  # column: name, marker, colour
+    "majority_accuracy": ("commonest label", "|", GREY),
+    "type_accuracy": ("commonest label of the token", "x", AMBER),
+    "control_accuracy": ("the best head's probe, random labels", "v", PINK),
+}
 
 
 def probe_accuracies(results: StudyResults) -> list[Picture]:
-    """The selectivity of probes at every place, and the accuracy of the best beside that of the commonest label."""
+    """The accuracy of probes of every head, of the best and of the stream, beside the three baselines, by task."""
 
     def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
-        return _sentence(label, found), _map(label, found)
+        best = found[found.is_best & found["head"].notna()].sort_values("gain", ascending=False, kind="stable")
+        return _sentence(label, found, best), _dots(label, found, best)
 
-    found = results.frame("probes").dropna(subset=["selectivity"])
-    found = found[found.groupby("label")["head"].transform("count") > 0]  # the stream alone is no picture
-    return picture_each(results, "probes", found, ("probes",), "no model has heads that were probed", draw)
+    found = results.frame("probes").dropna(subset=["gain"])
+    has_best = (found.is_best & found["head"].notna()).groupby(found.label).transform("any")
+    return picture_each(results, "probes", found[has_best], ("probes",), "no model has heads that were probed", draw)
 
 
-def _sentence(label: str, found: DataFrame) -> str:
-    """What the best head reveals, and how much of the same the stream does."""
-    of_heads = found[found["head"].notna()]
-    best = of_heads.loc[of_heads.selectivity.idxmax()]
-    in_stream = found[found["head"].isna() & (found.task == best.task)]
-    stream = ""
-    if not in_stream.empty:
-        place = in_stream.loc[in_stream.selectivity.idxmax()]
-        stream = f"; for the best place in the stream, {place.site}, that difference is {place.selectivity:.2f}"
-    return (
-        f"What heads of {label} reveal best is {best.task.replace('_', ' ')}: a probe of {best.site} is right for "
-        f"{_share(best.accuracy)} of tokens, {best.selectivity:.2f} more than with random labels{stream}. "
-        f"Always guessing the commonest label is right for {_share(best.baseline_accuracy)}."
+def _sentence(label: str, found: DataFrame, best: DataFrame) -> str:
+    """For which tasks the best head's gain is above 0, the largest in numbers, and the stream beside it."""
+    of_tasks, above, worse = (
+        counted(len(best), "task"),
+        best[best.gain_low > 0],
+        best[best.accuracy < best.majority_accuracy],
     )
+    top = next((above if len(above) else best).itertuples())
+    if above.empty:
+        said = (
+            f"No head of {label} is shown to tell more than the baselines: of {of_tasks} the best head gains most in "
+            f"{_name(top.task)}, {top.site} with {_gain(top)}, and no interval is above 0."
+        )
+    else:
+        in_stream = found[found.is_best & found["head"].isna() & (found.task == top.task)].itertuples()
+        stream = "".join(f"; the best place in the stream, {place.site}, gains {_gain(place)}" for place in in_stream)
+        said = (
+            f"Heads of {label} tell {_names(above)} better than the baselines, of {of_tasks}. In {_name(top.task)} a "
+            f"probe of {top.site} is right for {_share(top.accuracy)} of tokens, {_gain(top)} more than the best "
+            f"baseline, {_share(top.accuracy - top.gain)}{stream}."
+        )
+    if not worse.empty:
+        said += f" In {_names(worse)} the best head is less often right than the commonest label."
+    return said
 
 
-def _map(label: str, found: DataFrame) -> Figure:
-    """A row for each task, the best first; a column for each head and then for each place in the stream."""
-    places = found.assign(in_stream=found["head"].isna()).sort_values(["in_stream", "layer", "head"])
-    sites = list(dict.fromkeys(places.site))
-    n_heads = places.site[~places.in_stream].nunique()
-    by_task = found.groupby("task")[["selectivity", "accuracy", "baseline_accuracy"]].max()
-    by_task = by_task.sort_values("selectivity", ascending=False, kind="stable")
-    values = found.pivot(index="task", columns="site", values="selectivity").loc[by_task.index, sites].to_numpy()
-    full = max(by_task.selectivity.max(), SMALLEST_FULL)
-    figure, axes = panel(0.9 + ROW * len(by_task))
-    axes.imshow(tint(values / full, BLUE), interpolation="none", aspect="auto")
-    if len(sites) <= MAX_NUMBERED:
-        _write(axes, values)
-    axes.axvline(n_heads - 0.5, color=INK, linewidth=1)
-    axes.set_title(f"{label}: selectivity, from 0 (no colour) to {full:.2f}")
-    axes.set_xticks(range(len(sites)), sites, rotation=90 if len(sites) > MAX_UPRIGHT else 0)
-    axes.set_yticks(range(len(by_task)), [task.replace("_", " ") for task in by_task.index])
-    right = axes.twinx()
-    right.set_ylim(axes.get_ylim())
-    accuracies = zip(by_task.baseline_accuracy, by_task.accuracy, strict=True)
-    right.set_yticks(range(len(by_task)), [" → ".join(map(_share, pair)) for pair in accuracies])
-    axes.set_title("accuracy: commonest label → best", loc="right", fontsize=9, fontweight="normal", color=MUTED)
-    as_map(axes, right)
-    return figure
+def _name(task: str) -> str:
+    return task.replace("_", " ")
+
+
+def _names(rows: DataFrame) -> str:
+    return listed([_name(task) for task in rows.task])
 
 
 def _share(value: float) -> str:
     return f"{value:.2f}" if value == value else MISSING
 
 
-def _write(axes: Axes, values: np.ndarray) -> None:
-    """Selectivities, like `.35`."""
-    for (row, column), value in np.ndenumerate(values):
-        text = MISSING if np.isnan(value) else f"{value:z.2f}".replace("0.", ".", 1)
-        axes.text(column, row, text, ha="center", va="center", fontsize=8)
+def _gain(row: Any) -> str:
+    """A gain with its interval: `0.05 (0.02 to 0.08)`."""
+    interval = f" ({row.gain_low:z.2f} to {row.gain_high:z.2f})" if row.gain_low == row.gain_low else ""
+    return f"{row.gain:z.2f}{interval}"
+
+
+def _dots(label: str, found: DataFrame, best: DataFrame) -> Figure:
+    """A row for each task, that with the largest gain first; all heads are faint, the best has its name."""
+    tasks = list(best.task)
+    figure, axes = panel(1.1 + ROW * len(tasks))
+    place = {task: row for row, task in enumerate(tasks)}
+    heads = found[found["head"].notna()]
+    stream = found[found["head"].isna() & found.is_best]
+    axes.plot(heads.accuracy, heads.task.map(place), "o", color=BLUE, alpha=0.25, label="every head")
+    for column, (name, marker, color) in BASELINES.items():
+        axes.plot(best[column], range(len(tasks)), marker, color=color, markersize=8, markeredgewidth=1.8, label=name)
+    axes.plot(stream.accuracy, stream.task.map(place), "D", color=GREEN, markersize=5, label="best place in the stream")
+    axes.plot(best.accuracy, range(len(tasks)), "o", color=BLUE, markersize=7, label="best head")
+    for row, site, accuracy in zip(range(len(tasks)), best.site, best.accuracy, strict=True):
+        axes.annotate(site, (accuracy, row), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+    axes.set_title(label)
+    axes.set_xlabel("share of test tokens that are labelled right")
+    axes.set_ylim(len(tasks) - 0.5, -0.6)
+    name_places(axes.yaxis, [_name(task) for task in tasks])
+    right = axes.twinx()
+    right.set_ylim(axes.get_ylim())
+    name_places(right.yaxis, [_gain(row) for row in best.itertuples()])
+    right.spines[:].set_visible(False)
+    axes.set_title("gain of the best head (95 % interval)", loc="right", fontsize=9, fontweight="normal", color=MUTED)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=3)
+    return figure

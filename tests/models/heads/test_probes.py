@@ -45,7 +45,7 @@ def scipy_weights(features, labels, n_labels, penalty):
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1])
 def test_every_probe_is_the_one_that_scipy_finds(penalty, monkeypatch):
-    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-14)
+    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-16)
     features, labels, n_labels = noisy_problems()
     probes = fit_probes(features, labels, n_labels, penalty=penalty, max_steps=10_000)
     assert probes.converged.all()
@@ -58,7 +58,7 @@ def test_every_probe_is_the_one_that_scipy_finds(penalty, monkeypatch):
 def test_single_precision_and_the_usual_tolerance_predict_the_same(monkeypatch):
     features, labels, n_labels = noisy_problems()
     usual = fit_probes(features.float(), labels, n_labels, penalty=PENALTY, max_steps=200)
-    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-14)
+    monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-16)
     exact = fit_probes(features, labels, n_labels, penalty=PENALTY, max_steps=10_000)
     assert usual.converged.all()
     assert (usual.predict(features.float()) == exact.predict(features)).double().mean() > 0.99
@@ -74,6 +74,14 @@ def test_predictions_are_the_likeliest_labels():
 def test_too_few_steps_are_told():
     features, labels, n_labels = noisy_problems()
     assert not fit_probes(features, labels, n_labels, penalty=PENALTY, max_steps=2).converged.any()
+
+
+def test_problems_are_fitted_alone_or_together_alike():
+    features, labels, n_labels = noisy_problems()
+    together = fit_probes(features, labels, n_labels, penalty=PENALTY, max_steps=200)
+    for problem in (0, 1):
+        alone = fit_probes(features, labels[[problem]], n_labels, penalty=PENALTY, max_steps=200)
+        torch.testing.assert_close(alone.weights[:, 0], together.weights[:, problem])
 
 
 def test_labels_that_are_told_apart_without_error_have_an_optimum():
@@ -147,7 +155,7 @@ def accuracies(model, labels_of):
     text = torch.randint(1, N_TOKENS, (300, 16), generator=generator())
     text[:, 0] = 0
     read, labels = text[:, 1:].flatten(), labels_of(text)[:, 1:].flatten()
-    control = control_labels(labels, 2, N_TOKENS, generator(1))[read]
+    control = control_labels(labels, 2, N_TOKENS, 1, generator(1))[0, read]
     z, _ = site_activations(model, text)
     half = z.shape[1] // 2
     train, test = standardise(z[:, :half], z[:, half:])
@@ -199,8 +207,9 @@ def test_a_head_that_writes_nothing_tells_the_commonest_label():
 
 def test_control_labels_come_as_often_as_the_task_s_and_are_the_same_for_a_seed():
     labels = torch.tensor([0] * 70 + [2] * 30)
-    drawn = control_labels(labels, 4, 10_007, generator())
-    share = torch.bincount(drawn, minlength=4) / len(drawn)
+    drawn = control_labels(labels, 4, 10_007, 2, generator())
+    share = torch.bincount(drawn[1], minlength=4) / 10_007
     torch.testing.assert_close(share, torch.tensor([0.7, 0, 0.3, 0]), atol=0.02, rtol=0)
-    assert torch.equal(drawn, control_labels(labels, 4, 10_007, generator()))
-    assert not torch.equal(drawn, control_labels(labels, 4, 10_007, generator(1)))
+    assert not torch.equal(*drawn)
+    assert torch.equal(drawn, control_labels(labels, 4, 10_007, 2, generator()))
+    assert not torch.equal(drawn, control_labels(labels, 4, 10_007, 2, generator(1)))

@@ -36,7 +36,7 @@ CONFIG = AnalysisConfig(
     importance=ImportanceConfig(**WINDOWS),
     pruning=PruningConfig(**WINDOWS, gate_lambdas=(0.1,), gate_steps=1, retrain_steps=1, random_orders=5, repeats=1),
     redundancy=RedundancyConfig(windows=3, reference_windows=3),
-    probes=ProbesConfig(train_tokens=300, test_tokens=200, max_steps=5),
+    probes=ProbesConfig(train_tokens=300, selection_tokens=200, test_tokens=200, max_steps=5),
     feed_forward=FeedForwardConfig(**WINDOWS),
 )
 KINDS = {

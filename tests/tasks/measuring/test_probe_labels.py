@@ -1,6 +1,7 @@
 """Labels of tokens: snippets by hand, slow references, and of which text they are."""
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,15 +10,8 @@ from hypothesis import strategies as st
 from tiny import tiny_tokens
 from written_text import write_text
 
-from tasks.measuring.probe_labels import (
-    PYTHON_TASKS,
-    TASKS,
-    document_starts,
-    label_task,
-    probe_tasks,
-    probe_texts,
-    python_token_labels,
-)
+from tasks.measuring.probe_labels import PYTHON_TASKS, TASKS, label_task, probe_tasks, python_token_labels
+from tasks.measuring.probe_texts import probe_texts
 from tasks.measuring.python_labels import python_labels
 from tasks.measuring.text_labels import LINE_END, SENTENCE_END, log_bucket, tokens_since_last, tokens_since_same
 from tasks.text.token_reading import Tokens
@@ -116,7 +110,7 @@ def test_python_labels_byte_by_byte(kind, field, signs):
 
 
 def test_labels_count_bytes_not_characters():
-    text = "größe = 'ß' + f(x)  # ä\nö = (1)"
+    text = "größe = 'ß' + f(x)  # ä\nö = lambda: (1)"
     labels, raw = python_labels(text), np.frombuffer(text.encode(), np.uint8)
     assert raw[labels.lexical_class == CLASS_LETTERS.index("n")].tobytes().decode() == "größefxö"
     assert raw[labels.name_being_defined == 1].tobytes().decode() == "größeö"
@@ -135,8 +129,36 @@ def test_what_is_not_python_has_no_labels(text):
     assert python_labels(text) is None
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# only", "x", "x \\\n = 1", "\x0cx = 1\n\x0c\ny = 2", '"\\d"'])
-def test_any_python_has_labels(text):
+NAMES = ["".join(parts) for parts in product(("na", "ta", "mi", "vel", "or", "ren"), repeat=3)]
+NOT_PYTHON = {
+    "nothing": ["", "\n", "# only"],
+    "made-up names": NAMES,
+    "a list of words": ["\n".join(NAMES), ", ".join(NAMES), str(NAMES)],
+    "numbers": ["1", "-3.5e7\n", "1, 2, 3\n4, 5, 6\n", "\n".join(map(str, range(99)))],
+    "JSON": ['{"a": [1, 2.5, {"b": null}], "c": true}', "[[1, 2], [3, 4]]", '"word"'],
+    "settings": ["[tool.poetry]\nname = 'x'\nlines = [1, 2]\n", "key: value\nother: 3\n", "colour=red\nsize = 3"],
+    "formulas": ["f(x) + g(y)", "y = sin(x)", "add(3, multiply(4, 5))", "P(x) & Q(y)"],
+    "prose": ["river", "The river runs.", "word(s)", "pass", "return home", "global warming", "raise money", "a is b"],
+}
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param(t, id=f"{kind}-{t[:9]!r}") for kind in NOT_PYTHON for t in NOT_PYTHON[kind]]
+)
+def test_that_a_text_parses_is_no_evidence_of_python(text):
+    assert python_labels(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("import os", "from a import b", "def f(x): return x", "class A: x = 1", "if x: y()", "f = lambda x: x"),
+        *("for x in y: print(x)", "while x: x -= 1", "with open(p) as f: t = f.read()", "print([n for n in range(3)])"),
+        *("try: x\nexcept: y", "async def f(): await g()", "import x \\\n , y", "\x0cimport x\n\x0c\ny = 2"),
+        *('import re\nr = "\\d"', "s = sum(w for w in x)\n"),
+    ],
+)
+def test_short_python_has_labels(text):
     labels = python_labels(text)
     assert {len(values) for values in vars(labels).values()} == {len(text)}
 
@@ -231,7 +253,7 @@ def test_buckets_double():
 WORDS = ("river", "stream", "head", "water", "bed", "flows")
 
 
-def python_files(n=120, seed=0):
+def python_files(n=240, seed=0):
     """Small Python modules."""
     rng = random.Random(seed)
     files = {}
@@ -251,40 +273,8 @@ def python_tokens(tmp_path_factory):
     return Tokens.open(write_text(tmp_path_factory.mktemp("python"), python_files()))
 
 
-@pytest.mark.parametrize("n_tokens", [7, 31, 10**6])
-@pytest.mark.parametrize(("n_train", "n_test"), [(100, 50), (10**6, 10**6)])
-def test_training_and_test_text_have_no_document_in_common(n_tokens, n_train, n_test):
-    tokens = Tokens.open(tiny_tokens())
-    train, test = probe_texts(tokens, n_tokens, n_train, n_test)
-    opened = document_starts(tokens.validation, tokens.bos)
-    stream = tokens.validation.read(0, len(tokens.validation))
-    found = []
-    for text, wanted in ((train, n_train), (test, n_test)):
-        length = text.windows.shape[1]
-        assert length == min(n_tokens, length)
-        assert 0 < text.windows.size < wanted + length
-        assert (stream[text.places] == text.windows.ravel()).all()
-        assert (np.diff(text.places) > 0).all()
-        documents = set(np.searchsorted(opened, text.places, side="right") - 1)
-        assert documents == {document.number for document in text.documents}
-        assert all(stream[document.start - 1] == tokens.bos for document in text.documents)
-        assert all(tokens.bos not in stream[document.start : document.end] for document in text.documents)
-        found.append(documents)
-    assert max(found[1]) < min(found[0])
-    sequences = test.sequences(tokens.bos)
-    assert (sequences[:, 0] == tokens.bos).all()
-    assert (sequences[:, 1:].numpy() == test.windows).all()
-
-
-def test_documents_are_found_across_reads(monkeypatch):
-    tokens = Tokens.open(tiny_tokens())
-    whole = document_starts(tokens.validation, tokens.bos)
-    monkeypatch.setattr("tasks.measuring.probe_labels.READ_TOKENS", 101)
-    np.testing.assert_array_equal(document_starts(tokens.validation, tokens.bos), whole)
-
-
 def absences(tokens):
-    tasks = probe_tasks(tokens, *probe_texts(tokens, 63, 10**6, 10**6))
+    tasks = probe_tasks(tokens, probe_texts(tokens, 63, 10**6, 10**6, 10**6))
     assert tuple(task.name for task in tasks) == TASKS
     return {task.name: task.why_absent for task in tasks if task.why_absent}
 
@@ -292,7 +282,7 @@ def absences(tokens):
 def test_prose_has_no_python_tasks():
     absent = absences(Tokens.open(tiny_tokens()))
     assert set(absent) == {*PYTHON_TASKS, "part_of_speech"}
-    assert absent["in_string"] == "fewer than half of the documents parse as Python"
+    assert absent["in_string"] == "no more than half of the tokens are of Python source"
     assert absent["part_of_speech"] == "the corpus has no CoNLL-U files"
 
 
@@ -300,27 +290,35 @@ def test_python_has_python_tasks_and_no_sentences(python_tokens):
     assert set(absences(python_tokens)) == {"part_of_speech", "sentence_position"}
 
 
+@pytest.mark.parametrize("kind", [kind for kind in NOT_PYTHON if kind != "nothing"])
+def test_what_is_no_python_has_no_python_tasks(tmp_path, kind):
+    pieces = NOT_PYTHON[kind]
+    files = {f"{i:03}.txt": pieces[i % len(pieces)] + " " * (i // len(pieces)) for i in range(216)}
+    tokens = Tokens.open(write_text(tmp_path, files))
+    assert {*PYTHON_TASKS} <= set(absences(tokens))
+
+
 def test_documents_that_do_not_parse_have_no_python_labels(tmp_path):
     files = python_files() | {f"{number}.txt": "It is no code, but prose. " * 7 for number in range(9)}
     tokens = Tokens.open(write_text(tmp_path, files))
-    texts = probe_texts(tokens, 31, 10**6, 10**6)
-    tasks = {task.name: task for task in probe_tasks(tokens, *texts)}
+    texts = probe_texts(tokens, 31, 10**6, 10**6, 10**6)
+    tasks = {task.name: task for task in probe_tasks(tokens, texts)}
     assert tasks["in_string"].why_absent is None
-    for text, side in zip(texts, ("train", "test"), strict=True):
+    for number, text in enumerate(texts):
         prose = np.zeros(len(text.places), bool)
         for document in text.documents:
             ids = tokens.validation.read(document.start, document.end)
             if tokens.tokenizer.decode(ids.tolist()).startswith("It is"):
                 prose |= (text.places >= document.start) & (text.places < document.end)
-        labels = getattr(tasks["in_string"], side)
+        labels = tasks["in_string"].labels[number]
         bos = text.windows.ravel() == tokens.bos
         assert ((labels < 0) == (prose | bos)).all()
 
 
 def test_labels_of_windows_are_those_of_their_documents(python_tokens):
     tokens = python_tokens
-    train, test = probe_texts(tokens, 31, 10**6, 10**6)
-    tasks = {task.name: task for task in probe_tasks(tokens, train, test)}
+    texts = probe_texts(tokens, 31, 10**6, 10**6, 10**6)
+    tasks, test = {task.name: task for task in probe_tasks(tokens, texts)}, texts.test
     checked = 0
     for document in test.documents:
         ids = tokens.validation.read(document.start, document.end).tolist()
@@ -331,32 +329,34 @@ def test_labels_of_windows_are_those_of_their_documents(python_tokens):
         for place in np.flatnonzero((test.places >= document.start) & (test.places < document.end)):
             token = test.places[place] - document.start
             last = len(b"".join(pieces[: token + 1])) - 1
-            assert tasks["lexical_class"].test[place] == python.lexical_class[last]
-            assert tasks["bracket_depth"].test[place] == min(python.bracket_depth[last], 3)
+            assert tasks["lexical_class"].labels[2][place] == python.lexical_class[last]
+            assert tasks["bracket_depth"].labels[2][place] == min(python.bracket_depth[last], 3)
             line = text.encode()[:last].rpartition(b"\n")[0]
             begins = len(line) + 1 if b"\n" in text.encode()[:last] else 0
             back = next(n for n in range(token + 1) if len(b"".join(pieces[: token - n])) <= begins)
             visible = back <= place % 31
-            assert tasks["line_position"].test[place] == (log_bucket(np.array(back)) if visible else -1)
+            assert tasks["line_position"].labels[2][place] == (log_bucket(np.array(back)) if visible else -1)
             checked += 1
     assert checked > 1000
 
 
 def test_labels_are_counted_by_what_comes_in_training(tmp_path):
     tokens = Tokens.open(tiny_tokens())
-    for task in probe_tasks(tokens, *probe_texts(tokens, 31, 3000, 3000)):
+    for task in probe_tasks(tokens, probe_texts(tokens, 31, 3000, 3000, 3000)):
         if task.why_absent is None:
-            assert np.unique(task.train[task.train >= 0]).tolist() == list(range(task.n_labels))
-            assert task.test.min() >= -1
-            assert task.test.max() <= task.n_labels
+            train, *others = task.labels
+            assert np.unique(train[train >= 0]).tolist() == list(range(task.n_labels))
+            for labels in others:
+                assert labels.min() >= -1
+                assert labels.max() <= task.n_labels
 
 
 def test_a_label_that_training_lacks_is_none_that_a_probe_tells():
     train, test = np.array([1, 5] * 60 + [-1]), np.array([5, 3, 1, 9, -1] * 40)
-    task = label_task("t", train, test, None)
+    task = label_task("t", [train, train, test], None)
     assert task.n_labels == 2
-    assert task.train.tolist() == [0, 1] * 60 + [-1]
-    assert task.test.tolist() == [1, 2, 0, 2, -1] * 40
+    assert task.labels[0].tolist() == [0, 1] * 60 + [-1]
+    assert task.labels[2].tolist() == [1, 2, 0, 2, -1] * 40
 
 
 @pytest.mark.parametrize(
@@ -368,6 +368,6 @@ def test_a_label_that_training_lacks_is_none_that_a_probe_tells():
     ],
 )
 def test_too_little_to_tell_apart_is_no_task(train, test, why):
-    task = label_task("t", np.array(train), np.array(test), None)
+    task = label_task("t", [np.array(labels) for labels in (train, train, test)], None)
     assert why in task.why_absent
-    assert (task.n_labels, len(task.train), len(task.test)) == (0, 0, 0)
+    assert (task.n_labels, task.labels) == (0, [])

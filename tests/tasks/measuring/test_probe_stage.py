@@ -22,7 +22,7 @@ from tasks.text.corpus_writing import text_split
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
-CONFIG = ProbesConfig(train_tokens=3500, test_tokens=3000)
+CONFIG = ProbesConfig(train_tokens=3500, selection_tokens=1500, test_tokens=2000)
 ANY_TEXT = {"seen_before", "distance_bucket", "line_position", "sentence_position"}
 
 
@@ -32,14 +32,14 @@ def tokens():
 
 
 def random_model(vocabulary, **options):
-    architecture = Architecture(**{"n_layers": 2, "n_heads": 2, "d_model": 10, "n_ctx": 32, **options})
+    architecture = Architecture(**{"n_layers": 2, "n_heads": 2, "d_model": 10, "n_ctx": 64, **options})
     return Transformer(architecture, vocabulary).initialize(torch.Generator().manual_seed(0))
 
 
-def measure(folder, model, tokens_folder=None, config=CONFIG, on_progress=lambda fraction: None):
+def measure(folder, model, tokens_folder=None, config=CONFIG, on_progress=lambda fraction: None, model_id="m"):
     save_checkpoint(folder, model, 3)
     write_model_card(folder, model, tokens_per_step=100)
-    return measure_probes(config, TrainedModel("m", folder, tokens_folder or tiny_tokens(), folder, on_progress))
+    return measure_probes(config, TrainedModel(model_id, folder, tokens_folder or tiny_tokens(), folder, on_progress))
 
 
 def rows_of(folder, name):
@@ -80,12 +80,19 @@ def test_sites_have_their_layers_and_heads(measured):
 
 def test_numbers_are_fractions_that_fit_together(measured):
     folder, _ = measured
-    for row in rows_of(folder, "probes"):
-        accuracy, baseline, control = (row[f"{kind}accuracy"] for kind in ("", "baseline_", "control_"))
-        assert all(0 <= number <= 1 for number in (accuracy, baseline, control))
-        assert row["selectivity"] == accuracy - control
-    baselines = {(row["task"], row["baseline_accuracy"]) for row in rows_of(folder, "probes")}
-    assert len(baselines) == 4
+    rows = rows_of(folder, "probes")
+    for row in rows:
+        accuracy, majority, by_type, control = (
+            row[f"{kind}accuracy"] for kind in ("", "majority_", "type_", "control_")
+        )
+        assert all(0 <= number <= 1 for number in (accuracy, majority, by_type, control))
+        assert row["selectivity"] == pytest.approx(accuracy - control)
+        assert row["gain"] == pytest.approx(accuracy - max(majority, by_type, control))
+        assert row["gain_low"] < row["gain"] < row["gain_high"]
+        assert row["gain_sem"] > 0
+        assert row["selectivity_sem"] > row["control_sem"] > 0
+    for baseline in ("majority_accuracy", "type_accuracy"):
+        assert len({(row["task"], row[baseline]) for row in rows}) == 4
 
 
 def test_tasks_that_the_text_does_not_have_are_listed_with_a_reason(measured):
@@ -96,11 +103,14 @@ def test_tasks_that_the_text_does_not_have_are_listed_with_a_reason(measured):
         if name in ANY_TEXT:
             assert row["why_absent"] is None
             assert row["n_classes"] >= 2
-            assert 100 <= row["n_train"] < 3500 + 31
-            assert 100 <= row["n_test"] < 3000 + 31
+            assert 100 <= row["n_train"] < 3500 + 63
+            assert 100 <= row["n_selection"] < 1500 + 63
+            assert 100 <= row["n_test"] < 2000 + 63
+            assert 1 < row["n_test_documents"] < 30
         else:
             assert row["why_absent"]
-            assert row["n_classes"] is row["n_train"] is row["n_test"] is None
+            sizes = ("n_classes", "n_train", "n_selection", "n_test", "n_test_documents")
+            assert all(row[size] is None for size in sizes)
 
 
 def test_the_same_model_measures_the_same(measured, tmp_path, tokens):
@@ -108,6 +118,14 @@ def test_the_same_model_measures_the_same(measured, tmp_path, tokens):
     measure(tmp_path, random_model(tokens.vocabulary))
     for name in ("probes", "probe_tasks"):
         assert (tmp_path / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
+
+
+def test_every_model_has_control_labels_of_its_own(measured, tmp_path, tokens):
+    folder, _ = measured
+    measure(tmp_path, random_model(tokens.vocabulary), model_id="other")
+    for row, other in zip(rows_of(folder, "probes"), rows_of(tmp_path, "probes"), strict=True):
+        assert row["accuracy"] == other["accuracy"]
+        assert row["control_accuracy"] != other["control_accuracy"]
 
 
 @pytest.mark.parametrize(
@@ -161,12 +179,14 @@ def test_a_planted_head_is_found_and_an_empty_one_is_not(tmp_path, tokens):
     attention.W_V[0, token] = torch.eye(tokens.vocabulary)
     attention.W_V[0, token][BOS] = 0
     attention.W_O[:] = 1.0  # a head whose W_O is 0 would be none
-    measure(tmp_path, model, config=CONFIG.model_copy(update={"train_tokens": 1500, "test_tokens": 900}))
+    measure(tmp_path, model, config=CONFIG.model_copy(update={"train_tokens": 1500}))
     found = probes_of(tmp_path, "seen_before")
     assert found["L0H0"]["accuracy"] > 0.98
-    assert found["L0H0"]["selectivity"] > 0.15
-    assert found["L0H1"]["accuracy"] == found["L0H1"]["baseline_accuracy"]
-    assert found["R0"]["selectivity"] < 0
+    assert found["L0H0"]["gain"] > found["L0H0"]["gain_low"] > 0.1
+    assert found["L0H0"]["selection_gain"] > 0.1
+    assert found["L0H1"]["accuracy"] == found["L0H1"]["majority_accuracy"]
+    assert found["L0H1"]["gain"] <= 0
+    assert found["R0"]["gain"] < 0
 
 
 # Parts of speech, from a CoNLL-U file to the table.
@@ -204,7 +224,8 @@ def test_parts_of_speech_come_from_conllu_files(tmp_path):
     assert task["n_classes"] == len(LEXICON) + 1
     found = probes_of(tmp_path, "part_of_speech")
     assert found["R0"]["accuracy"] > 0.98  # a token tells its part of speech
-    assert found["R0"]["baseline_accuracy"] < 0.5
+    assert found["R0"]["majority_accuracy"] < 0.5
+    assert found["R0"]["gain"] < 0.01
     assert set(PYTHON_TASKS) == {
         row["task"] for row in rows_of(tmp_path, "probe_tasks") if "Python" in (row["why_absent"] or "")
     }

@@ -219,23 +219,49 @@ def test_heads_without_clusters_are_in_their_own_order(partial):
 # Probes
 
 
-def test_probes_are_a_map_of_tasks_and_places(results):
+def test_probes_stand_beside_their_baselines(results):
     two, _ = draw("probe_accuracies", results)
     assert two.sentence == (
-        "What heads of 2L4H reveal best is lexical class: a probe of L1H3 is right for 0.90 of tokens, 0.30 more than "
-        "with random labels; for the best place in the stream, R2, that difference is 0.33. "
-        "Always guessing the commonest label is right for 0.55."
+        "Heads of 2L4H tell lexical class, bracket depth and seen before better than the baselines, of 3 tasks. "
+        "In lexical class a probe of L1H3 is right for 0.90 of tokens, 0.30 (0.28 to 0.32) more than the best "
+        "baseline, 0.60; the best place in the stream, R2, gains 0.33 (0.31 to 0.35)."
     )
     axes, right = two.figure.axes
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["lexical class", "bracket depth", "seen before"]
-    sites = [tick.get_text() for tick in axes.get_xticklabels()]
-    assert sites[0] == "L0H0"
-    assert sites[-3:] == ["R0", "R1", "R2"]
-    assert right.get_yticklabels()[0].get_text() == "0.55 → 0.93"
-    alphas = axes.images[0].get_array()[..., 3]
-    assert alphas[0, -1] == 1
-    assert alphas[0, 7] == pytest.approx(0.3 / 0.33)
-    assert axes.texts[7].get_text() == ".30"
+    tasks = ["lexical class", "bracket depth", "seen before"]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == tasks
+    assert right.get_yticklabels()[0].get_text() == "0.30 (0.28 to 0.32)"
+    heads, majority, by_type, control, stream, best = (line.get_xdata().tolist() for line in axes.lines)
+    assert len(heads) == 3 * 8
+    assert (majority, by_type, control) == ([0.55] * 3, [0.6] * 3, [0.5] * 3)
+    assert best == pytest.approx([0.9, 0.75, 0.65])
+    assert stream == pytest.approx([0.78, 0.93, 0.68])
+    assert [text.get_text() for text in axes.texts] == ["L1H3"] * 3
+
+
+def worse(results, by):
+    """The same study with gains that much lower."""
+
+    class Worse:
+        def frame(self, query: str):
+            frame = results.frame(query)
+            if query != "probes":
+                return frame
+            lower = ["accuracy", "gain", "gain_low", "gain_high"]
+            return frame.assign(**{column: frame[column] - by for column in lower})
+
+        def rows(self, query: str) -> list:
+            return results.rows(query)
+
+    return Worse()
+
+
+def test_probes_that_tell_no_more_than_the_baselines_are_said_to(results):
+    two, _ = draw("probe_accuracies", worse(results, 0.29))
+    assert two.sentence == (
+        "No head of 2L4H is shown to tell more than the baselines: of 3 tasks the best head gains most in lexical "
+        "class, L1H3 with 0.01 (-0.01 to 0.03), and no interval is above 0. In bracket depth and seen before the best "
+        "head is less often right than the commonest label."
+    )
 
 
 def test_probes_of_the_stream_alone_are_no_picture(results):

@@ -253,27 +253,30 @@ def test_pairs_that_were_not_tried_are_not_counted(database):
 # Probes
 
 
-def test_the_best_head_stands_beside_the_best_place_in_the_stream(database):
-    def probe(task: str, site: str, head: int | None, selectivity: float | None) -> dict:
-        values = {"accuracy": None if selectivity is None else 0.5 + selectivity, "baseline_accuracy": 0.4}
+def test_the_best_head_is_chosen_on_other_text_and_stands_beside_the_best_place_in_the_stream(database):
+    def probe(task: str, site: str, head: int | None, gain: float | None, selected: float | None) -> dict:
         place = {"model_id": "4-0", "task": task, "site": site, "layer": 0, "head": head}
-        return {**place, **values, "selectivity": selectivity}
+        found = {} if gain is None else {"accuracy": 0.5 + gain, "gain": gain, "gain_low": gain - 0.1}
+        return {**place, **found, "majority_accuracy": 0.4, "selection_gain": selected}
 
     add_models(database, n_seeds=1)
     database.fill(
         "probes",
         [
-            probe("a", "L0H0", 0, -0.1),
-            probe("a", "L0H1", 1, 0.2),
-            probe("a", "L0H2", 2, 0.2),
-            probe("a", "R0", None, 0.1),
-            probe("a", "R1", None, 0.3),
-            probe("b", "L0H0", 0, None),
-            probe("b", "R0", None, 0.1),
+            probe("a", "L0H0", 0, 0.3, -0.1),
+            probe("a", "L0H1", 1, 0.2, 0.2),
+            probe("a", "L0H2", 2, 0.25, 0.2),
+            probe("a", "R0", None, 0.4, 0.1),
+            probe("a", "R1", None, 0.3, 0.3),
+            probe("b", "L0H0", 0, None, None),
+            probe("b", "R0", None, 0.1, 0.0),
         ],
     )
     found = database.ask(
-        "SELECT task, baseline_accuracy, best_head, head_accuracy, head_selectivity, best_stream, stream_accuracy,"
-        " stream_selectivity FROM probe_summary"
+        "SELECT task, majority_accuracy, best_head, head_accuracy, head_gain, head_gain_low, best_stream,"
+        " stream_accuracy, stream_gain FROM probe_summary"
     )
-    assert found == [("a", 0.4, "L0H1", 0.7, 0.2, "R1", 0.8, 0.3), ("b", 0.4, None, None, None, "R0", 0.6, 0.1)]
+    assert found == [
+        ("a", 0.4, "L0H1", 0.7, 0.2, 0.1, "R1", 0.8, 0.3),
+        ("b", 0.4, None, None, None, None, "R0", 0.6, 0.1),
+    ]
