@@ -11,6 +11,7 @@ by_zero AS (
     WHERE method = 'zero' AND part = 'all'
 ),
 groups AS (
+    SELECT *, count(*) OVER (PARTITION BY model_id, layer) AS n_groups
     FROM effects
     WHERE part <> 'all'
     QUALIFY row_number() OVER (PARTITION BY model_id, layer ORDER BY loss_effect_nats DESC NULLS LAST, first_neuron) = 1
@@ -24,7 +25,7 @@ SELECT
     zero_effect_nats,
     effects.kl_nats,
     effects.share_of_loss,
-    groups.first_neuron || ' to ' || (groups.first_neuron + groups.n_neurons - 1) AS strongest_neurons,
+    format('{} to {}, of {} groups', groups.first_neuron, groups.first_neuron + groups.n_neurons - 1, n_groups) AS strongest_neurons,
     groups.loss_effect_nats AS their_effect_nats
 FROM effects
 LEFT JOIN by_zero USING (model_id, layer)

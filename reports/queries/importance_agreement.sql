@@ -1,12 +1,12 @@
--- How well each method ranks heads as ablation_mean does, over all models of the study with three heads or more.
+-- How well each method ranks heads as ablation_mean does, seed by seed: the mean over the models with three heads or more.
 SELECT
     method,
-    count(spearman) AS n_models,
-    avg(spearman) AS spearman,
-    ci95(spearman) AS spearman_ci95
+    labelled_models.seed,
+    count(*) AS n_models,
+    count(DISTINCT label) AS n_kinds,
+    avg(spearman) AS spearman
 FROM labelled_models
 JOIN importance_agreement USING (model_id)
-WHERE study = $study AND method <> 'ablation_mean'
-GROUP BY method
-HAVING n_models > 0
-ORDER BY spearman DESC, method
+WHERE study = $study AND method <> 'ablation_mean' AND spearman IS NOT NULL
+GROUP BY method, labelled_models.seed
+ORDER BY method, labelled_models.seed

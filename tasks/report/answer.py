@@ -30,7 +30,8 @@ def answer_lines(results: StudyResults) -> list[str]:
     if best["total_heads"]:
         circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
         circuit = circuits.get(best["label"])
-        lines.append((circuit and circuit_line(circuit, best["n_models"])) or _previous_token(best))
+        seed = best["typical_seed"] if best["n_models"] > 1 else None
+        lines.append((circuit and circuit_line(circuit, seed)) or _previous_token(best))
     return lines[:MAX_LINES]
 
 

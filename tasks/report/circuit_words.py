@@ -40,12 +40,12 @@ def skip_trigram_sentence(results: StudyResults) -> str:
     )
 
 
-def circuit_line(circuit: Circuit, n_models: int) -> str | None:
-    """The circuit in one line; None if the reader was not tried without the writer."""
+def circuit_line(circuit: Circuit, seed: int | None) -> str | None:
+    """The circuit in one line, of the model of that seed; None if the reader was not tried without the writer."""
     score, without = circuit["induction_random_period"], circuit["induction_random_period_without"]
     if without is None:
         return None
-    where = "In the best seed, keys" if n_models > 1 else "Keys"
+    where = "Keys" if seed is None else f"In seed {seed}, keys"
     by_chance = "" if circuit["k_significant"] else ", which may be chance"
     return (
         f"{where} of {circuit['reader']} read {_writer(circuit)} by K-composition (z = {_number(circuit['k_z'], 1)}"

@@ -37,11 +37,19 @@ def _sentence(label: str, effects: DataFrame) -> str:
     head, effect = worst.head_label, f"{worst.loss_effect_nats:.3f} nats"
     start = f"Of the heads of {label}, {head} costs most if its mean replaces its output: {effect}"
     known = by_mean.dropna(subset=["ci_low_nats"])
-    if known.empty:
+    if known.empty or worst.isna().ci_low_nats:
         return f"{start}; intervals are missing."
     n_idle = (known.ci_low_nats <= 0).sum()
-    interval = f"{worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f}"
-    return f"{start} ({interval}); for {n_idle} of {counted(len(known), 'head')}, the cost is not clearly above 0."
+    n_close = (known.ci_high_nats >= worst.ci_low_nats).sum() - 1
+    close = (
+        f"intervals of {counted(n_close, 'other head')} overlap with its own"
+        if n_close
+        else "no other interval overlaps"
+    )
+    return (
+        f"{start} ({worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f}; {close}). For {n_idle} of "
+        f"{counted(len(known), 'head')}, the 95 % interval of the cost holds 0 or less."
+    )
 
 
 def _bars(label: str, effects: DataFrame, heads: list[str]) -> Figure:

@@ -1,4 +1,4 @@
-"""Eigenvalues of heads' circuits on the complex plane: which heads copy, and which match the query's own token."""
+"""Eigenvalues of heads' circuits on the complex plane: positive ones are a sign of copying and of matching."""
 
 from collections.abc import Mapping
 
@@ -52,13 +52,11 @@ def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
 
 
 def _sentence(label: str, spectra: DataFrame) -> str:
-    """Which heads copy and which match, by the scores that stand below the spectra."""
+    """Which heads have the sign of copying or of matching, by the scores that stand below the spectra."""
     heads = spectra.drop_duplicates(["circuit", "head_label"]).sort_values("head_label")
     ov, qk, composed = (heads[heads.circuit == circuit] for circuit in COLORS)
-    through = (
-        "" if composed.empty else f"; with keys that read one earlier head alone, it does so in {_clear(composed)}"
-    )
-    return f"In {label}, OV copies in {_clear(ov)}; QK matches the query's own token in {_clear(qk)}{through}."
+    through = "" if composed.empty else f"; with keys that read one earlier head alone, those of {_clear(composed)}"
+    return f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}."
 
 
 def _clear(heads: DataFrame) -> str:

@@ -1,14 +1,12 @@
 """Which heads matter: every method's scores side by side, and how well methods agree."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.figure import Figure
-from pandas import DataFrame, isna
+from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
 from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.sentences import counted
+from tasks.report.figures.sentences import counted, extremes
 from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, panel
 from tasks.results.study_results import StudyResults
 
@@ -29,27 +27,28 @@ def importance_maps(results: StudyResults) -> list[Picture]:
 
 
 def importance_agreement(results: StudyResults) -> list[Picture]:
-    """Rank correlation of each method with mean ablation, the best on top."""
+    """Rank correlation of each method with mean ablation, the highest mean on top."""
     name, queries = "importance_agreement", ("importance_agreement",)
-    methods = results.frame(name)
-    if methods.empty:
+    found = results.frame(name)
+    if found.empty:
         why = f"no model has three heads scored by {REFERENCE} and another method"
         return [Picture(name, f"No picture: {why}.", queries)]
-    return [Picture(name, _agreement(methods), queries, _dots(methods))]
+    return [Picture(name, _agreement(found), queries, _dots(found))]
 
 
-def _dots(methods: DataFrame) -> Figure:
-    figure, axes = panel(0.7 + ROW * len(methods))
-    places = np.arange(len(methods))
-    axes.hlines(places, 0, methods.spearman, color=BLUE, linewidth=1.2, alpha=0.5)
-    style: dict[str, Any] = {"fmt": "o", "color": BLUE, "ecolor": INK, "elinewidth": 1, "capsize": 2.5}
-    axes.errorbar(methods.spearman, places, xerr=methods.spearman_ci95, **style)
+def _dots(found: DataFrame) -> Figure:
+    """A row for each method: a small dot for each seed, a large one for their mean."""
+    means = found.groupby("method").spearman.mean().sort_values(ascending=False, kind="stable")
+    figure, axes = panel(0.7 + ROW * len(means))
+    places = np.arange(len(means))
+    axes.hlines(places, 0, means, color=BLUE, linewidth=1.2, alpha=0.5)
+    axes.plot(means, places, "o", color=BLUE, markersize=6)
+    axes.plot(found.spearman, found.method.map(list(means.index).index), "o", color=INK, markersize=2.5)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    name_places(axes.yaxis, list(methods.method))
-    axes.set_ylim(len(methods) - 0.4, -0.6)
-    lowest = (methods.spearman - methods.spearman_ci95.fillna(0)).min()
-    axes.set_xlim(max(-1, min(0, lowest)) - 0.05, 1.02)
-    axes.set_xlabel(f"rank correlation with {REFERENCE}")
+    name_places(axes.yaxis, list(means.index))
+    axes.set_ylim(len(means) - 0.4, -0.6)
+    axes.set_xlim(min(0, found.spearman.min()) - 0.05, 1.02)
+    axes.set_xlabel(f"rank correlation with {REFERENCE}; small dots are seeds")
     return figure
 
 
@@ -60,20 +59,15 @@ def _sentence(label: str, scores: DataFrame) -> str:
     if reference.empty:
         return f"Which heads of {label} matter most is unknown: {REFERENCE} was not measured."
     best = reference.head_label.iloc[0]
-    then = f", then {reference.head_label.iloc[1]}" if len(reference) > 1 else ""
     firsts = known[known.method != REFERENCE].groupby("method").head_label.first()
     n_same = (firsts == best).sum()
     others = f"; {n_same} of {counted(len(firsts), 'other method')} also rank {best} first" if len(firsts) else ""
-    return f"By {REFERENCE}, the head of {label} that matters most is {best}{then}{others}."
+    return f"By {REFERENCE}, the head of {label} that matters most is {best}{others}."
 
 
-def _agreement(methods: DataFrame) -> str:
-    best, worst = (
-        (method.method, f"{method.spearman:.2f}" + ("" if isna(bar := method.spearman_ci95) else f" ± {bar:.2f}"))
-        for method in (methods.iloc[0], methods.iloc[-1])
-    )
-    n = int(methods.n_models.max())
-    over = f"Over {counted(n, 'model')} with three heads or more"
-    most = f"the ranking of heads by {best[0]} agrees most with that by {REFERENCE} (rank correlation {best[1]})"
-    least = f", and that by {worst[0]} least ({worst[1]})" if len(methods) > 1 else ""
-    return f"{over}, {most}{least}.{'' if n > 1 else ' A single model gives no error bars.'}"
+def _agreement(found: DataFrame) -> str:
+    """Which rankings agree most and least with mean ablation, and whether that can be told."""
+    methods = {str(name): dict(zip(of.seed, of.spearman, strict=True)) for name, of in found.groupby("method")}
+    n_models, n_seeds = int(found.groupby("method").n_models.sum().max()), found.seed.nunique()
+    models = f"{counted(n_models, 'model')} with three heads or more ({counted(n_seeds, 'seed')})"
+    return f"The rank correlation with {REFERENCE}, mean over {models}, is {extremes(methods)}."

@@ -31,15 +31,15 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
-    """By how much each order lowers the loss, and which single path lowers it most."""
+    """By how much each order lowers the loss, and which single path lowers it most; these have no intervals."""
     effects = [f"{e:.2f} nats ({_order(n)})" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
-    best, n_harmful = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
+    best, n_negative = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
     weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
     held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
     return (
         f"Added order by order, the paths of {label} lower its loss by {listed(effects)}. The single path that "
-        f"lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_harmful} of {len(paths)} raise it."
-        f"{weakest}{held}"
+        f"lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_negative} of {len(paths)} estimates are "
+        f"below 0.{weakest}{held}"
     )
 
 

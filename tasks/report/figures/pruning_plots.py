@@ -43,9 +43,11 @@ def pruning_curves(results: StudyResults) -> list[Picture]:
 def _bands(curves: DataFrame) -> str:
     """What the bands around lines are."""
     random = "The grey band spans all random orders. " if "random" in set(curves.procedure) else ""
-    n_seeds = curves.n_models.max()
-    coloured = "Coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
-    return random + (coloured if n_seeds > 1 else "A single seed gives no error bars.")
+    if curves.relative_increase_ci95.isna().all():
+        return f"{random}Under three seeds, means have no interval."
+    return (
+        f"{random}Coloured bands are 95 % intervals over seeds, of iterative pruning and of one shot by ablation_mean."
+    )
 
 
 def _panels(label: str, curves: DataFrame) -> Figure:

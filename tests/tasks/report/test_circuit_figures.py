@@ -94,8 +94,8 @@ def test_no_composition_is_said_to_be_none(study):
 
 def test_spectra_are_beside_each_other_and_scored(results):
     two, one = draw("eigenvalue_spectra", results)
-    assert two.sentence.startswith("In 2L4H, OV copies in L1H3 (0.95); QK matches the query's own token in no head")
-    assert two.sentence.endswith("with keys that read one earlier head alone, it does so in L1H3 (0.98).")
+    assert two.sentence.startswith("In 2L4H, eigenvalues are clearly positive in OV of L1H3 (0.95); in QK of no head")
+    assert two.sentence.endswith("with keys that read one earlier head alone, those of L1H3 (0.98).")
     axes = two.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == [
         f"L{layer}H{h}" for layer in (0, 1) for h in range(4)
@@ -130,8 +130,8 @@ def test_paths_have_bars_as_long_as_their_effects(results):
     two, one = draw("path_term_bars", results)
     assert two.sentence == (
         "Added order by order, the paths of 2L4H lower its loss by 2.00 nats (the direct path), 0.50 nats (through "
-        "1 head) and 0.12 nats (through 2 heads). The single path that lowers it most is L0H0 (0.30); 0 of 24 raise "
-        f"it. {24 - MAX_PATHS} paths with smaller effects are not drawn."
+        "1 head) and 0.12 nats (through 2 heads). The single path that lowers it most is L0H0 (0.30); 0 of 24 "
+        f"estimates are below 0. {24 - MAX_PATHS} paths with smaller effects are not drawn."
     )
     left, right = two.figure.axes
     assert [bar.get_width() for bar in left.patches] == [2, 0.5, 0.125]

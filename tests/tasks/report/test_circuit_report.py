@@ -99,7 +99,7 @@ def test_the_answer_names_the_circuit_of_the_best_seed(tmp_path):
     path = write_warehouse(tmp_path / "w.duckdb", *(Model(seed=seed) for seed in (0, 1)))
     with open_results(path, "invented") as results:
         *_, line = answer_lines(results)
-    assert line.startswith("In the best seed, keys of L1H3 read L0H0, a previous-token head (0.64), by K-composition")
+    assert line.startswith("In seed 1, keys of L1H3 read L0H0, a previous-token head (0.64), by K-composition")
 
 
 # Skip-trigrams

@@ -119,6 +119,6 @@ def test_the_sections_have_their_tables(warehouse, tmp_path):
     assert "| 2 | forward | 128 | 16 | 1.000 | 0.001 | 1.100 | 2.0 k |" in costs
     assert costs.count("| forward |") == 3 + 2, "of this study alone"
     layers = sections["Feed-forward layers"]
-    assert "| 2L4H | 0 | 0.500 | 0.010 | 0.900 | 1.000 | 0.300 | 0.500 | 4 to 7 | 0.250 |" in layers
-    assert "| 2L4H | 1 | 0.500 | 0.010 | 0.900 | 1.000 | 0.300 | missing | 4 to 7 | 0.250 |" in layers
+    assert "| 2L4H | 0 | 0.500 | 0.010 | 0.900 | 1.000 | 0.300 | 0.500 | 4 to 7, of 3 groups | 0.250 |" in layers
+    assert "| 2L4H | 1 | 0.500 | 0.010 | 0.900 | 1.000 | 0.300 | missing | 4 to 7, of 3 groups | 0.250 |" in layers
     assert not re.search(r"\b(None|nan|NULL)\b", costs + layers)
