@@ -79,10 +79,11 @@ def with_spread(
     known = sorted(seed for seed in seeds if seed is not None)
     if value is None or not known or known[0] == known[-1]:
         return show(value)
+    low, high = show(known[0]), show(known[-1])
     if len(known) == 2:
-        return f"{show(known[0])}, {show(known[1])}"
+        return f"{low}, {high}"
     if ci95 is None:
-        return f"{show(value)} ({show(known[0])} to {show(known[-1])})"
+        return f"{show(value)} ({low} to {high})" if low != high else low
     digits = max(2, -math.floor(math.log10(ci95)))
     return f"{value:.{digits}f} ± {ci95:.{digits}f}"
 
