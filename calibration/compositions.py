@@ -76,7 +76,7 @@ TRIALS = [
     *(
         Trial(
             "false positives",
-            "compositions.significant, any pair of a model",
+            "composed pair, any in a model",
             f"{shape_words(shape)}, {on}",
             partial(count, shape),
             1000,
@@ -91,7 +91,7 @@ TRIALS = [
     ),
     Trial(
         "false positives",
-        "compositions.significant, any pair of a model",
+        "composed pair, any in a model",
         "2 layers of 3 heads, planted pairs of which each head's output was turned at random",
         turned,
         1000,

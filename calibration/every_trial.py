@@ -1,5 +1,5 @@
 """All that is tried, in the order of the table."""
 
-from calibration import compositions, intervals
+from calibration import compositions, intervals, probes
 
-TRIALS = [*intervals.TRIALS, *compositions.TRIALS]
+TRIALS = [*intervals.TRIALS, *compositions.TRIALS, *probes.TRIALS]

@@ -77,7 +77,7 @@ def gains_over_repeats(n_sequences: int, n: int) -> int:
 
 TRIALS = [
     *(
-        Trial("coverage", "mean ± ci95 over seeds", f"{n} seeds", partial(means_over_seeds, n), 20_000, 1000)
+        Trial("coverage", "mean over seeds, Student's t", f"{n} seeds", partial(means_over_seeds, n), 20_000, 1000)
         for n in SEEDS
     ),
     *(
