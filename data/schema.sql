@@ -398,10 +398,9 @@ CREATE TABLE bigrams (
     explained_share         DOUBLE,               -- (unigram - direct) / (unigram - bigram): 1 is all, negative is worse than none
     kl_nats                 DOUBLE,               -- direct minus bigram loss: KL divergence from the bigrams
     correlation             DOUBLE,               -- direct logits with log probabilities, each minus its source's mean
-    n_gap_sources           INTEGER,              -- source tokens that also occur at least 20 times in the validation text
+    n_gap_sources           INTEGER,              -- source tokens that also occur at least 20 times in the training sequences read
     gap_coverage            DOUBLE,               -- fraction of all bigrams that have such a source
-    gap_correlation         DOUBLE,               -- correlation with log probabilities minus the rest of the model's mean logits
-    gap_bigram_correlation  DOUBLE,               -- correlation over the same sources with nothing subtracted
+    gap_coefficient         DOUBLE,               -- of the rest's mean logits beside log probabilities in the direct ones: -1 fills in, 0 not
     linearised              BOOLEAN               -- whether norms were held at their true scale; false where there are none
 );
 

@@ -89,7 +89,7 @@ def direct_is_bigram(tables: Tables, i: int, value: float) -> None:
 
 def gap_filling(tables: Tables, i: int, value: float) -> None:
     model = tables.model(seed=i, n_layers=1)
-    tables.add("bigrams", model, gap_correlation=0.5 + value, gap_bigram_correlation=0.5)
+    tables.add("bigrams", model, gap_coefficient=value)
 
 
 def one_layer_copies(tables: Tables, i: int, value: float) -> None:
@@ -205,7 +205,7 @@ def head_tradeoff(tables: Tables, i: int, value: float) -> None:
 def heads_regularise(tables: Tables, i: int, value: float) -> None:
     for doublings in range(3):
         model = tables.model(seed=i, loss=3 + doublings * value, n_heads=2**doublings)
-        tables["models"][-1] |= {"model_id": model, "final_train_loss_nats": 2.5}
+        tables["evaluations"][-1] |= {"model_id": model, "train_loss_nats": 2.5}
 
 
 def feed_forward_adds(tables: Tables, i: int, value: float) -> None:
@@ -366,7 +366,7 @@ CASES = {
     "ov-rank": Case(ov_rank, [0, -1], [0, 1]),
     "subspaces-small": Case(subspaces_small, [1, 1.1, 1.2], [2.5, 2.6, 2.7], [1, 2, 3]),
     "direct-is-bigram": Case(direct_is_bigram, *around(0.9, 0.05)),
-    "gap-filling": Case(gap_filling, *around(0, 0.1)),
+    "gap-filling": Case(gap_filling, *around(0, -0.1)),
     "one-layer-copies": Case(one_layer_copies, [1, 0.75, 1], [0, 0.25, 0], [1, 0, 0.75]),
     "skip-trigram-bugs": Case(skip_trigram_bugs, [1, 0.75, 1], [0, 0.25, 0], [1, 0, 0.75]),
     "composition-matters": Case(composition_matters, *around(0.2, 0.1)),

@@ -133,19 +133,36 @@ def fit_bigrams(logits: BigramLogits, n_bigrams: int) -> dict[str, float | int]:
         "direct_loss_nats": direct_loss,
         "kl_nats": direct_loss - bigram_loss,
         "explained_share": (unigram_loss - direct_loss) / way if way > 1e-9 else nan,
-        "correlation": _correlation(logits, logits.log_probability, torch.ones_like(gap)),
+        "correlation": _correlation(logits),
         "n_gap_sources": len(logits.source[gap].unique()),
         "gap_coverage": float(logits.count[gap].sum()) / n_bigrams if n_bigrams else nan,
-        "gap_correlation": _correlation(logits, logits.log_probability - logits.rest, gap),
-        "gap_bigram_correlation": _correlation(logits, logits.log_probability, gap),  # over the same sources
+        "gap_coefficient": _gap_coefficient(logits),
     }
 
 
-def _correlation(logits: BigramLogits, wanted: Float[Tensor, "bigram"], where: Bool[Tensor, "bigram"]) -> float:
-    """Of the direct logits with those wanted, both centred, weighted by count."""
-    weight = logits.count[where].double()
-    x, y = (logits.centred(values)[where] for values in (logits.direct, wanted))
+def _correlation(logits: BigramLogits) -> float:
+    """Of the direct logits with log probabilities, both centred, weighted by count."""
+    weight = logits.count.double()
+    x, y = (logits.centred(values) for values in (logits.direct, logits.log_probability))
     return ((weight * x * y).sum() / ((weight * x * x).sum() * (weight * y * y).sum()).sqrt()).item()
+
+
+def _gap_coefficient(logits: BigramLogits) -> float:
+    """Coefficient of the rest's logits when direct logits are regressed on log probabilities and them.
+
+    All are centred, since softmax ignores a shift of a row, and weighted by count. -1 where the direct path fills in
+    what the rest leaves of the bigrams, 0 where it minds bigrams alone; NaN where the rest says nothing but bigrams.
+    What is regressed on is only that part of the rest which log probabilities don't explain: the coefficient is the
+    same. Source: Frisch & Waugh 1933.
+    """
+    gap = logits.in_gap
+    weight = logits.count[gap].double()
+    direct, log_p, rest = (
+        logits.centred(values)[gap] for values in (logits.direct, logits.log_probability, logits.rest)
+    )
+    own = rest - (weight * rest * log_p).sum() / (weight * log_p * log_p).sum() * log_p
+    spread = (weight * own * own).sum()
+    return ((weight * own * direct).sum() / spread).item() if spread > 1e-9 * (weight * rest * rest).sum() else nan
 
 
 def _mean(values: Float[Tensor, "n"], weight: Float[Tensor, "n"]) -> float:

@@ -7,8 +7,9 @@
 -- rule: holds if estimate < 0
 -- unit: nats a doubling of heads
 -- evidence: Models
-SELECT seed, regr_slope(validation_loss_nats - final_train_loss_nats, log2(n_heads)) AS value
+SELECT seed, regr_slope(validation_loss_nats - train_loss_nats, log2(n_heads)) AS value
 FROM cells
-WHERE study = $study AND n_layers > 0 AND validation_loss_nats - final_train_loss_nats IS NOT NULL
+JOIN (SELECT model_id, train_loss_nats FROM evaluations) USING (model_id)
+WHERE study = $study AND n_layers > 0 AND validation_loss_nats - train_loss_nats IS NOT NULL
 GROUP BY seed, without_axes(cell, 'n_heads')
 HAVING count(DISTINCT n_heads) > 1

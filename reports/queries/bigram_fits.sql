@@ -6,8 +6,8 @@ SELECT
     direct_loss_nats,
     explained_share,
     correlation,
-    gap_bigram_correlation AS correlation_where_the_rest_is_known,
-    gap_correlation AS correlation_with_what_the_rest_leaves,
+    gap_coefficient,
+    if(labelled_models.n_layers = 0, 'no heads', NULL) AS gap_coefficient_note,
     linearised
 FROM labelled_models
 JOIN bigrams USING (model_id)

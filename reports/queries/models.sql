@@ -1,7 +1,7 @@
 -- How every trained model turned out, the best induction first.
 SELECT
     model_id AS model,
-    final_train_loss_nats AS train_loss_nats,
+    train_loss_nats,
     validation_loss_nats,
     in_context_learning_nats,
     repeat_gain_nats,
@@ -16,5 +16,6 @@ SELECT
 FROM study_models
 JOIN models USING (model_id)
 JOIN model_summary USING (model_id)
+LEFT JOIN (FROM evaluations SELECT model_id, train_loss_nats WHERE train_loss_nats IS NOT NULL) USING (model_id)
 WHERE study = $study
 ORDER BY induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, model_id

@@ -21,6 +21,7 @@ from tasks.measuring.sequences import build_stimuli
 from tasks.measuring.trained_model import Rows, TrainedModel
 from tasks.study.analysis_config import ActivationCircuitsConfig
 from tasks.text.bigram_counts import count_bigrams
+from tasks.text.windows import training_text
 
 N_IDENTITY_WINDOWS = 4
 
@@ -37,7 +38,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     stimuli = build_stimuli(
         tokens,
         architecture.n_ctx,
-        windows=config.bigram_windows,
+        windows=config.path_windows,
         pattern_windows=config.path_windows,
         fixed_period_sequences=config.fixed_period_sequences,
         random_period_sequences=config.random_period_sequences,
@@ -57,7 +58,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     trained.on_progress(0.5)
     checks = causal_checks(model, stimuli, strongest_pairs(scores, pairs, config.max_pairs))
     trained.on_progress(0.8)
-    means = mean_contributions(model, torch.cat([text, stimuli.more_text]))
+    means = mean_contributions(model, training_text(tokens, architecture.n_ctx, config.bigram_windows).sequences)
     counts = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
     bigrams = Bigrams(*map(torch.from_numpy, counts))
     logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)

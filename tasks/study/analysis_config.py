@@ -78,7 +78,7 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         32, description="Validation sequences for path terms, attention-score terms and causal checks."
     )
     bigram_windows: Count = Field(
-        256, description="Validation sequences, those for path terms included, for heads' mean output after each token."
+        256, description="Training sequences from which heads' mean output after each token is taken."
     )
     bigram_tokens: int = Field(
         50_000_000, ge=2, le=10**12, description="Training tokens, from the first on, whose bigrams are counted."

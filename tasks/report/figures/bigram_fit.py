@@ -34,18 +34,19 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
-    """How much of bigrams the direct path captures and, where there are heads, whether it fills in what they leave."""
+    """How much of bigrams the direct path captures and, where there are heads, how it makes up for what they say."""
     shares = [f"{readable(share)} in {label}" for label, share in fits.explained_share.items()]
-    both = fits_with_heads[["correlation_with_what_the_rest_leaves", "correlation_where_the_rest_is_known"]].dropna()
+    gaps = [f"{value:.2f} in {label}" for label, value in fits_with_heads.gap_coefficient.dropna().items()]
     sentence = (
         f"Of what bigrams tell beyond token frequencies, the direct path alone captures this share: "
         f"{listed(shares)}. A perfect fit would lie on the dashed line."
     )
-    if both.empty:
+    if not gaps:
         return sentence
-    gaps = [f"{left:.3f} ({whole:.3f}) in {label}" for label, left, whole in both.itertuples()]
-    gap = "what heads leave of bigrams (with bigrams themselves)"
-    return f"{sentence} The correlation of the direct path with {gap} is {listed(gaps)}."
+    return (
+        f"{sentence} For each logit by which heads raise a token after another on average, the direct path changes by"
+        f" {listed(gaps)}, beyond what bigrams account for: -1 fills in all that heads leave, 0 nothing."
+    )
 
 
 def _draw(axes: Axes, label: str, samples: DataFrame, fit: Series, palette: Palette) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from planted import BOS, bigram_model, induction_model
+from planted import BOS, bigram_model, blank_model, dimensions, induction_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
 from models.circuits import direct_path
@@ -41,20 +41,47 @@ def test_planted_bigrams_are_explained_in_full():
     assert found["explained_share"] == pytest.approx(1, abs=1e-6)
     assert found["kl_nats"] == pytest.approx(0, abs=1e-6)
     assert found["correlation"] == pytest.approx(1, abs=1e-6)
-    assert found["gap_correlation"] == found["gap_bigram_correlation"]
+    assert math.isnan(found["gap_coefficient"])
     assert found["n_sources"] == found["n_gap_sources"] == 16  # BOS is none
     assert found["coverage"] == pytest.approx(1 - counts[BOS].sum().item() / counts.sum().item())
 
 
-def test_a_planted_gap_is_found_and_raw_bigrams_fit_worse():
-    """The head takes over noise as large as the log probabilities, the direct path fills in the rest."""
-    counts = random_counts(17)
-    by_head = torch.randn(17, 17, generator=torch.Generator().manual_seed(3))
+def context_model(direct, by_head):
+    """The direct path says `direct` of what follows a token, a head `by_head`, by the token before: [token, logits]."""
+    model = blank_model((1,), len(direct), n_ctx=32)
+    model.W_U[dimensions(model, "token")] = direct
+    model.W_U[dimensions(model, "next_token")] = by_head
+    plant_fixed_offset(model, layer=0, head=0, offset=1)
+    return model.double()
+
+
+def text_drawn_from(counts, seed=5, n=800, n_ctx=32):
+    """Sequences in which tokens follow each other as counted; BOS opens them and doesn't come again."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = [torch.full((n,), BOS), torch.randint(1, len(counts), (n,), generator=generator)]
+    for _ in range(n_ctx - 1):
+        tokens.append(torch.multinomial(counts[tokens[-1]].double(), 1, generator=generator)[:, 0])
+    return torch.stack(tokens, dim=1)
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(1, -1), (0.5, -0.5), (0, 0), (-0.5, 0.5)])
+def test_the_part_that_the_direct_path_fills_in_is_found_on_the_text_of_the_bigrams(share, wanted):
+    """On other text the head says something else after each token, and a gap that is filled is missed."""
+    generator = torch.Generator().manual_seed(3)
+    counts, other_counts = ((4 + 2 * torch.randn(17, 17, generator=generator)).exp().long() + 1 for _ in range(2))
+    for own in (counts, other_counts):
+        own[BOS], own[:, BOS] = 0, 0
+    by_head = 2 * torch.randn(17, 17, generator=generator, dtype=torch.float64)
     by_head[BOS] = 0
-    found = fit(bigram_model(log_probabilities(counts), by_head).double(), counts, every_token(17))
-    assert found["gap_correlation"] == pytest.approx(1, abs=1e-6)
-    assert found["gap_bigram_correlation"] < 0.9
-    assert found["explained_share"] < 0.9
+    log_p = log_probabilities(counts.double()).nan_to_num(neginf=0)
+    text = text_drawn_from(counts)
+    left = mean_contributions(context_model(log_p, by_head), text).rest @ context_model(log_p, by_head).W_U
+    model = context_model(log_p - share * left.nan_to_num(), by_head)
+    assert fit(model, counts, text)["gap_coefficient"] == pytest.approx(wanted, abs=1e-6)
+    again = text_drawn_from(counts, seed=6)
+    assert fit(model, counts, again)["gap_coefficient"] == pytest.approx(wanted, abs=0.1)
+    if share == 1:
+        assert fit(model, counts, text_drawn_from(other_counts))["gap_coefficient"] > -0.5
 
 
 def test_logits_that_do_not_tell_sources_apart_explain_nothing():
@@ -103,12 +130,19 @@ def test_fit_equals_whole_matrices(monkeypatch, chunk):
         x, y = (v - (by_row * v).sum(1, keepdim=True) for v in (x, y))
         return ((joint * x * y).sum() / ((joint * x * x).sum() * (joint * y * y).sum()).sqrt()).item()
 
+    def coefficient(*regressors):
+        """Of the last of two regressors, by least squares over all bigrams."""
+        columns = [v.masked_fill(joint == 0, 0) for v in (*regressors, direct)]
+        columns = [(v - (by_row * v).sum(1, keepdim=True)) * joint.sqrt() for v in columns]
+        *x, y = (v.flatten() for v in columns)
+        return torch.linalg.lstsq(torch.stack(x, dim=1), y[:, None]).solution[-1].item()
+
     assert found["correlation"] == pytest.approx(correlation(log_p))
     tokens = text[:, :-1]
     rest = model(tokens) - (model.W_E[tokens] + constant) @ model.W_U - model.b_U
     mean_rest = torch.stack([rest[tokens == token].mean(0) for token in range(D_VOCAB)])[kept]
     assert found["n_gap_sources"] == found["n_sources"]
-    assert found["gap_correlation"] == pytest.approx(correlation(log_p - mean_rest))
+    assert found["gap_coefficient"] == pytest.approx(coefficient(log_p, mean_rest))
 
 
 def test_norms_are_held_where_they_were():
