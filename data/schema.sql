@@ -203,7 +203,9 @@ CREATE TABLE heads (
     layer                          INTEGER,  -- counted from 0
     head                           INTEGER,  -- counted from 0 within its layer
     previous_token                 DOUBLE,   -- mean attention on the token before, validation text
+    previous_token_sem             DOUBLE,   -- standard error of previous_token over documents
     duplicate_token                DOUBLE,   -- mean attention on earlier copies of the current token, validation text
+    duplicate_token_sem            DOUBLE,   -- standard error of duplicate_token over documents
     prefix_matching                DOUBLE,   -- mean attention on what followed earlier copies, random tokens repeated 4 times
     prefix_matching_sem            DOUBLE,   -- standard error of prefix_matching over sequences of repeats
     induction_random_period        DOUBLE,   -- prefix_matching with a random period for each sequence: a fixed offset earns nothing

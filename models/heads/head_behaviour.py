@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.batching import batches
+from models.clustered_errors import clustered_mean
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 from models.losses import (
@@ -55,7 +56,10 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     return Behaviour(
         text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)]), stimuli.documents),
         repeats=repeats,
-        layers=list(map(_head_behaviour, on_text, prefix_matching, random_period)),
+        layers=[
+            _head_behaviour(*layer, stimuli.documents[: len(stimuli.text)])
+            for layer in zip(on_text, prefix_matching, random_period, strict=True)
+        ],
     )
 
 
@@ -79,8 +83,14 @@ def _text_statistics(
     }
 
 
-def _head_behaviour(on_text: ByQuery, prefix_matching: ByHead, random_period: ByHead) -> ByHead:
+def _head_behaviour(
+    on_text: ByQuery, prefix_matching: ByHead, random_period: ByHead, documents: Int[Tensor, "batch"]
+) -> ByHead:
+    """Every score of a layer's heads; of those that give roles standard errors, over documents where text is read."""
     scores = {name: values.double().nanmean(dim=(0, 2)) for name, values in on_text.items()}
+    for name in ("previous_token", "duplicate_token"):
+        parts = parts_of_mean(on_text[name].double().transpose(0, 1))
+        scores[f"{name}_sem"] = clustered_mean(parts * len(documents), documents).sem
     scores |= prefix_matching | random_period
     for bos in ("", "_without_bos"):
         offset, share = positional_offset(on_text[f"argmax_distance{bos}"])

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.text.token_reading import Tokens, TokenStream
-
-READ_TOKENS = 2**22  # tokens of the stream searched for BOS at a time
+from tasks.text.windows import document_starts
 
 
 class Span(NamedTuple):
@@ -70,13 +69,6 @@ def probe_texts(tokens: Tokens, n_tokens: int, n_train: int, n_selection: int, n
             for part, n in zip(parts, (n_train, n_selection, n_test), strict=True)
         )
     )
-
-
-def document_starts(stream: TokenStream, bos: int) -> NDArray[np.int64]:
-    """The places of BOS."""
-    blocks = range(0, len(stream), READ_TOKENS)
-    found = [np.flatnonzero(stream.read(at, min(at + READ_TOKENS, len(stream))) == bos) + at for at in blocks]
-    return np.concatenate(found)
 
 
 def _windows_of(

@@ -34,7 +34,7 @@ def training_text(tokens: Tokens, n_tokens: int, n_windows: int) -> RunningText:
 
 def _spread_text(stream: TokenStream, bos: int, n_tokens: int, n_windows: int, part: int) -> RunningText:
     """Windows of one of two parts, evenly spread over it, in the order of the stream."""
-    starts, documents = _windows(_document_starts(stream, bos), len(stream), n_tokens)
+    starts, documents = _windows(document_starts(stream, bos), len(stream), n_tokens)
     own = np.arange(min(part, len(starts) - 1), len(starts), 2)
     n_windows = min(n_windows, len(own))
     chosen = own[np.arange(n_windows) * len(own) // n_windows]
@@ -60,7 +60,7 @@ def _windows(opened: NDArray[np.int64], end: int, length: int) -> tuple[NDArray[
     return starts, np.searchsorted(opened, starts, side="right") - 1
 
 
-def _document_starts(stream: TokenStream, bos: int) -> NDArray[np.int64]:
+def document_starts(stream: TokenStream, bos: int) -> NDArray[np.int64]:
     """The places of BOS, with which every stream begins."""
     blocks = range(0, len(stream), READ_TOKENS)
     found = [np.flatnonzero(stream.read(at, min(at + READ_TOKENS, len(stream))) == bos) + at for at in blocks]

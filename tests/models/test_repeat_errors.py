@@ -51,7 +51,7 @@ def test_scores_have_errors_that_shrink_with_the_number_of_sequences():
             draw(counts, 0, 64, n, generator) for draw in (fixed_period_repeats, random_period_repeats)
         )
         text = torch.randint(1, 41, (2, 65), generator=generator)
-        return model_behaviour(model, Stimuli(0, text, text[:0], fixed, of_random_period)).layers[0]
+        return model_behaviour(model, Stimuli(0, text, text[:0], fixed, of_random_period, torch.arange(2))).layers[0]
 
     few, many = measure(16), measure(256)
     for name in ("prefix_matching_sem", "induction_random_period_sem"):
@@ -64,6 +64,6 @@ def test_scores_have_errors_that_shrink_with_the_number_of_sequences():
 
 def test_missing_scores_have_missing_errors():
     text = torch.ones(2, 9, dtype=torch.int64)
-    (scores,) = model_behaviour(blank_model((2,), 2, 8), Stimuli(0, text, text[:0], None, None)).layers
+    (scores,) = model_behaviour(blank_model((2,), 2, 8), Stimuli(0, text, text[:0], None, None, torch.arange(2))).layers
     for name in ("prefix_matching_sem", "induction_random_period_sem"):
         assert scores[name].isnan().all()

@@ -1,13 +1,16 @@
 """What planted circuits score, and what a model's behaviour is where something has no value."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from planted import BOS, attention_of, blank_model, fixed_offset_model, induction_model
+from random_models import initial_model
 
 from models import batching
 from models.architecture import Architecture
+from models.heads.attended_keys import attention_on, previous_token_keys
 from models.heads.head_behaviour import model_behaviour
 from models.losses import next_token_losses
 from models.repeats import fixed_period_repeats, random_period_repeats
@@ -126,3 +129,21 @@ def test_models_without_layers_or_heads_have_losses_alone(stimuli):
     layers = model_behaviour(Transformer(pruned, D_VOCAB).initialize(generator), stimuli).layers
     assert [len(scores["entropy"]) for scores in layers] == [0, 3]
     assert [len(scores["positional_share"]) for scores in layers] == [0, 3]
+
+
+def test_scores_on_text_have_errors_over_documents(stimuli):
+    """Queries of a document are one cluster; a document counts by its sequences."""
+    model = initial_model(d_vocab=D_VOCAB, n_layers=1, n_heads=2, d_model=10, n_ctx=N_CTX)
+    documents = torch.tensor([4, 4, 1, 1, 2, 9, 9])
+    (scores, *_) = model_behaviour(model, replace(stimuli, documents=documents)).layers
+    tokens = stimuli.text[:, :-1]
+    attention = attention_on(model.trace(tokens).layers[0].pattern.float(), previous_token_keys(tokens, BOS))
+    for head in range(len(scores["previous_token"])):
+        values = [[v for v in row if v == v] for row in attention[:, head].double().tolist()]
+        n = sum(map(len, values))
+        mean = sum(map(sum, values)) / n
+        variance = 0
+        for document, share in ((4, 0.4), (1, 0.4), (2, 0.2)):
+            own = [v - mean for row, of in zip(values, documents.tolist(), strict=False) if of == document for v in row]
+            variance += (sum(own) / n) ** 2 / (1 - share)
+        assert scores["previous_token_sem"][head].item() == pytest.approx(variance**0.5)

@@ -5,8 +5,9 @@ import pytest
 from tiny import tiny_tokens
 from written_text import write_text
 
-from tasks.measuring.probe_texts import dealt, document_starts, probe_texts
+from tasks.measuring.probe_texts import dealt, probe_texts
 from tasks.text.token_reading import Tokens
+from tasks.text.windows import document_starts
 
 
 @pytest.mark.parametrize("n_tokens", [7, 31, 10**6])
@@ -47,7 +48,7 @@ def test_documents_are_dealt_to_the_three_in_turn():
 def test_documents_are_found_across_reads(monkeypatch):
     tokens = Tokens.open(tiny_tokens())
     whole = document_starts(tokens.validation, tokens.bos)
-    monkeypatch.setattr("tasks.measuring.probe_texts.READ_TOKENS", 101)
+    monkeypatch.setattr("tasks.text.windows.READ_TOKENS", 101)
     np.testing.assert_array_equal(document_starts(tokens.validation, tokens.bos), whole)
 
 
