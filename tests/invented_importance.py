@@ -126,7 +126,9 @@ def _head_similarity(model: "Model") -> Rows:
         names = ("first_layer", "first_head", "second_layer", "second_head")
         alone = [effect(model, k) for k in (first, second)]
         effects = {"first_effect_nats": alone[0], "second_effect_nats": alone[1]}
-        effects |= {"both_effect_nats": sum(alone) + (0.2 if alike else -0.001), "is_redundant": alike}
+        excess = 0.2 if alike else -0.001
+        effects |= {"both_effect_nats": sum(alone) + excess, "excess_nats": excess, "is_redundant": alike}
+        effects |= {"excess_sem_nats": 0.01, "excess_chance": 0.001 if alike else 1.0, "initial_is_redundant": False}
         yield {
             **dict(zip(names, (*model.heads[first], *model.heads[second]), strict=True)),
             "jensen_shannon_distance": 0.1 if alike else 0.4 + 0.01 * (i % 30),

@@ -5,6 +5,7 @@
 -- n_pairs: pairs of heads
 -- n_tried: pairs that were ablated together
 -- n_redundant: pairs that are redundant; NULL if none was tried
+-- n_initially_redundant: of the pairs tried, those that were redundant at the initialisation; NULL without one
 -- fraction_redundant: n_redundant divided by n_tried
 -- nearest_distance: Jensen-Shannon distance of the two heads that attend most alike, 0..1
 -- nearest_pair: the two heads that attend most alike, like `L0H1 and L0H3`
@@ -14,6 +15,7 @@ WITH counted AS (
         count(*) AS n_pairs,
         count(is_redundant) AS n_tried,
         sum(is_redundant::INTEGER)::INTEGER AS n_redundant,
+        sum(initial_is_redundant::INTEGER)::INTEGER AS n_initially_redundant,
         avg(is_redundant::INTEGER) AS fraction_redundant,
         min(jensen_shannon_distance) AS nearest_distance,
         arg_min(

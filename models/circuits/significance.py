@@ -1,7 +1,7 @@
-"""Which pairs of heads compose: those whose score chance would hardly give, among all that were looked at."""
+"""How often chance would give pairs of heads the scores of composition that they have."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from models.circuits.composition import Composition
@@ -20,14 +20,3 @@ def chance_of_initial(now: Composition, initial: Composition) -> Float[Tensor, "
     """How often the score would have risen as much since the initialisation if training had only turned the writer."""
     change = now.score**2 - initial.score**2
     return torch.special.ndtr(-change / (now.null_sd**2 + initial.null_sd**2).sqrt())
-
-
-def significant(chance: Float[Tensor, "*test"], level: float) -> Bool[Tensor, "*test"]:
-    """Holm's rule: with probability 1 - level or more, nothing is significant that is chance. NaN is no test.
-
-    Source: Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure.
-    """
-    ranked, order = chance.flatten().sort(stable=True)  # NaN last
-    n_left = ranked.isfinite().sum() - torch.arange(len(ranked), device=chance.device)
-    rejected = (ranked * n_left <= level).cummin(0).values
-    return torch.empty_like(rejected).scatter_(0, order, rejected).reshape(chance.shape)

@@ -5,16 +5,20 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
+from scipy import stats
 from torch import Tensor
 
-from models.heads.head import HeadSet, heads_of
+from models.clustered_errors import clustered_mean
+from models.heads.head import Head, HeadSet
 from models.heads.pruned_losses import losses_without
+from models.multiple_tests import holm_adjusted
 from models.transformer import Fill, Transformer
 
-CHEAP_SHARE = 0.01  # share of the intact loss
-CLEAR_STANDARD_ERRORS = 2.0
+CHEAP_SHARE = 0.01  # of the intact loss: either head must cost less
+EXCESS_SHARE = 0.005  # of the intact loss: by so much at least both must cost more than the sum
+LEVEL = 0.05  # chance that pairs of which none is redundant have any that counts
 
-Pair = tuple[int, int]  # two heads by their places among all, layer after layer, the first before the second
+Pair = tuple[int, int]  # two heads by their places in a list, the first before the second
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,10 @@ class PairEffects:
 
     alone_nats: Float[Tensor, "head"]
     both_nats: Float[Tensor, "pair"]
-    excess_sem_nats: Float[Tensor, "pair"]  # standard error of both minus the sum; NaN for a single sequence
-    redundant: list[bool | None]  # None for a single sequence
+    excess_nats: Float[Tensor, "pair"]  # of both over the sum
+    excess_sem_nats: Float[Tensor, "pair"]  # its standard error; NaN where it can't be known
+    excess_chance: Float[Tensor, "pair"]  # of as much, were it `EXCESS_SHARE` of the loss; adjusted for all pairs
+    redundant: list[bool | None]  # None without a standard error
 
 
 def pair_effects(
@@ -32,27 +38,38 @@ def pair_effects(
     alone: Float[Tensor, "head batch"],
     both: Float[Tensor, "pair batch"],
     pairs: Sequence[Pair],
+    documents: Int[Tensor, "batch"],
 ) -> PairEffects:
-    """What such losses say of pairs: redundant where either head is cheap, but both cost clearly more than their sum.
+    """What the losses of sequences, given which document each is from, say of pairs.
 
-    Cheap: under `CHEAP_SHARE` of the loss. Clearly: by over `CLEAR_STANDARD_ERRORS`, paired over sequences; without
-    that, half of all pairs that have nothing to do with each other would count.
+    Redundant: losing either costs under `CHEAP_SHARE` of the loss, and both exceed the sum by `EXCESS_SHARE` of it or
+    more, at `LEVEL` by Holm's rule. A least size matters, as any two heads of a layer interact a little, and with
+    enough text the least excess is significant. Of three copies of a head every pair is redundant if losing two
+    hurts, and none if the third is enough.
     """
-    cheap_nats, alone, both = CHEAP_SHARE * intact.mean(), alone - intact, both - intact
+    alone, both = alone - intact, both - intact
     first, second = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
-    cheap = alone.mean(1) < cheap_nats
-    excess, n = both - alone[first] - alone[second], both.shape[1]
-    mean = excess.mean(1)
-    sem = ((excess - mean[:, None]).square().sum(1) / (n * (n - 1))).sqrt()  # 0 / 0 for a single sequence
-    redundant = cheap[first] & cheap[second] & (mean > CLEAR_STANDARD_ERRORS * sem)
-    return PairEffects(alone.mean(1), both.mean(1), sem, redundant.tolist() if n > 1 else [None] * len(pairs))
+    excess = both - alone[first] - alone[second]
+    found = clustered_mean(excess, documents)
+    above = clustered_mean(excess - EXCESS_SHARE * intact, documents)
+    chance = holm_adjusted(torch.from_numpy(stats.t.sf(above.mean / above.sem, above.degrees_of_freedom)))
+    cheap = alone.mean(1) < CHEAP_SHARE * intact.mean()
+    redundant = (cheap[first] & cheap[second] & (chance <= LEVEL)).tolist()
+    known = chance.isfinite().tolist()
+    return PairEffects(
+        alone.mean(1),
+        both.mean(1),
+        found.mean,
+        found.sem,
+        chance,
+        [own if is_known else None for own, is_known in zip(redundant, known, strict=True)],
+    )
 
 
 def ablation_losses(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], fill: Fill, pairs: Sequence[Pair]
+    model: Transformer, sequences: Int[Tensor, "batch pos"], fill: Fill, heads: Sequence[Head], pairs: Sequence[Pair]
 ) -> tuple[Float[Tensor, "batch"], Float[Tensor, "head batch"], Float[Tensor, "pair batch"]]:
     """Mean loss of each sequence, intact and with `fill` for z of each head alone and of both heads of each pair."""
-    heads = heads_of(model)
     alone = [frozenset([head]) for head in heads]
     both = [frozenset([heads[first], heads[second]]) for first, second in pairs]
     intact: HeadSet = frozenset()

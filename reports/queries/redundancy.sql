@@ -4,6 +4,8 @@ SELECT
     count(n_redundant) AS seeds,
     sum(n_redundant)::INTEGER || ' of ' || sum(n_tried)::INTEGER AS redundant_pairs,
     if(sum(n_tried) = 0, 'none tried', NULL) AS redundant_pairs_note,
+    sum(n_initially_redundant)::INTEGER || ' of ' || sum(n_tried)::INTEGER AS before_training,
+    if(sum(n_tried) = 0, 'none tried', NULL) AS before_training_note,
     avg(fraction_redundant) AS fraction_redundant,
     list(fraction_redundant ORDER BY labelled_models.seed) AS fraction_redundant_values,
     if(sum(n_tried) = 0, 'none tried', NULL) AS fraction_redundant_note,

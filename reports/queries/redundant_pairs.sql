@@ -8,8 +8,9 @@ SELECT
     ov_cosine,
     first_effect_nats AS without_first_nats,
     second_effect_nats AS without_second_nats,
-    both_effect_nats AS without_both_nats
+    both_effect_nats AS without_both_nats,
+    excess_nats
 FROM labelled_models
 JOIN head_similarity USING (model_id)
 WHERE study = $study AND stands_for_label AND is_redundant
-ORDER BY both_effect_nats - first_effect_nats - second_effect_nats DESC, label, first, second
+ORDER BY excess_nats DESC, label, first, second

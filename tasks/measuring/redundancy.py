@@ -16,6 +16,7 @@ from models.heads.head import heads_of, mask_without, removed_heads
 from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
 from models.heads.pattern_distance import pattern_distances
 from models.heads.references import mean_z
+from models.transformer import Transformer
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import RedundancyConfig
@@ -32,7 +33,7 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     places = heads_of(model)
     if not places:
         return
-    text = trained.evaluation_text(config.windows).sequences
+    text, documents = trained.evaluation_text(config.windows)
     similarities = {
         "jensen_shannon_distance": pattern_distances(model, text, tokens.bos),
         "output_cka": output_cka(model, text, tokens.bos),
@@ -51,10 +52,18 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     pairs = nearest_first(distances)
     if not pairs:
         return
-    tried = pairs[: config.max_pairs]
-    fill = mean_z(model, trained.reference_text(config.reference_windows).sequences)
-    effects = pair_effects(*ablation_losses(model, text, fill, tried), tried)
-    trained.write("head_similarity", _similarity_columns(places, pairs, similarities, effects))
+    tried, reference = pairs[: config.max_pairs], trained.reference_text(config.reference_windows).sequences
+
+    def effects(of: Transformer) -> PairEffects:
+        return pair_effects(*ablation_losses(of, text, mean_z(of, reference), places, tried), tried, documents)
+
+    columns = _similarity_columns(places, pairs, similarities, effects(model))
+    trained.on_progress(0.7)
+    if steps[0] == 0:
+        initial, untried = effects(trained.at(0)), [None] * (len(pairs) - len(tried))
+        columns["initial_excess_nats"] = [*initial.excess_nats.tolist(), *untried]
+        columns["initial_is_redundant"] = [*initial.redundant, *untried]
+    trained.write("head_similarity", columns)
 
 
 def nearest_first(distances: Float[Tensor, "head head"]) -> list[Pair]:
@@ -80,6 +89,8 @@ def _similarity_columns(
         "first_effect_nats": effects.alone_nats[first].numpy(),
         "second_effect_nats": effects.alone_nats[second].numpy(),
         "both_effect_nats": [*effects.both_nats.tolist(), *untried],
+        "excess_nats": [*effects.excess_nats.tolist(), *untried],
         "excess_sem_nats": [*effects.excess_sem_nats.tolist(), *untried],
+        "excess_chance": [*effects.excess_chance.tolist(), *untried],
         "is_redundant": [*effects.redundant, *untried],
     }

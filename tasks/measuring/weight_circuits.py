@@ -17,10 +17,11 @@ from models.circuits.eigenvalues import (
 )
 from models.circuits.head_circuits import CircuitStimuli, Scores, head_circuits
 from models.circuits.head_weights import CircuitWeights, why_no_circuits
-from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
+from models.circuits.significance import chance_of_initial, chance_of_rotated
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
 from models.circuits.subspaces import overlaps, rewriting
+from models.multiple_tests import significant
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import WeightCircuitsConfig

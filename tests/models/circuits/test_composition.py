@@ -7,7 +7,8 @@ from random_models import D_MODEL, initial_model, random_model
 
 from models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
 from models.circuits.head_weights import CircuitWeights, HeadWeights, circuit_weights
-from models.circuits.significance import chance_of_initial, chance_of_rotated, significant
+from models.circuits.significance import chance_of_initial, chance_of_rotated
+from models.multiple_tests import significant
 
 
 def gaussian_heads(n_heads, d, d_head, d_value, seed):

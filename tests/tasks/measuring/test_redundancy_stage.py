@@ -118,19 +118,25 @@ def test_only_the_most_similar_pairs_are_tried(measured, tmp_path, tokens, max_p
     measure(tmp_path, random_model(tokens), CONFIG.model_copy(update={"max_pairs": max_pairs}))
     pairs = sorted(rows_of(tmp_path, "head_similarity"), key=lambda row: row["jensen_shannon_distance"])
     for i, row in enumerate(pairs):
-        tried = {name: row[name] is not None for name in ("both_effect_nats", "excess_sem_nats", "is_redundant")}
-        assert set(tried.values()) == {i < max_pairs}
+        names = ("both_effect_nats", "excess_nats", "excess_sem_nats", "excess_chance", "is_redundant")
+        assert {row[name] is not None for name in names} == {i < max_pairs}
     everything = sorted(rows_of(measured[0], "head_similarity"), key=lambda row: row["jensen_shannon_distance"])
     names = ("first_effect_nats", "second_effect_nats")
     assert [[row[name] for name in names] for row in pairs] == [[row[name] for name in names] for row in everything]
     for row, full in zip(pairs[:max_pairs], everything, strict=False):
-        assert row == {name: value for name, value in full.items() if name != "initial_distance"}
+        assert row["excess_chance"] <= full["excess_chance"]  # of fewer tests
+        other = {"initial_distance", "initial_excess_nats", "initial_is_redundant", "excess_chance"}
+        assert {**row, "excess_chance": None} == {name: full[name] for name in full.keys() - other} | {
+            "excess_chance": None
+        }
 
 
-def test_initial_distances_are_those_of_the_first_checkpoint(measured, tmp_path, tokens):
+def test_initial_columns_are_those_of_the_first_checkpoint(measured, tmp_path, tokens):
     measure(tmp_path, random_model(tokens, seed=1))
-    initial = [row["initial_distance"] for row in rows_of(measured[0], "head_similarity")]
-    assert initial == [row["jensen_shannon_distance"] for row in rows_of(tmp_path, "head_similarity")]
+    names = ("jensen_shannon_distance", "excess_nats", "is_redundant")
+    initial = ("initial_distance", "initial_excess_nats", "initial_is_redundant")
+    now, then = rows_of(tmp_path, "head_similarity"), rows_of(measured[0], "head_similarity")
+    assert [[row[name] for name in initial] for row in then] == [[row[name] for name in names] for row in now]
 
 
 def test_the_nearest_pair_comes_first():
@@ -143,7 +149,7 @@ def test_a_single_sequence_decides_nothing(tmp_path, tokens):
     measure(tmp_path, random_model(tokens), CONFIG.model_copy(update={"windows": 1, "reference_windows": 1}))
     for row in rows_of(tmp_path, "head_similarity"):
         assert row["both_effect_nats"] is not None
-        assert row["excess_sem_nats"] is None
+        assert row["excess_sem_nats"] is row["excess_chance"] is None
         assert row["is_redundant"] is None
 
 
