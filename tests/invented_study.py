@@ -194,6 +194,7 @@ def _evaluation(model: Model, step: int) -> dict[str, Any]:
         "train_loss_nats": model.loss - 0.02 if step == STEPS[-1] else None,
         "in_context_learning_nats": -0.5 * _progress(step),
         "repeat_gain_nats": model.repeat_gain * (1.0 if step == STEPS[-1] else _progress(step)),
+        "repeat_gain_sem_nats": 0.05,
     }
 
 
@@ -225,7 +226,7 @@ def _heads(model: Model, step: int) -> list[dict[str, Any]]:
     rows = []
     for layer, head in model.heads:
         scores = {score: 0.02 + 0.03 * ((layer * 5 + head * 3 + i) % 7) / 7 for i, score in enumerate(SCORES)}
-        scores["entropy_without_bos"] = 0.8
+        scores |= {"entropy_without_bos": 0.8, "prefix_matching_sem": 0.01}
         done = 1.0 if step == STEPS[-1] else _progress(step)
         if (layer, head) == model.heads[-1]:
             scores["induction_random_period"] = 0.01 + (model.induction - 0.01) * done

@@ -13,7 +13,9 @@
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
 -- n_with_induction_head: models in which a head's role in head_summary is induction; NULL if not measured
 -- best_previous_token_layer_0_mean: the best previous_token in layer 0, mean over seeds
--- formed_tokens_mean: tokens at the steepest rise of prefix_matching, mean over the models in which phase_changes has one
+-- n_formed: models whose prefix_matching rises abruptly, as in phase_changes; NULL if none could be tested
+-- formed_from_tokens: the earliest of these models' windows begins at this checkpoint, tokens
+-- formed_by_tokens: the latest of these models' windows ends at this checkpoint, tokens
 WITH heads_found AS (
     SELECT model_id, count(role) FILTER (role = 'induction') > 0 AS has_induction_head
     FROM head_summary
@@ -21,7 +23,7 @@ WITH heads_found AS (
     GROUP BY model_id
 ),
 formations AS (
-    SELECT model_id, tokens AS formed_tokens FROM phase_changes WHERE score = 'prefix_matching'
+    SELECT model_id, kind, window_start_tokens, window_end_tokens FROM phase_changes WHERE score = 'prefix_matching'
 )
 SELECT
     study,
@@ -50,8 +52,9 @@ SELECT
     sum(has_induction_head::INTEGER)::INTEGER AS n_with_induction_head,
     avg(best_previous_token_layer_0) AS best_previous_token_layer_0_mean,
     list(best_previous_token_layer_0 ORDER BY labelled_models.seed, model_id) AS best_previous_token_layer_0_values,
-    avg(formed_tokens) AS formed_tokens_mean,
-    ci95(formed_tokens) AS formed_tokens_ci95
+    sum((kind = 'abrupt')::INTEGER)::INTEGER AS n_formed,
+    min(window_start_tokens) AS formed_from_tokens,
+    max(window_end_tokens) AS formed_by_tokens
 FROM labelled_models
 JOIN model_summary USING (model_id)
 LEFT JOIN heads_found USING (model_id)

@@ -24,15 +24,13 @@ SELECT
     best_induction_random_period_values,
     best_previous_token_layer_0_mean,
     best_previous_token_layer_0_values,
-    formed_tokens_mean,
-    formed_tokens_ci95,
+    n_formed,
+    formed_from_tokens,
+    formed_by_tokens,
     best_induction_head,
     untrained_induction,
     best_previous_token_head_layer_0,
-    occurred,
-    head_label(formations.layer, formations.head) AS formed_head,
-    window_start_tokens,
-    window_end_tokens,
+    kind AS formation,
     in_context_learning_share
 FROM model_groups
 JOIN model_summary ON model_summary.model_id = typical_model_id

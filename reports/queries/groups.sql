@@ -14,12 +14,10 @@ SELECT
     if(n_layers = 0, 'no heads', NULL) AS induction_random_period_note,
     n_with_induction_head || ' of ' || n_models AS have_induction_head,
     if(n_layers = 0, 'no heads', NULL) AS have_induction_head_note,
-    formed_tokens_mean AS formed_at_tokens,
-    formed_tokens_ci95 AS formed_at_tokens_ci95,
-    CASE
-        WHEN n_layers = 0 THEN 'no heads'
-        WHEN n_with_induction_head IS NOT NULL THEN 'not formed'
-    END AS formed_at_tokens_note,
+    formed_from_tokens,
+    if(n_layers = 0, 'no heads', if(n_formed = 0, 'no abrupt rise', NULL)) AS formed_from_tokens_note,
+    formed_by_tokens,
+    if(n_layers = 0, 'no heads', if(n_formed = 0, 'no abrupt rise', NULL)) AS formed_by_tokens_note,
     best_previous_token_layer_0_mean AS previous_token_layer_0,
     best_previous_token_layer_0_values AS previous_token_layer_0_values,
     if(n_layers = 0, 'no heads', NULL) AS previous_token_layer_0_note

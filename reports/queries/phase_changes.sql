@@ -1,4 +1,4 @@
--- When scores took off, in the model that stands for each label; the largest changes first.
+-- How scores rose, in the model that stands for each label; the abrupt ones first, and of them the largest changes.
 SELECT
     label AS model,
     score,
@@ -6,15 +6,14 @@ SELECT
     if(score = 'repeat_gain_nats', 'all', NULL) AS head_note,
     before,
     after,
-    tokens AS steepest_at_tokens,
-    if(occurred, NULL, 'none') AS steepest_at_tokens_note,
+    kind AS rise,
     window_start_tokens,
-    if(occurred, NULL, 'none') AS window_start_tokens_note,
+    if(kind = 'abrupt', NULL, 'not abrupt') AS window_start_tokens_note,
     window_end_tokens,
-    if(occurred, NULL, 'none') AS window_end_tokens_note,
+    if(kind = 'abrupt', NULL, 'not abrupt') AS window_end_tokens_note,
     in_context_learning_share,
-    if(occurred, NULL, 'none') AS in_context_learning_share_note
+    if(kind = 'abrupt', NULL, 'not abrupt') AS in_context_learning_share_note
 FROM labelled_models
 JOIN phase_changes USING (model_id)
-WHERE study = $study AND stands_for_label AND occurred IS NOT NULL
-ORDER BY occurred DESC, score, after - before DESC, label
+WHERE study = $study AND stands_for_label AND kind IS NOT NULL
+ORDER BY list_position(['abrupt', 'gradual', 'none'], kind), score, after - before DESC, label

@@ -78,17 +78,21 @@ def _example(group: Group) -> str:
 
 
 def _formation(best: Group) -> str:
-    if best["occurred"] is None:
-        return f"When heads of {best['label']} formed is missing."
-    if not best["occurred"]:
-        return f"There is no phase change in {best['label']}: prefix_matching of its best head never takes off."
-    error_bar = best["formed_tokens_ci95"]
-    formed = short_count(best["formed_tokens_mean"]) + (f" ± {short_count(error_bar)}" if error_bar is not None else "")
-    window = f"between {short_count(best['window_start_tokens'] or 0)} and {short_count(best['window_end_tokens'])}"
-    share = best["in_context_learning_share"]
-    gained = "" if share is None else f"; {100 * share:.0f}\u00a0% of all in-context learning falls into that window"
+    label, n, n_formed = best["label"], best["n_models"], best["n_formed"]
+    if n_formed is None:
+        return f"When heads of {label} formed is missing."
+    if not n_formed:
+        how = {"gradual": "rises gradually", "none": "doesn't rise"}.get(best["formation"], "rises abruptly in no seed")
+        return f"There is no phase change in {label}: prefix_matching of its best head {how}."
     what = "It formed" if best["n_with_induction_head"] else "The nearest to one formed"
-    return f"{what} at about {formed} tokens: prefix_matching of {best['formed_head']} rises {window} tokens{gained}."
+    window = f"the checkpoints at {short_count(best['formed_from_tokens'])} and {short_count(best['formed_by_tokens'])}"
+    seeds = "" if n == 1 else f", in {n_formed} of {n} seeds"
+    share = best["in_context_learning_share"]
+    gained = (
+        "" if share is None else f"; {100 * share:.0f}\u00a0% of what training gains in context falls into that window"
+    )
+    gained += f" in seed {best['typical_seed']}" if gained and n > 1 else ""
+    return f"{what} abruptly, between {window} tokens{seeds}: prefix_matching of its best head jumps{gained}."
 
 
 def _compared(best: Group, groups: Sequence[Group]) -> list[str]:

@@ -239,9 +239,9 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
             "SELECT label, induction_random_period FROM head_summary WHERE role = 'induction' AND name = '2L4H'"
         )
         gain, loss = ask("SELECT repeat_gain_nats, validation_loss_nats FROM model_summary WHERE name = '2L4H'")
-        tokens, share = ask(
-            "SELECT tokens, in_context_learning_share FROM phase_changes "
-            "WHERE name = '2L4H' AND score = 'prefix_matching'"
+        start_tokens, end_tokens, share = ask(
+            "SELECT window_start_tokens, window_end_tokens, in_context_learning_share FROM phase_changes "
+            "WHERE name = '2L4H' AND score = 'prefix_matching' AND kind = 'abrupt'"
         )
         control = ask("SELECT best_induction_random_period FROM model_summary WHERE name = '1L4H'")[0]
         writer, previous, without = ask(
@@ -250,8 +250,9 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     start = f"2L4H, of one seed, has an induction head, {head}: on repeated random tokens, {score:.2f} of"
     assert induction.startswith(start)
     assert f"repeat_gain is {gain:.2f} nats" in induction
-    assert f"formed at about {short_count(tokens)} tokens" in formed
-    assert f"{100 * share:.0f}\u00a0% of all in-context learning" in formed
+    window = f"between the checkpoints at {short_count(start_tokens)} and {short_count(end_tokens)} tokens"
+    assert formed.startswith(f"It formed abruptly, {window}: ")
+    assert f"{100 * share:.0f}\u00a0% of what training gains in context falls into that window" in formed
     assert f"1L4H has none (best head {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
     assert others.endswith(f"Validation loss, nats per token: 4.02 (0L); 2.78 (1L4H); {loss:.2f} (2L4H).")
     assert pruned.startswith("Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%")

@@ -4,6 +4,8 @@ from math import sqrt
 import duckdb
 import numpy as np
 import pytest
+from scipy import stats
+from simulated_trajectories import PREFIX_MATCHING, REPEAT_GAIN, kinds_of, logistic, steps_of, straight
 
 from tasks.measuring.trained_model import Rows
 from tasks.results.table_reference import README, README_MARK, tables_in_markdown
@@ -181,62 +183,83 @@ def smooth(values: np.ndarray) -> np.ndarray:
     return np.array([values[0], *inner, values[-1]]) if len(values) > 1 else values
 
 
-def phase_change(tokens: np.ndarray, values: np.ndarray, learning: np.ndarray, smallest: float) -> tuple:
-    """occurred, index of the steepest change, before, after, window's tokens, share of the learning inside."""
+def phase_change(
+    tokens: np.ndarray, values: np.ndarray, sems: np.ndarray, learning: np.ndarray, smallest: float
+) -> dict:
+    """What phase_changes must say of a trajectory; the first checkpoint has seen no tokens."""
     level, learning = smooth(values), smooth(learning)
     change = level[-1] - level[0]
-    if change < smallest:
-        return (False, None, level[0], level[-1], None, None, None)
-    slopes = np.diff(level) / np.diff(np.log1p(tokens))
-    steepest = 1 + int(slopes.argmax())  # slopes[i - 1] leads to checkpoint i
+    flat = change < smallest or (change > 0 and stats.norm.sf(change / np.hypot(sems[0], sems[-1])) > 0.05)
+    found = {"kind": "none" if flat else None, "before": level[0], "after": level[-1]}
+    x, n = np.log(tokens[1:]), len(tokens) - 1
+    if n < 3:
+        return found
+    slopes = np.diff(level[1:]) / np.diff(x)
+    steepest = 2 + int(slopes.argmax())  # slopes[i - 2] leads to checkpoint i
     slow = slopes < slopes.max() / 4
-    start = max((i for i in range(1, steepest) if slow[i - 1]), default=0)
-    end = min((i for i in range(steepest, len(slopes)) if slow[i]), default=len(slopes))
-    learnt = learning[-1] - learning[0]
-    share = (learning[end] - learning[start]) / learnt if learnt < 0 else None
-    return (True, steepest, level[0], level[-1], tokens[start], tokens[end], share)
+    start = max((i for i in range(2, steepest) if slow[i - 2]), default=1)
+    end = min((i for i in range(steepest, n) if slow[i - 1]), default=n)
+    # Rise of the window beyond the fitted line, as a function of the scores: its error follows from theirs.
+    fit = np.linalg.lstsq(np.stack([np.ones(n), x], 1), np.eye(n), rcond=None)[0]
+    weights = np.eye(n)[end - 1] - np.eye(n)[start - 1] - fit[1] * (x[end - 1] - x[start - 1])
+    found["excess"], error = weights @ values[1:], np.sqrt(((weights * sems[1:]) ** 2).sum())
+    found["excess_chance"] = min(1, n * (n - 1) / 2 * stats.norm.sf(found["excess"] / error))
+    if not flat:
+        abrupt = found["excess_chance"] <= 0.05 and found["excess"] >= change / 4
+        found["kind"] = "abrupt" if abrupt else "gradual"
+    if found["kind"] == "abrupt":
+        found |= {"tokens": tokens[steepest], "window_start_tokens": tokens[start], "window_end_tokens": tokens[end]}
+        if (learnt := learning[-1] - learning[0]) < 0:
+            found["in_context_learning_share"] = min(1, max(0, (learning[end] - learning[start]) / learnt))
+    return found
 
 
 def test_phase_changes_are_those_of_the_definition(database):
     connection, fill = database
     rng = np.random.default_rng(0)
     evaluations, heads, expected = [], [], {}
-    for model in (f"m{i:02}" for i in range(40)):
-        n = int(rng.integers(1, 10))
+    for model in (f"m{i:02}" for i in range(60)):
+        n = int(rng.integers(1, 12))
         steps = np.array([0, *np.cumsum(rng.integers(1, 50, size=n - 1))])
-        matching, other = rng.normal(0.05, 0.1, size=(2, n)).cumsum(axis=1)
-        gain, learning = rng.normal(0.1, 0.2, size=n).cumsum(), rng.normal(-0.1, 0.2, size=n).cumsum()
+        jump = 0.3 * rng.integers(2) * (np.arange(n) > n / 2)
+        matching, other = rng.normal(0.02, 0.03, size=(2, n)).cumsum(axis=1) + jump
+        gain, learning = rng.normal(0.1, 0.2, size=n).cumsum() + 3 * jump, rng.normal(-0.1, 0.2, size=n).cumsum()
+        sem, gain_sem = rng.uniform(0.01, 0.03, size=n), rng.uniform(0.03, 0.1, size=n)
         best = 0 if matching[-1] >= other[-1] else 1
-        for score, values, smallest in (
-            ("prefix_matching", (matching, other)[best], 0.1),
-            ("repeat_gain_nats", gain, 0.2),
+        for score, values, sems, smallest in (
+            ("prefix_matching", (matching, other)[best], sem, 0.1),
+            ("repeat_gain_nats", gain, gain_sem, 0.2),
         ):
-            occurred, i, *levels, start, end, share = phase_change(steps * 64, values, learning, smallest)
-            steepest = (None, None) if i is None else (steps[i], steps[i] * 64)
             head = best if score == "prefix_matching" else None
-            expected[model, score] = (head, occurred, *steepest, *levels, start, end, share)
+            expected[model, score] = {"head": head} | phase_change(steps * 64, values, sems, learning, smallest)
         for j, step in enumerate(steps):
             common = {"model_id": model, "step": step}
-            evaluations.append(
-                {**common, "tokens": step * 64, "repeat_gain_nats": gain[j], "in_context_learning_nats": learning[j]}
-            )
+            gains = {"repeat_gain_nats": gain[j], "repeat_gain_sem_nats": gain_sem[j]}
+            evaluations.append({**common, "tokens": step * 64, **gains, "in_context_learning_nats": learning[j]})
             heads += [
-                {**common, "layer": 1, "head": h, "prefix_matching": v[j]} for h, v in enumerate((matching, other))
+                {**common, "layer": 1, "head": h, "prefix_matching": v[j], "prefix_matching_sem": sem[j]}
+                for h, v in enumerate((matching, other))
             ]
     fill("evaluations", evaluations)
     fill("heads", heads)
     fill("models", [{"model_id": model} for model in {model for model, _ in expected}])
-    found = connection.execute(
-        "SELECT model_id, score, head, occurred, step, tokens, before, after, window_start_tokens, window_end_tokens,"
-        " in_context_learning_share FROM phase_changes"
-    ).fetchall()
-    assert len(found) == len(expected) == 80
-    assert {occurred for _, _, _, occurred, *_ in found} == {True, False}
-    for model, score, *row in found:
-        assert row == [None if v is None else pytest.approx(v, abs=1e-12) for v in expected[model, score]], (
-            model,
-            score,
-        )
+    names = ["head", "kind", "before", "after", "excess", "tokens", "window_start_tokens", "window_end_tokens"]
+    names += ["in_context_learning_share", "excess_chance"]
+    found = connection.execute(f"SELECT model_id, score, {', '.join(names)} FROM phase_changes").fetchall()
+    assert len(found) == len(expected) == 120
+    assert {kind for _, _, _, kind, *_ in found} == {"abrupt", "gradual", "none", None}
+    for model, score, *row, chance in found:
+        right = expected[model, score]
+        assert row == [None if (v := right.get(name)) is None else pytest.approx(v, abs=1e-9) for name in names[:-1]]
+        bound = right.get("excess_chance")
+        assert chance is None if bound is None else bound <= chance + 1e-12
+        assert chance is None or bound > 0.05 or chance == pytest.approx(bound, rel=0.01)
+
+
+@pytest.mark.parametrize("z", [0.01, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
+def test_normal_tails_are_hardly_above_the_true_ones(database, z):
+    (found,) = database[0].execute(f"SELECT normal_tail({z})").fetchone()
+    assert stats.norm.sf(z) < found < stats.norm.sf(z) * (1.13 if z < 2 else 1.006)
 
 
 def test_an_early_bump_is_no_part_of_a_phase_change(database):
@@ -246,10 +269,13 @@ def test_an_early_bump_is_no_part_of_a_phase_change(database):
     tokens = [2**i - 1 for i in range(len(gain))]
     fill(
         "evaluations",
-        [{"model_id": "a", "step": n, "tokens": n, "repeat_gain_nats": g} for n, g in zip(tokens, gain, strict=True)],
+        [
+            {"model_id": "a", "step": n, "tokens": n, "repeat_gain_nats": g, "repeat_gain_sem_nats": 0.01}
+            for n, g in zip(tokens, gain, strict=True)
+        ],
     )
     found = connection.execute(
-        "SELECT window_start_tokens, tokens, window_end_tokens FROM phase_changes WHERE occurred"
+        "SELECT window_start_tokens, tokens, window_end_tokens FROM phase_changes WHERE kind = 'abrupt'"
     ).fetchall()
     # smoothed: 0, 0, 0.2, 0.2, 0.2, 0.25, 0.6, 1, 1; the last rises are 0.05, 0.35, 0.4, 0
     assert found == [(31, 127, 127)]
@@ -258,22 +284,70 @@ def test_an_early_bump_is_no_part_of_a_phase_change(database):
 def test_a_phase_change_on_paper(database):
     connection, fill = database
     fill("models", [{"model_id": "a"}, {"model_id": "b"}])
-    gain = [0.0, 0.0, 9.0, 0.1, 1.0, 1.0, 1.0]  # the 9 is an outlier, smoothed away: 0, 0, 0.1, 1, 1, 1, 1
+    gain = [0.0, 0.0, 0.05, 0.1, 1.0, 1.0, 1.0]
     learning = [0.0, 0.0, 0.0, 0.0, -0.3, -0.4, -0.4]  # smoothed: 0, 0, 0, 0, -0.3, -0.4, -0.4
-    fill(
-        "evaluations",
-        [
-            {"model_id": "a", "step": step, "tokens": step, "repeat_gain_nats": g, "in_context_learning_nats": score}
-            for step, g, score in zip([0, 1, 3, 7, 15, 31, 63], gain, learning, strict=True)
-        ],
-    )
-    found = connection.execute(
-        "SELECT model_id, score, occurred, step, before, after, change, window_start_tokens, window_end_tokens,"
-        " in_context_learning_share FROM phase_changes ORDER BY ALL"
-    ).fetchall()
-    assert found == [
-        ("a", "prefix_matching", None, None, None, None, None, None, None, None),
-        ("a", "repeat_gain_nats", True, 7, 0.0, 1.0, 1.0, 3, 7, 0.0),
-        ("b", "prefix_matching", None, None, None, None, None, None, None, None),
-        ("b", "repeat_gain_nats", None, None, None, None, None, None, None, None),
+    rows = [
+        {"model_id": "a", "step": step, "tokens": step, "repeat_gain_nats": g, "in_context_learning_nats": score}
+        for step, g, score in zip([0, 1, 2, 4, 8, 16, 32], gain, learning, strict=True)
     ]
+    fill("evaluations", rows)
+    query = (
+        "SELECT model_id, score, kind, step, before, after, change, window_start_tokens, window_end_tokens,"
+        " in_context_learning_share FROM phase_changes ORDER BY ALL"
+    )
+    missing = [(None,) * 8] * 3
+    of_b = [("a", "prefix_matching"), ("b", "prefix_matching"), ("b", "repeat_gain_nats")]
+    unknown = [(*name, *values) for name, values in zip(of_b, missing, strict=True)]
+    without_errors = ("a", "repeat_gain_nats", None, None, 0.0, 1.0, 1.0, None, None, None)
+    assert connection.execute(query).fetchall() == [unknown[0], without_errors, *unknown[1:]]
+    # The line rises by 4.375 / 17.5 = 0.25 with every doubling; from 4 to 8 tokens the score rises by 0.65 more.
+    connection.execute("UPDATE evaluations SET repeat_gain_sem_nats = 0.1")
+    found = ("a", "repeat_gain_nats", "abrupt", 8, 0.0, 1.0, 1.0, 4, 8, pytest.approx(0.75))
+    assert connection.execute(query).fetchall() == [unknown[0], found, *unknown[1:]]
+    # Measured by fewer sequences, that could be chance along a line, and at last along a flat one.
+    for sem, kind in ((0.3, "gradual"), (0.5, "none")):
+        connection.execute("UPDATE evaluations SET repeat_gain_sem_nats = ?", [sem])
+        assert connection.execute(query).fetchall()[1][2] == kind
+
+
+def test_a_straight_rise_is_gradual(database):
+    connection, fill = database
+    fill("models", [{"model_id": "a"}])
+    gains = {"repeat_gain_sem_nats": 0.01}
+    rows = [{"model_id": "a", "step": 2**i, "tokens": 2**i, "repeat_gain_nats": 0.3 * i, **gains} for i in range(7)]
+    fill("evaluations", rows)
+    query = "SELECT kind, tokens, abs(excess) < 1e-9, round(excess_chance, 6) FROM phase_changes WHERE kind IS NOT NULL"
+    assert connection.execute(query).fetchall() == [("gradual", None, True, 1.0)]
+
+
+# How often phase_changes errs on trajectories of which is known what they are, and how often it finds a change.
+
+N_TRAJECTORIES = 400
+BY_SCORE = pytest.mark.parametrize("score", [PREFIX_MATCHING, REPEAT_GAIN], ids=lambda score: score.name)
+BY_CHECKPOINTS = pytest.mark.parametrize("n_checkpoints", [16, 6])
+
+
+def kinds(score, n_checkpoints, levels, shared=0.0, skewed=False, n=N_TRAJECTORIES):
+    rng, steps = np.random.default_rng(0), steps_of(n_checkpoints)
+    return kinds_of(score, steps, [score.measured(levels(steps), shared, rng, skewed) for _ in range(n)])
+
+
+@BY_SCORE
+@BY_CHECKPOINTS
+@pytest.mark.parametrize(("shared", "skewed"), [(0.0, False), (0.0, True), (0.7, False)])
+def test_flat_and_straight_trajectories_seldom_count(score, n_checkpoints, shared, skewed):
+    """Before: every straight one, and of flat ones 7 to 17 % for repeat_gain."""
+    flat = kinds(score, n_checkpoints, lambda steps: straight(steps, 0.0), shared, skewed)
+    rising = kinds(score, n_checkpoints, lambda steps: straight(steps, score.rise), shared, skewed)
+    assert flat.count("none") >= 0.92 * N_TRAJECTORIES
+    assert flat.count("abrupt") <= 0.02 * N_TRAJECTORIES
+    assert rising.count("gradual") >= 0.98 * N_TRAJECTORIES
+
+
+@BY_SCORE
+@BY_CHECKPOINTS
+@pytest.mark.parametrize("middle", [150, 420, 900])
+def test_rises_as_large_as_those_of_real_models_are_found(score, n_checkpoints, middle):
+    """80 % of the rise falls within a factor of 3 in tokens."""
+    found = kinds(score, n_checkpoints, lambda steps: logistic(steps, score.rise, middle, 3.0), n=100)
+    assert found.count("abrupt") >= 90
