@@ -13,13 +13,13 @@ SELECT
     list(head_accuracy ORDER BY labelled_models.seed) AS accuracy_of_head_values,
     avg(majority_accuracy) AS commonest_label,
     avg(type_accuracy) AS commonest_of_the_token,
-    avg(head_control_accuracy) AS random_labels,
-    list(head_control_accuracy ORDER BY labelled_models.seed) AS random_labels_values,
+    avg(head_control_accuracy) AS on_random_labels,
+    list(head_control_accuracy ORDER BY labelled_models.seed) AS on_random_labels_values,
     max(best_stream) FILTER (stands_for_label) AS place_in_stream,
     avg(stream_gain) AS gain_of_stream,
     list(stream_gain ORDER BY labelled_models.seed) AS gain_of_stream_values
 FROM labelled_models
 JOIN probe_summary USING (model_id)
-WHERE study = $study
+WHERE study = $study AND best_head IS NOT NULL
 GROUP BY label, labelled_models.n_layers, task
 ORDER BY labelled_models.n_layers, label, gain_of_head DESC NULLS LAST, task

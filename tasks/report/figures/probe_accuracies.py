@@ -33,36 +33,22 @@ def probe_accuracies(results: StudyResults) -> list[Picture]:
 
 def _sentence(label: str, found: DataFrame, best: DataFrame) -> str:
     """For which tasks the best head's gain is above 0, the largest in numbers, and the stream beside it."""
-    of_tasks, above, worse = (
-        counted(len(best), "task"),
-        best[best.gain_low > 0],
-        best[best.accuracy < best.majority_accuracy],
-    )
+    of_tasks, above, below = counted(len(best), "task"), best[best.gain_low > 0], best[best.gain_high < 0]
     top = next((above if len(above) else best).itertuples())
     if above.empty:
         said = (
-            f"No head of {label} is shown to tell more than the baselines: of {of_tasks} the best head gains most in "
-            f"{_name(top.task)}, {top.site} with {_gain(top)}, and no interval is above 0."
+            f"No head of {label} is shown to tell more than the baselines: of {of_tasks} the largest gain of a best "
+            f"head is that of {top.site} in {top.task}, {_gain(top)}, and no interval is above 0."
         )
     else:
         in_stream = found[found.is_best & found["head"].isna() & (found.task == top.task)].itertuples()
         stream = "".join(f"; the best place in the stream, {place.site}, gains {_gain(place)}" for place in in_stream)
         said = (
-            f"Heads of {label} tell {_names(above)} better than the baselines, of {of_tasks}. In {_name(top.task)} a "
-            f"probe of {top.site} is right for {_share(top.accuracy)} of tokens, {_gain(top)} more than the best "
+            f"Heads of {label} tell {listed(list(above.task))} better than the baselines, of {of_tasks}. Of {top.task} "
+            f"a probe of {top.site} is right for {_share(top.accuracy)} of tokens, {_gain(top)} more than the best "
             f"baseline, {_share(top.accuracy - top.gain)}{stream}."
         )
-    if not worse.empty:
-        said += f" In {_names(worse)} the best head is less often right than the commonest label."
-    return said
-
-
-def _name(task: str) -> str:
-    return task.replace("_", " ")
-
-
-def _names(rows: DataFrame) -> str:
-    return listed([_name(task) for task in rows.task])
+    return said + (f" Of {listed(list(below.task))} the best head tells less than a baseline." if len(below) else "")
 
 
 def _share(value: float) -> str:
@@ -92,7 +78,7 @@ def _dots(label: str, found: DataFrame, best: DataFrame) -> Figure:
     axes.set_title(label)
     axes.set_xlabel("share of test tokens that are labelled right")
     axes.set_ylim(len(tasks) - 0.5, -0.6)
-    name_places(axes.yaxis, [_name(task) for task in tasks])
+    name_places(axes.yaxis, [task.replace("_", " ") for task in tasks])
     right = axes.twinx()
     right.set_ylim(axes.get_ylim())
     name_places(right.yaxis, [_gain(row) for row in best.itertuples()])

@@ -227,8 +227,8 @@ def test_heads_without_clusters_are_in_their_own_order(partial):
 def test_probes_stand_beside_their_baselines(results):
     two, _ = draw("probe_accuracies", results)
     assert two.sentence == (
-        "Heads of 2L4H tell lexical class, bracket depth and seen before better than the baselines, of 3 tasks. "
-        "In lexical class a probe of L1H3 is right for 0.90 of tokens, 0.30 (0.28 to 0.32) more than the best "
+        "Heads of 2L4H tell lexical_class, bracket_depth and seen_before better than the baselines, of 3 tasks. "
+        "Of lexical_class a probe of L1H3 is right for 0.90 of tokens, 0.30 (0.28 to 0.32) more than the best "
         "baseline, 0.60; the best place in the stream, R2, gains 0.33 (0.31 to 0.35)."
     )
     axes, right = two.figure.axes
@@ -263,9 +263,9 @@ def worse(results, by):
 def test_probes_that_tell_no_more_than_the_baselines_are_said_to(results):
     two, _ = draw("probe_accuracies", worse(results, 0.29))
     assert two.sentence == (
-        "No head of 2L4H is shown to tell more than the baselines: of 3 tasks the best head gains most in lexical "
-        "class, L1H3 with 0.01 (-0.01 to 0.03), and no interval is above 0. In bracket depth and seen before the best "
-        "head is less often right than the commonest label."
+        "No head of 2L4H is shown to tell more than the baselines: of 3 tasks the largest gain of a best head is that "
+        "of L1H3 in lexical_class, 0.01 (-0.01 to 0.03), and no interval is above 0. Of bracket_depth and seen_before "
+        "the best head tells less than a baseline."
     )
 
 
