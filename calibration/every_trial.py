@@ -1,5 +1,5 @@
 """All that is tried, in the order of the table."""
 
-from calibration import compositions, intervals, probes
+from calibration import compositions, intervals, phase_changes, probes
 
-TRIALS = [*intervals.TRIALS, *compositions.TRIALS, *probes.TRIALS]
+TRIALS = [*intervals.TRIALS, *compositions.TRIALS, *phase_changes.TRIALS, *probes.TRIALS]
