@@ -30,7 +30,7 @@ def listed(items: Sequence[str]) -> str:
 
 def counted(n: int, what: str) -> str:
     """How many there are: `1 head`, `2 heads`."""
-    return f"{n} {what}{'s' * (n != 1)}"
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def not_drawn(n: int, what: str, which: str) -> str:

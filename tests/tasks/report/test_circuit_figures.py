@@ -244,3 +244,4 @@ def test_pieces_of_sentences():
     assert risen("x", curve, "x", 2) == "x does not clearly rise (0.00 to 1.00)"
     assert risen("x", curve[:1], "x", 0.1) == "x is missing"
     assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]
+    assert counted(np.int64(2), "head") == "2 heads"  # a sum over a frame
