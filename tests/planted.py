@@ -5,6 +5,10 @@ W_E), `previous` (what was one before) and `next_token` (what W_U reads). A mode
 `plant_*` writes one head. Heads move tokens between subspaces, so d_head = d_value = d_vocab. No norms, no
 feed-forward, relative positions: path expansion is exact. To plant a new circuit, write its head and, if it needs
 one, a subspace.
+
+`planted_induction`, `pointer_model` and `induction_through_values` plant whole circuits in any layers and heads, for
+the power of detectors; `rotated` hides one behind a random choice of bases, and `shuffled` breaks it. What composes is
+significant only against an initialisation: take `initial_like`.
 """
 
 import torch
@@ -15,20 +19,22 @@ from models.architecture import Architecture
 from models.transformer import Attention, Transformer
 
 SUBSPACES = ("token", "previous", "next_token")
+MORE_SUBSPACES = (*SUBSPACES, "carried")  # of models that need room for something that is no token to predict
+
+Place = tuple[int, int]  # layer and head
 BOS = 0
 SHARP = 50.0  # a score so far above 0 that softmax leaves nothing to the others
+BLURRED = 5.0  # a score that leaves something to the others
 CONFIDENT = 10.0  # logit of the predicted token
+NOISE = 0.1  # of random heads beside the planted ones: how large what they write is, roughly
 
 
-def blank_model(heads_per_layer: tuple[int, ...], d_vocab: int, n_ctx: int) -> Transformer:
+def blank_model(
+    heads_per_layer: tuple[int, ...], d_vocab: int, n_ctx: int, subspaces: tuple[str, ...] = SUBSPACES, **options: object
+) -> Transformer:
     """W_E writes one-hot tokens to `token`, W_U reads `next_token`; heads attend evenly and write nothing."""
-    architecture = Architecture(
-        n_layers=len(heads_per_layer),
-        n_heads=heads_per_layer,
-        d_model=len(SUBSPACES) * d_vocab,
-        d_head=d_vocab,
-        n_ctx=n_ctx,
-    )
+    shape = {"n_layers": len(heads_per_layer), "n_heads": heads_per_layer, "d_head": d_vocab, "n_ctx": n_ctx}
+    architecture = Architecture(d_model=len(subspaces) * d_vocab, **shape, **options)
     model = Transformer(architecture, d_vocab).requires_grad_(False)
     for parameter in model.parameters():
         parameter.zero_()
@@ -39,7 +45,7 @@ def blank_model(heads_per_layer: tuple[int, ...], d_vocab: int, n_ctx: int) -> T
 
 def dimensions(model: Transformer, subspace: str) -> slice:
     """Where a subspace lies in the residual stream."""
-    start = SUBSPACES.index(subspace) * model.d_vocab
+    start = MORE_SUBSPACES.index(subspace) * model.d_vocab
     return slice(start, start + model.d_vocab)
 
 
@@ -202,3 +208,141 @@ def bigram_model(
         model.W_U[dimensions(model, "next_token")] = by_head
         plant_fixed_offset(model, layer=0, head=0, offset=0)
     return model
+
+
+# Whole circuits, in any layers and heads
+
+
+def planted_induction(
+    heads_per_layer: tuple[int, ...] = (3, 3),
+    reader: Place = (1, 2),
+    writers: tuple[Place, ...] = ((0, 1),),
+    decoys: tuple[Place, ...] = (),
+    sign: float = 1.0,
+    d_vocab: int = 61,
+    n_ctx: int = 64,
+    seed: int = 0,
+) -> Transformer:
+    """Induction by K-composition: `reader` matches what the `writers`, previous-token heads, share in writing.
+
+    Each writer alone writes as much as the match needs, so that the reader can do without any one of several; they are
+    a bit blurred. Each of `decoys` looks sharper at the token before, and writes it where nobody reads. A sign of -1
+    makes an anti-induction head. All other heads are small random ones.
+    """
+    model = blank_model(heads_per_layer, d_vocab, n_ctx, MORE_SUBSPACES)
+    circuit = {reader, *writers, *decoys}
+    _plant_noise(model, seed, circuit)
+    for layer, head in writers:
+        plant_fixed_offset(model, layer, head, offset=1, into="previous")
+        attention_of(model, layer).position_bias[head, 1] = BLURRED
+    for layer, head in decoys:
+        plant_fixed_offset(model, layer, head, offset=1, into="carried")
+    plant_induction(model, *reader)
+    attention_of(model, reader[0]).W_O[reader[1]] *= sign
+    return model
+
+
+def pointer_model(
+    heads_per_layer: tuple[int, ...] = (3, 3),
+    reader: Place = (1, 2),
+    writers: tuple[Place, ...] = ((0, 1),),
+    d_vocab: int = 97,
+    n_ctx: int = 32,
+    seed: int = 0,
+) -> Transformer:
+    """Induction by Q-composition: `writers` look at earlier copies of the token and write their positions; the queries
+    of `reader` look one position further.
+
+    Learned positions are one-hot in the first n_ctx dimensions of `previous`; pointers to them are in the next n_ctx.
+    """
+    model = blank_model(heads_per_layer, d_vocab, n_ctx, positions="learned")
+    _plant_noise(model, seed, {reader, *writers})
+    start, one_hot = dimensions(model, "previous").start, torch.eye(n_ctx)
+    position, pointer = slice(start, start + n_ctx), slice(start + n_ctx, start + 2 * n_ctx)
+    model.W_pos[:, position] = one_hot
+    scale = SHARP * d_vocab**0.5
+    for layer, head in writers:
+        attention = attention_of(model, layer)
+        attention.W_Q[head, dimensions(model, "token")] = scale * torch.eye(d_vocab)
+        attention.W_K[head, dimensions(model, "token")] = torch.eye(d_vocab)
+        attention.W_V[head, position, :n_ctx] = one_hot
+        attention.W_O[head, :n_ctx, pointer] = one_hot
+    layer, head = reader
+    attention = attention_of(model, layer)
+    attention.W_Q[head, pointer, :n_ctx] = scale * one_hot.roll(1, dims=1)  # to the position after
+    attention.W_K[head, position, :n_ctx] = one_hot
+    _move(model, layer, head, "next_token")
+    return model
+
+
+def induction_through_values(
+    heads_per_layer: tuple[int, ...] = (3, 3),
+    reader: Place = (1, 2),
+    writer: Place = (0, 1),
+    carrier: Place = (0, 2),
+    d_vocab: int = 61,
+    n_ctx: int = 64,
+    seed: int = 0,
+) -> Transformer:
+    """Induction whose reader copies nothing itself: its values read (V-composition) what `carrier` wrote of each token."""
+    model = planted_induction(
+        heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed
+    )
+    bias = attention_of(model, carrier[0]).position_bias
+    bias[carrier[1], :2] = torch.tensor([SHARP, 0.0])  # it looks at itself
+    _move(model, *reader, "next_token", of="carried")
+    attention_of(model, reader[0]).W_V[reader[1], dimensions(model, "token")] = 0
+    return model
+
+
+def rotated(model: Transformer, seed: int = 0) -> Transformer:
+    """The same function in other bases: of the stream, and of each head's queries and keys, and of its values."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def turn(n: int, *batch: int) -> Tensor:
+        return torch.linalg.qr(torch.randn(*batch, n, n, generator=generator, dtype=torch.float64)).Q.float()
+
+    stream = turn(model.architecture.d_model)
+    for written in (model.W_E, model.W_pos):
+        if written is not None:
+            written.copy_(written @ stream)
+    model.W_U.copy_(stream.T @ model.W_U)
+    for layer in model.layers:
+        a = layer.attention
+        n_heads, _, d_head = a.W_Q.shape
+        match, mix = turn(d_head, n_heads), turn(a.W_V.shape[2], n_heads)
+        for weight, inner in ((a.W_Q, match), (a.W_K, match), (a.W_V, mix)):
+            weight.copy_(stream.T @ weight @ inner)
+        a.W_O.copy_(mix.mT @ a.W_O @ stream)
+    return model
+
+
+def shuffled(model: Transformer, seed: int = 0) -> Transformer:
+    """The same weights with no head whole: each kind of matrix is dealt out anew among all heads of all layers."""
+    generator = torch.Generator().manual_seed(seed)
+    attentions = [layer.attention for layer in model.layers]
+    for name in ("W_Q", "W_K", "W_V", "W_O", "position_bias"):
+        weights = [getattr(attention, name) for attention in attentions]
+        dealt = torch.cat([weight.clone() for weight in weights])
+        dealt = dealt[torch.randperm(len(dealt), generator=generator)]
+        for weight, own in zip(weights, dealt.split([len(weight) for weight in weights]), strict=True):
+            weight.copy_(own)
+    return model
+
+
+def initial_like(model: Transformer, seed: int = 0) -> Transformer:
+    """A model of the same shape before training."""
+    initial = Transformer(model.architecture, model.d_vocab).initialize(torch.Generator().manual_seed(seed))
+    return initial.requires_grad_(False)
+
+
+def _plant_noise(model: Transformer, seed: int, planted: set[Place]) -> None:
+    """Small random weights in all heads but those that are planted."""
+    generator = torch.Generator().manual_seed(seed)
+    for layer in range(len(model.layers)):
+        attention = attention_of(model, layer)
+        for weight in (attention.W_Q, attention.W_K, attention.W_V, attention.W_O):
+            noise = torch.randn(weight.shape, generator=generator) * NOISE * weight.shape[1] ** -0.5
+            for head in range(len(weight)):
+                if (layer, head) not in planted:
+                    weight[head] = noise[head]

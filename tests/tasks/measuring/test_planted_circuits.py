@@ -1,0 +1,200 @@
+"""Planted circuits through the stages and the view that names them: which are found, whole, and which are not there."""
+
+import duckdb
+import pytest
+import torch
+from planted import (
+    induction_through_values,
+    initial_like,
+    planted_induction,
+    pointer_model,
+    rotated,
+    shuffled,
+)
+from tiny import tiny_tokens
+
+from tasks.measuring.activation_circuits import measure_activation_circuits
+from tasks.measuring.behaviour import measure_behaviour
+from tasks.measuring.trained_model import TrainedModel
+from tasks.measuring.weight_circuits import measure_weight_circuits
+from tasks.results.views import create_tables_and_views
+from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+BEHAVIOUR = BehaviourConfig(loss_windows=8, pattern_windows=8, random_period_sequences=16)
+WEIGHTS = WeightCircuitsConfig(
+    rotations=2, statistics_tokens=2000, top_skip_trigrams=1, evaluator_sequences=2, persistence_windows=2
+)
+ACTIVATIONS = ActivationCircuitsConfig(
+    path_windows=8, bigram_windows=8, bigram_sources=2, max_pairs=4, random_period_sequences=16
+)
+
+
+@pytest.fixture(scope="module")
+def sizes():
+    return {"d_vocab": Tokens.open(tiny_tokens()).vocabulary, "n_ctx": 32}
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A function that measures a model and gives a warehouse of what was found."""
+
+    def measure(model):
+        save_checkpoint(tmp_path, initial_like(model), 0)
+        save_checkpoint(tmp_path, model, 3)
+        write_model_card(tmp_path, model, tokens_per_step=100)
+        trained = TrainedModel("m", tmp_path, tiny_tokens(), tmp_path)
+        connection = duckdb.connect()
+        create_tables_and_views(connection)
+        for i, (stage, config) in enumerate(
+            (
+                (measure_behaviour, BEHAVIOUR),
+                (measure_weight_circuits, WEIGHTS),
+                (measure_activation_circuits, ACTIVATIONS),
+            )
+        ):
+            folder = tmp_path / str(i)
+            folder.mkdir()
+            stage(config, TrainedModel("m", tmp_path, tiny_tokens(), folder))
+        n_layers = len(model.layers)
+        connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, ? AS n_layers", [n_layers])
+        for table in ("evaluations", "compositions", "score_terms", "causal_checks", "joint_checks"):
+            files = [str(file) for file in tmp_path.glob(f"[0-9]/{table}.parquet")]
+            connection.execute(f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [files])
+        files = [str(tmp_path / stage / "heads.parquet") for stage in "01"]
+        connection.execute(
+            "INSERT INTO heads BY NAME FROM read_parquet(?) JOIN read_parquet(?) USING (model_id, step, layer, head)",
+            files,
+        )
+        return connection
+
+    return measure
+
+
+def rows_of(connection, query):
+    return connection.sql(query).to_arrow_table().to_pylist()
+
+
+def circuit_of(connection):
+    (row,) = rows_of(connection, "FROM induction_circuits WHERE is_strongest")
+    return row
+
+
+def roles(connection):
+    return dict(connection.execute("SELECT label, role FROM head_summary").fetchall())
+
+
+@pytest.mark.parametrize(
+    ("heads_per_layer", "reader", "writers"),
+    [
+        ((3, 3), (1, 0), ((0, 2),)),
+        ((3, 2), (1, 1), ((0, 0), (0, 2))),
+        ((4, 2), (1, 0), ((0, 0), (0, 2), (0, 3))),
+        ((2, 2, 2), (2, 0), ((0, 1),)),
+        ((2, 2, 2), (2, 1), ((1, 0),)),
+        ((2, 2, 2), (2, 1), ((0, 0), (1, 1))),
+    ],
+)
+def test_all_writers_of_a_circuit_are_named(measured, sizes, heads_per_layer, reader, writers):
+    model = rotated(planted_induction(heads_per_layer, reader, writers, **sizes), seed=1)
+    found = circuit_of(measured(model))
+    assert found["found"]
+    assert found["is_complete"]
+    assert found["kind"] == "K"
+    assert found["reader"] == "L{}H{}".format(*reader)
+    assert set(found["writers"]) == {"L{}H{}".format(*writer) for writer in writers}
+    assert found["n_writers"] == len(writers)
+    assert found["k_rank"] == 1
+    assert found["prefix_matching"] > 0.7
+    assert found["prefix_matching_without"] < 0.3
+    alone = found["prefix_matching_without_each"]
+    assert all((without < 0.3) == (len(writers) == 1) for without in alone), "of several, any one can go"
+
+
+def test_a_sharper_previous_token_head_that_nobody_reads_is_not_named(measured, sizes):
+    model = rotated(planted_induction((3, 3), (1, 1), ((0, 2),), decoys=((0, 0),), **sizes), seed=2)
+    connection = measured(model)
+    found = circuit_of(connection)
+    (sharpest,) = connection.execute("SELECT arg_max(label, previous_token) FROM head_summary").fetchone()
+    assert sharpest == "L0H0"
+    assert found["found"]
+    assert found["writers"] == ["L0H2"]
+
+
+def test_an_anti_induction_head_is_called_so(measured, sizes):
+    connection = measured(rotated(planted_induction((2, 3), (1, 2), ((0, 0),), sign=-1.0, **sizes), seed=3))
+    assert roles(connection)["L1H2"] == "anti-induction"
+    assert "induction" not in roles(connection).values()
+    found = circuit_of(connection)
+    assert (found["reader"], found["reader_role"], found["writers"]) == ("L1H2", "anti-induction", ["L0H0"])
+    assert found["depends"]
+    assert found["found"] is False
+    (gain,) = connection.execute("SELECT arg_max(repeat_gain_nats, step) FROM evaluations").fetchone()
+    assert gain < -1
+    (logit,) = connection.execute(
+        "SELECT induction_copying_logit FROM heads WHERE step = 3 AND (layer, head) = (1, 2)"
+    ).fetchone()
+    assert logit < -5
+
+
+def test_two_induction_heads_are_two_circuits(measured, sizes):
+    model = planted_induction((3, 3), (1, 0), ((0, 1),), **sizes)
+    a = model.layers[1].attention
+    for weight in (a.W_Q, a.W_K, a.W_V, a.W_O):
+        weight[2] = weight[0]
+    a.W_Q[2] *= 0.1  # the weaker one
+    found = rows_of(measured(rotated(model, seed=4)), "FROM induction_circuits ORDER BY reader")
+    assert [(row["reader"], row["is_strongest"], row["found"]) for row in found] == [
+        ("L1H0", True, True),
+        ("L1H2", False, True),
+    ]
+    assert {tuple(row["writers"]) for row in found} == {("L0H1",)}
+
+
+@pytest.mark.parametrize(
+    ("heads_per_layer", "reader", "writers"),
+    [((3, 2), (1, 0), ((0, 2),)), ((3, 2), (1, 1), ((0, 0), (0, 1))), ((2, 2, 2), (2, 1), ((1, 0),))],
+)
+def test_a_pointer_circuit_is_named_by_its_queries(measured, sizes, heads_per_layer, reader, writers):
+    found = circuit_of(measured(rotated(pointer_model(heads_per_layer, reader, writers, **sizes), seed=5)))
+    assert found["found"]
+    assert found["kind"] == "Q"
+    assert found["reader"] == "L{}H{}".format(*reader)
+    assert set(found["writers"]) == {"L{}H{}".format(*writer) for writer in writers}
+    assert found["prefix_matching_without"] < found["prefix_matching"] / 2
+
+
+def test_what_is_copied_through_another_head_composes_by_values(measured, sizes):
+    model = rotated(induction_through_values((3, 3), (1, 0), (0, 2), (0, 0), **sizes), seed=6)
+    connection = measured(model)
+    composed = connection.execute(
+        "SELECT kind, head_label(writer_layer, writer_head), head_label(reader_layer, reader_head)"
+        " FROM last_compositions WHERE significant ORDER BY kind"
+    ).fetchall()
+    assert composed == [("K", "L0H2", "L1H0"), ("V", "L0H0", "L1H0")]
+    assert circuit_of(connection)["writers"] == ["L0H2"]
+
+
+def test_a_head_that_attends_but_raises_nothing_is_no_induction_head(measured, sizes):
+    model = planted_induction((2, 2), (1, 1), ((0, 0),), **sizes)
+    model.layers[1].attention.W_O[1] = 0
+    connection = measured(rotated(model, seed=7))
+    assert roles(connection)["L1H1"] == "other"
+    assert circuit_of(connection)["found"] is False
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2)])
+def test_shuffled_and_random_weights_have_no_circuit(measured, sizes, shape, seed):
+    model = planted_induction(shape, (len(shape) - 1, 1), ((0, 0), (0, 1)), **sizes)
+    random = initial_like(model, seed=10 + seed)
+    found = circuit_of(measured(random if seed == 0 else shuffled(model, seed)))
+    assert found["found"] is False
+
+
+def test_rotating_changes_nothing(sizes):
+    model = planted_induction((3, 3), (1, 0), ((0, 2),), **sizes)
+    tokens = torch.randint(1, sizes["d_vocab"], (2, 20), generator=torch.Generator().manual_seed(0))
+    before = model(tokens)
+    torch.testing.assert_close(rotated(model, seed=8)(tokens), before, atol=1e-3, rtol=1e-3)
