@@ -31,6 +31,24 @@ CREATE MACRO normal_tail(z) AS
 -- A head as people write it, like L0H3.
 CREATE MACRO head_label(layer, head) AS 'L' || layer || 'H' || head;
 
+-- Attention from which a head has a role, 0..1: on what followed earlier copies of the current token (induction).
+CREATE MACRO induction_attention() AS 0.2;
+
+-- Attention from which a head has a role, 0..1: on the token before (previous token).
+CREATE MACRO previous_token_attention() AS 0.4;
+
+-- Attention from which a head has a role, 0..1: on earlier copies of the current token (duplicate token).
+CREATE MACRO duplicate_token_attention() AS 0.3;
+
+-- Attention from which a head has a role, 0..1: on BOS (BOS).
+CREATE MACRO bos_attention_of_role() AS 0.5;
+
+-- Share of queries whose most attended key is at one distance from which a head has a role, 0..1 (positional).
+CREATE MACRO positional_share_of_role() AS 0.9;
+
+-- Whether a mean is above 0 by more than the 95 % interval that its standard error over many parts gives.
+CREATE MACRO clearly_positive(mean, sem) AS mean > 1.96 * sem;
+
 -- Eigenvalue score, -1..1, from which a head clearly copies or matches.
 CREATE MACRO clear_eigenvalues() AS 0.5;
 
@@ -215,6 +233,8 @@ CREATE TABLE heads (
     prefix_matching_sem            DOUBLE,   -- standard error of prefix_matching over sequences of repeats
     induction_random_period        DOUBLE,   -- prefix_matching with a random period for each sequence: a fixed offset earns nothing
     induction_random_period_sem    DOUBLE,   -- standard error of induction_random_period over sequences of repeats
+    induction_copying_logit        DOUBLE,   -- what the head itself adds to the logit of what follows, less its mean over tokens, random period, repeats alone
+    induction_copying_logit_sem    DOUBLE,   -- standard error of induction_copying_logit over sequences of repeats
     induction_natural              DOUBLE,   -- prefix_matching on validation text, where the token occurred before
     entropy                        DOUBLE,   -- entropy of the pattern, divided by that of attending evenly to visible keys
     entropy_without_bos            DOUBLE,   -- entropy, BOS not among the keys
@@ -441,6 +461,24 @@ CREATE TABLE causal_checks (
     pattern_change                   DOUBLE,   -- fraction of attention that moves, mean over queries of validation text
     loss_effect_nats                 DOUBLE,   -- by how much the loss on validation text rises
     PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
+);
+
+-- One row a later head and a kind of induction circuit, last checkpoint: all of its writers removed together from what the
+-- head reads. Writers are the earlier heads whose composition of that kind into it is significant and that give 0.3 or more
+-- of their attention to the token before (kind K), or to earlier copies of the current token (kind Q: pointers).
+CREATE TABLE joint_checks (
+    model_id                         VARCHAR,    -- models.model_id
+    reader_layer                     INTEGER,    -- layer of the later head
+    reader_head                      INTEGER,    -- the later head, counted from 0 within its layer
+    kind                             VARCHAR,    -- K or Q: the keys or the queries of the later head
+    writers                          VARCHAR[],  -- heads removed, like L0H3, the highest compositions.z first; empty if there are none
+    prefix_matching                  DOUBLE,     -- of the intact model; NULL if there are no writers
+    prefix_matching_without          DOUBLE,     -- without the writers' outputs
+    induction_random_period          DOUBLE,     -- of the intact model; NULL if there are no writers
+    induction_random_period_without  DOUBLE,     -- without the writers' outputs
+    pattern_change                   DOUBLE,     -- fraction of attention that moves, mean over queries of validation text
+    loss_effect_nats                 DOUBLE,     -- by how much the loss on validation text rises
+    PRIMARY KEY (model_id, reader_layer, reader_head, kind)
 );
 
 -- One row an identity that must hold exactly in a model, last checkpoint: how far it is from holding. Sums of paths are in

@@ -1,9 +1,14 @@
 """A small corpus and its tokens, made by the real stages, for tests of what comes after them."""
 
+import json
 import random
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+
+import numpy as np
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
@@ -35,3 +40,24 @@ def tiny_tokens(vocabulary: int = 270) -> Path:
     write_corpus(CorpusConfig(paths=(str(tiny_text()),), validation_fraction=0.2), corpus)
     write_tokens(TokenizerConfig(vocabulary=vocabulary), corpus, tokens)
     return tokens
+
+
+@cache
+def letter_tokens(vocabulary: int = 43) -> Path:
+    """A folder of tokens over so small a vocabulary that models with a dimension a token are small: those of
+    `tiny_tokens`, dealt out among letters.
+    """
+    source, folder = tiny_tokens(), Path(mkdtemp(prefix="headstream-letters-"))
+    about = json.loads((source / "tokens.json").read_text())
+    counts = np.zeros(vocabulary, np.int64)
+    for split, shards in about["shards"].items():
+        for shard in shards:
+            tokens = np.fromfile(source / shard["name"], about["dtype"])
+            dealt = np.where(tokens == about["bos"], about["bos"], 1 + tokens % (vocabulary - 1)).astype(about["dtype"])
+            dealt.tofile(folder / shard["name"])
+            counts += np.bincount(dealt, minlength=vocabulary) * (split == "train")
+    (folder / "tokens.json").write_text(json.dumps(about | {"vocabulary": vocabulary}))
+    np.save(folder / "token_counts.npy", counts)
+    letters = {chr(0x21 + i): i for i in range(vocabulary)}
+    Tokenizer(WordLevel(letters, unk_token="!")).save(str(folder / "tokenizer.json"))
+    return folder

@@ -3,7 +3,7 @@
 -- named_models.*
 -- heads.*
 -- label: the head as people write it, like L1H3
--- role: induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold in data/views/head_summary.sql; other if none does; NULL if no score was measured
+-- role: induction, anti-induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold (macros of data/schema.sql); induction also needs to raise the logit of what follows, anti-induction lowers it; other if none does; NULL if no score was measured
 -- positional_offset: heads.positional_offset_without_bos, positions
 -- positional_share: heads.positional_share_without_bos
 -- entropy: heads.entropy_without_bos
@@ -17,16 +17,20 @@ SELECT
     head,
     head_label(layer, head) AS label,
     CASE
-        WHEN induction_random_period >= 0.2 THEN 'induction'
-        WHEN previous_token >= 0.4 THEN 'previous token'
-        WHEN duplicate_token >= 0.3 THEN 'duplicate token'
-        WHEN positional_share_without_bos >= 0.9 THEN 'positional'
-        WHEN bos_attention >= 0.5 THEN 'BOS'
+        WHEN induction_random_period >= induction_attention()
+            AND clearly_positive(induction_copying_logit, induction_copying_logit_sem) THEN 'induction'
+        WHEN induction_random_period >= induction_attention()
+            AND clearly_positive(-induction_copying_logit, induction_copying_logit_sem) THEN 'anti-induction'
+        WHEN previous_token >= previous_token_attention() THEN 'previous token'
+        WHEN duplicate_token >= duplicate_token_attention() THEN 'duplicate token'
+        WHEN positional_share_without_bos >= positional_share_of_role() THEN 'positional'
+        WHEN bos_attention >= bos_attention_of_role() THEN 'BOS'
         WHEN coalesce(
             induction_random_period, previous_token, duplicate_token, positional_share_without_bos, bos_attention
         ) IS NOT NULL THEN 'other'
     END AS role,
     induction_random_period,
+    induction_copying_logit,
     previous_token,
     duplicate_token,
     bos_attention,

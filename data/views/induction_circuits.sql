@@ -1,129 +1,162 @@
--- Which circuit does induction in a model? One row a model: its head with the highest induction_random_period (the
--- reader), of the heads in earlier layers the one with the highest previous_token (the writer), and what joins them.
+-- Which circuits do induction in a model? One row a reader: each head whose role is induction or anti-induction and, in a
+-- model without one, the head nearest to it. Its writers are the earlier heads of joint_checks: by K-composition, or by
+-- Q-composition (pointers) where it depends on those and not on those by K.
 --
 -- named_models.*
 -- reader: the reader as people write it, like L1H3; NULL if no score was measured
 -- reader_role: the reader's role, as in head_summary
+-- is_strongest: whether of the model's induction heads (of all its heads, if there is none) it has the highest induction_random_period; true in one row a model
 -- induction_random_period: the reader's induction_random_period
+-- induction_copying_logit: the reader's induction_copying_logit
 -- prefix_matching: the reader's prefix_matching
 -- copying_eigenvalues: eigenvalue score of the reader's OV circuit, -1..1: 1 copies
 -- copies: whether copying_eigenvalues reaches clear_eigenvalues()
--- writer: the writer, like L0H1; NULL if there is no earlier layer
--- writer_role: the writer's role, as in head_summary
--- previous_token: the writer's previous_token
--- n_earlier: heads in layers before the reader's; NULL if there are none
--- k_score: K-composition of reader and writer, 0..1
--- k_z: distance of k_score from chance, standard deviations of score^2
--- k_rank: rank of k_z among all heads with which the reader could K-compose; 1 is the highest
--- k_significant: compositions.significant
--- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the writer alone, -1..1: 1 looks for the query's token
+-- n_earlier: heads in layers before the reader's
+-- kind: K or Q: whether the reader's keys or its queries read the writers; NULL if no circuit was looked for
+-- writers: the writers, like L0H1, the highest z first; empty if there are none
+-- n_writers: writers; NULL if none were looked for
+-- writer: the first of the writers; NULL if there are none
+-- writer_attention: what each writer gives to the keys that make it one: its previous_token (K) or duplicate_token (Q)
+-- writer_z: compositions.z of each writer and the reader
+-- score: composition of the reader with the first writer, 0..1
+-- z: distance of score from chance, standard deviations of score^2
+-- z_rank: rank of z among all heads with which the reader could compose so; 1 is the highest
+-- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the first writer alone, -1..1: 1 looks for the query's token; NULL for kind Q
 -- matches: whether matching_eigenvalues reaches clear_eigenvalues()
--- key_share: share of the variance of the reader's scores that comes from keys reading the writer
--- induction_random_period_without: the reader's induction_random_period when its keys don't read the writer
--- depends: whether induction_random_period_without is at most half of induction_random_period; NULL if not tried
--- prefix_matching_without: the reader's prefix_matching when its keys don't read the writer
--- loss_effect_nats: rise of validation loss when the reader's keys don't read the writer, nats
+-- score_share: share of the variance of the reader's attention scores that comes from its keys (K) or queries (Q) reading the writers
+-- prefix_matching_without: the reader's prefix_matching without all writers in its keys (K) or queries (Q)
+-- prefix_matching_without_each: the same without each writer alone
+-- induction_random_period_without: the reader's induction_random_period without all writers
+-- loss_effect_nats: rise of validation loss without all writers in the reader's keys or queries, nats
+-- depends: whether prefix_matching_without is at most half of prefix_matching; NULL if not tried
 -- formed_step: first checkpoint at which the reader reaches half of its last induction_random_period; NULL unless its role is induction
 -- formed_tokens: tokens seen by formed_step
--- found: whether the reader's role is induction and it depends on the writer; NULL if not tried
--- is_complete: whether the writer's role is previous token and k_significant, depends, matches and copies are all true
-WITH readers AS (
+-- found: whether the reader's role is induction and it depends on its writers; NULL if not tried
+-- is_complete: whether the reader depends on writers by K, matches and copies, be its role induction or not
+WITH ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY model_id ORDER BY role = 'induction' DESC, induction_random_period DESC, layer, head
+        ) = 1 AS is_strongest
     FROM head_summary
     WHERE induction_random_period IS NOT NULL
-    QUALIFY row_number() OVER (PARTITION BY model_id ORDER BY induction_random_period DESC, layer, head) = 1
 ),
-writers AS (
+readers AS (
     SELECT
-        earlier.*,
-        readers.layer AS reader_layer,
-        readers.head AS reader_head,
-        count(*) OVER (PARTITION BY earlier.model_id) AS n_earlier
-    FROM readers
-    JOIN head_summary AS earlier ON earlier.model_id = readers.model_id AND earlier.layer < readers.layer
+        ranked.*,
+        (
+            SELECT count(*) FROM last_heads AS earlier
+            WHERE earlier.model_id = ranked.model_id AND earlier.layer < ranked.layer
+        ) AS n_earlier
+    FROM ranked
+    WHERE is_strongest OR role IN ('induction', 'anti-induction')
+),
+circuits AS (
+    SELECT
+        joint_checks.* EXCLUDE (reader_layer, reader_head),
+        reader_layer AS layer,
+        reader_head AS head,
+        prefix_matching_without <= prefix_matching / 2 AS depends
+    FROM joint_checks
     QUALIFY row_number() OVER (
-        PARTITION BY earlier.model_id ORDER BY earlier.previous_token DESC, earlier.layer, earlier.head
+        PARTITION BY model_id, reader_layer, reader_head ORDER BY coalesce(depends, false) DESC, kind
     ) = 1
 ),
-by_keys AS (
-    SELECT *, rank() OVER (PARTITION BY model_id, step, reader_layer, reader_head ORDER BY z DESC) AS k_rank
-    FROM compositions
-    WHERE kind = 'K'
+members AS (
+    SELECT model_id, layer, head, kind, unnest(writers) AS label, generate_subscripts(writers, 1) AS place
+    FROM circuits
+),
+composed AS (
+    SELECT
+        *,
+        head_label(writer_layer, writer_head) AS label,
+        rank() OVER (PARTITION BY model_id, reader_layer, reader_head, kind ORDER BY z DESC) AS z_rank
+    FROM last_compositions
 ),
 joined AS (
     SELECT
-        writers.model_id,
-        writers.label AS writer,
-        writers.role AS writer_role,
-        n_earlier,
-        writers.previous_token,
-        by_keys.score AS k_score,
-        by_keys.z AS k_z,
-        by_keys.k_rank,
-        by_keys.significant AS k_significant,
-        by_keys.matching_eigenvalues,
-        checks.induction_random_period_without,
-        checks.prefix_matching_without,
-        checks.loss_effect_nats
-    FROM writers
-    LEFT JOIN by_keys
-        ON by_keys.model_id = writers.model_id
-        AND by_keys.step = writers.step
-        AND (by_keys.writer_layer, by_keys.writer_head) = (writers.layer, writers.head)
-        AND (by_keys.reader_layer, by_keys.reader_head) = (writers.reader_layer, writers.reader_head)
+        members.model_id,
+        members.layer,
+        members.head,
+        list(if(members.kind = 'K', previous_token, duplicate_token) ORDER BY place) AS writer_attention,
+        list(composed.z ORDER BY place) AS writer_z,
+        list(checks.prefix_matching_without ORDER BY place) AS prefix_matching_without_each,
+        min(composed.score) FILTER (place = 1) AS score,
+        min(z_rank) FILTER (place = 1) AS z_rank,
+        min(composed.matching_eigenvalues) FILTER (place = 1) AS matching_eigenvalues
+    FROM members
+    LEFT JOIN head_summary AS writer USING (model_id, label)
+    LEFT JOIN composed
+        ON (composed.model_id, composed.label, composed.kind) = (members.model_id, members.label, members.kind)
+        AND (composed.reader_layer, composed.reader_head) = (members.layer, members.head)
     LEFT JOIN causal_checks AS checks
-        ON checks.model_id = writers.model_id
-        AND checks.kind = 'K'
-        AND (checks.writer_layer, checks.writer_head) = (writers.layer, writers.head)
-        AND (checks.reader_layer, checks.reader_head) = (writers.reader_layer, writers.reader_head)
+        ON (checks.model_id, checks.kind) = (members.model_id, members.kind)
+        AND head_label(checks.writer_layer, checks.writer_head) = members.label
+        AND (checks.reader_layer, checks.reader_head) = (members.layer, members.head)
+    GROUP BY members.model_id, members.layer, members.head
 ),
-key_shares AS (
-    SELECT writers.model_id, sum(share) AS key_share
-    FROM score_terms
-    JOIN writers ON
-        score_terms.model_id = writers.model_id
-        AND (score_terms.layer, score_terms.head) = (writers.reader_layer, writers.reader_head)
-        AND score_terms.key_source = writers.label
+score_shares AS (
+    SELECT circuits.model_id, circuits.layer, circuits.head, sum(share) AS score_share
+    FROM circuits
+    JOIN score_terms USING (model_id, layer, head)
+    WHERE list_contains(writers, if(kind = 'K', key_source, query_source))
     GROUP BY ALL
 ),
 formations AS (
-    SELECT readers.model_id, min(heads.step) AS formed_step, min(evaluations.tokens) AS formed_tokens
+    SELECT
+        readers.model_id,
+        readers.layer,
+        readers.head,
+        min(heads.step) AS formed_step,
+        min(evaluations.tokens) AS formed_tokens
     FROM readers
     JOIN heads USING (model_id, layer, head)
     LEFT JOIN evaluations ON (evaluations.model_id, evaluations.step) = (heads.model_id, heads.step)
     WHERE readers.role = 'induction' AND heads.induction_random_period >= readers.induction_random_period / 2
-    GROUP BY readers.model_id
+    GROUP BY ALL
 )
 SELECT
     named_models.*,
     readers.label AS reader,
     readers.role AS reader_role,
+    coalesce(is_strongest, true) AS is_strongest,
     readers.induction_random_period,
+    readers.induction_copying_logit,
     readers.prefix_matching,
     last_heads.copying_eigenvalues,
     last_heads.copying_eigenvalues >= clear_eigenvalues() AS copies,
-    writer,
-    writer_role,
-    joined.previous_token,
     n_earlier,
-    k_score,
-    k_z,
-    k_rank,
-    k_significant,
+    kind,
+    writers,
+    len(writers)::INTEGER AS n_writers,
+    writers[1] AS writer,
+    writer_attention,
+    writer_z,
+    score,
+    writer_z[1] AS z,
+    z_rank,
     joined.matching_eigenvalues,
     joined.matching_eigenvalues >= clear_eigenvalues() AS matches,
-    key_share,
-    induction_random_period_without,
-    induction_random_period_without <= readers.induction_random_period / 2 AS depends,
-    prefix_matching_without,
-    loss_effect_nats,
+    score_share,
+    circuits.prefix_matching_without,
+    prefix_matching_without_each,
+    circuits.induction_random_period_without,
+    circuits.loss_effect_nats,
+    depends,
     formed_step,
     formed_tokens,
-    named_models.n_layers > 1 AND reader_role = 'induction' AND writer IS NOT NULL AND depends AS found,
-    writer_role = 'previous token' AND k_significant AND depends AND matches AND copies AS is_complete
+    CASE
+        WHEN named_models.n_layers < 2 OR n_earlier = 0 OR reader_role <> 'induction' OR n_writers = 0 THEN false
+        ELSE depends
+    END AS found,
+    CASE WHEN n_earlier = 0 OR n_writers = 0 THEN false ELSE kind = 'K' AND depends AND matches AND copies END
+        AS is_complete
 FROM named_models
 LEFT JOIN readers USING (model_id)
 LEFT JOIN last_heads USING (model_id, layer, head)
-LEFT JOIN joined USING (model_id)
-LEFT JOIN key_shares USING (model_id)
-LEFT JOIN formations USING (model_id)
-ORDER BY named_models.name, named_models.seed, model_id
+LEFT JOIN circuits USING (model_id, layer, head)
+LEFT JOIN joined USING (model_id, layer, head)
+LEFT JOIN score_shares USING (model_id, layer, head)
+LEFT JOIN formations USING (model_id, layer, head)
+ORDER BY named_models.name, named_models.seed, model_id, is_strongest DESC, reader

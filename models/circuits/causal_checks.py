@@ -1,13 +1,13 @@
-"""What a head loses when one earlier head is taken out of its queries, its keys or its values alone.
+"""What a head loses when earlier heads, one or several, are taken out of its queries, its keys or its values alone.
 
 Everything else that the head reads keeps its true value, norm scales included, and so do its gates; what comes after is
 computed anew.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -24,16 +24,21 @@ from models.stimuli import Stimuli
 from models.transformer import Transformer
 
 Kind = Literal["Q", "K", "V"]
-Check = tuple[Head, Head, Kind]  # who writes, who reads, by what
+
+
+class Check(NamedTuple):
+    """What to try: some heads of earlier layers, taken out together of what a later one reads them by."""
+
+    writers: Path
+    reader: Head
+    kind: Kind
 
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """What a reading head does without a writing head in its queries, keys or values; NaN where nothing repeats."""
+    """What a reading head does without its writers in its queries, keys or values; NaN where nothing repeats."""
 
-    writer: Head
-    reader: Head
-    kind: Kind
+    check: Check
     prefix_matching: float  # with nothing taken out
     prefix_matching_without: float
     induction_random_period: float  # with nothing taken out
@@ -44,32 +49,28 @@ class CausalCheck:
 
 @dataclass(frozen=True)
 class _Variant:
-    """All heads of a layer, each without the writer in its queries, keys or values."""
+    """All heads of a layer, each without some writers in its queries, keys or values, and the checks that it answers."""
 
     layer: int
-    writer: Head
+    checks: list[Check]
     kind: Kind
     pattern: Float[Tensor, "batch head q_pos k_pos"]
     values: Float[Tensor, "batch head pos d_value"]
 
-    def checks(self, pairs: Collection[Path]) -> Iterator[Check]:
-        """The checks of wanted pairs that this variant answers."""
-        readers = (Head(self.layer, head) for head in range(self.values.shape[1]))
-        return ((self.writer, reader, self.kind) for reader in readers if (self.writer, reader) in pairs)
-
 
 @torch.inference_mode()
-def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path]) -> list[CausalCheck]:
-    """What each later head of some pairs loses without the earlier one in its queries, its keys and its values."""
-    loss, change = _effects_on_text(model, stimuli.text, pairs)
-    prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, pairs)
-    random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, pairs)
+def causal_checks(model: Transformer, stimuli: Stimuli, checks: Collection[Check]) -> list[CausalCheck]:
+    """What the reader of each check loses."""
+    checks = sorted(set(checks), key=lambda check: (check.reader.layer, check.writers, check.kind, check.reader))
+    loss, change = _effects_on_text(model, stimuli.text, checks)
+    prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, checks)
+    random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, checks)
     return [
         CausalCheck(
-            *check,
-            prefix_matching=prefix_matching[check[1]],
+            check,
+            prefix_matching=prefix_matching[check.reader],
             prefix_matching_without=prefix_matching[check],
-            induction_random_period=random_period[check[1]],
+            induction_random_period=random_period[check.reader],
             induction_random_period_without=random_period[check],
             pattern_change=change[check],
             loss_effect_nats=effect,
@@ -78,8 +79,13 @@ def causal_checks(model: Transformer, stimuli: Stimuli, pairs: Collection[Path])
     ]
 
 
+def checks_of(pairs: Iterable[Path]) -> list[Check]:
+    """The checks of pairs of an earlier and a later head: by queries, by keys and by values."""
+    return [Check((writer,), reader, kind) for writer, reader in pairs for kind in get_args(Kind)]
+
+
 def _effects_on_text(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], pairs: Collection[Path]
+    model: Transformer, sequences: Int[Tensor, "batch pos"], checks: Collection[Check]
 ) -> tuple[dict[Check, float], dict[Check, float]]:
     """Rise of the loss per prediction, and change of the pattern per query, for each check."""
     loss: dict[Check, float] = defaultdict(float)
@@ -88,11 +94,11 @@ def _effects_on_text(
     for batch in batches(model, sequences):
         run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
         true_loss = _summed_loss(run.trace.logits, targets)
-        for variant in _variants(run, pairs):
+        for variant in _variants(run, checks):
             layer, traced = model.layers[variant.layer], run.layers[variant.layer].trace
             moved = (variant.pattern - traced.pattern).abs().sum((0, 2, 3)) / 2
-            for check in variant.checks(pairs):
-                head = check[1].head
+            for check in variant.checks:
+                head = check.reader.head
                 z = traced.z.clone()
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
                 if traced.gates is not None:
@@ -104,7 +110,7 @@ def _effects_on_text(
 
 
 def _induction_scores(
-    model: Transformer, repeats: Repeats | None, bos: int, pairs: Collection[Path]
+    model: Transformer, repeats: Repeats | None, bos: int, checks: Collection[Check]
 ) -> dict[Head | Check, float]:
     """Attention on what followed earlier occurrences: of each reader as it is, and of each check."""
     if repeats is None:
@@ -117,23 +123,31 @@ def _induction_scores(
     for batch in batches(model, repeats.tokens):
         run, keys = freeze_run(model, batch[:, :-1]), induction_keys(batch[:, :-1], bos)
         intact = [attention_on(layer.trace.pattern, keys) for layer in run.layers]
-        for reader in {reader for _, reader in pairs}:
+        for reader in {check.reader for check in checks}:
             add(reader, intact[reader.layer][:, reader.head])
-        for variant in _variants(run, pairs):
+        for variant in _variants(run, checks):
             attention = intact[variant.layer] if variant.kind == "V" else attention_on(variant.pattern, keys)
-            for check in variant.checks(pairs):
-                add(check, attention[:, check[1].head])
+            for check in variant.checks:
+                add(check, attention[:, check.reader.head])
     return {key: (total / n).item() for key, (total, n) in sums.items()}
 
 
-def _variants(run: FrozenRun, pairs: Collection[Path]) -> Iterator[_Variant]:
+def _variants(run: FrozenRun, checks: Collection[Check]) -> Iterator[_Variant]:
+    """What has to be computed, once for all checks of a layer that differ in the reader alone."""
     for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
-        writers = sorted({writer for writer, reader in pairs if reader.layer == i})
+        groups: dict[tuple[Path, Kind], list[Check]] = defaultdict(list)
+        for check in checks:
+            if check.reader.layer == i:
+                groups[check.writers, check.kind].append(check)
         q, k, v = layer.attention.queries_keys_values(layer.read)
-        for part, writer in ((sources[str(writer)], writer) for writer in writers):
-            yield _Variant(i, writer, "Q", _pattern(layer, q - layer.queries(part), k), v)
-            yield _Variant(i, writer, "K", _pattern(layer, q, k - layer.keys(part)), v)
-            yield _Variant(i, writer, "V", layer.trace.pattern, v - layer.values(part))
+        for (writers, kind), own in groups.items():
+            part = torch.stack([sources[str(writer)] for writer in writers]).sum(0)
+            if kind == "Q":
+                yield _Variant(i, own, kind, _pattern(layer, q - layer.queries(part), k), v)
+            elif kind == "K":
+                yield _Variant(i, own, kind, _pattern(layer, q, k - layer.keys(part)), v)
+            else:
+                yield _Variant(i, own, kind, layer.trace.pattern, v - layer.values(part))
 
 
 def _pattern(

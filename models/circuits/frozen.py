@@ -186,6 +186,14 @@ class FrozenRun:
             read[-1]["bias"] = read[-1]["bias"] + self.final.bias
         return tuple(read)
 
+    def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:
+        """What each head adds directly to the logit of one token a position, less its mean over the vocabulary."""
+        W_U = self.model.W_U
+        wanted = F.embedding(targets, (W_U - W_U.mean(1, keepdim=True)).T)
+        return [
+            torch.einsum("hbpd,bpd->bhp", self.carry(layer.written(), i), wanted) for i, layer in enumerate(self.layers)
+        ]
+
 
 def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
     """A norm held as it acted on x."""
@@ -199,7 +207,11 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
 
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
     """Run the model and hold its patterns and norm scales as they were."""
-    trace = model.trace(tokens)
+    return freeze_trace(model, tokens, model.trace(tokens))
+
+
+def freeze_trace(model: Transformer, tokens: Int[Tensor, "batch pos"], trace: Trace) -> FrozenRun:
+    """Hold the patterns and norm scales of a run as they were."""
     layers = tuple(_freeze_layer(layer, traced) for layer, traced in zip(model.layers, trace.layers, strict=True))
     stream = trace.layers[-1].residual_out if trace.layers else trace.embedding
     return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
@@ -216,11 +228,17 @@ def _freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
     else:
         before = freeze_norm(layer.attention_norm, x)
     read = layer.read(x)
-    positioned = read + _sinusoids_like(x) if a.positions == "shortformer" else read
+    return FrozenLayer(a, traced, read, before, after, *_freeze_query_and_key_norms(a, read))
+
+
+def _freeze_query_and_key_norms(a: Attention, read: Float[Tensor, "batch pos d_model"]) -> tuple[FrozenNorm, FrozenNorm]:
+    if a.q_norm.kind == a.k_norm.kind == "none":
+        return NO_NORM, NO_NORM
+    positioned = read + _sinusoids_like(read) if a.positions == "shortformer" else read
     q, k = _by_head(positioned, a.W_Q), _by_head(positioned, a.W_K)
     if a.b_Q is not None and a.b_K is not None:
         q, k = q + a.b_Q[:, None], k + a.b_K[:, None]
-    return FrozenLayer(a, traced, read, before, after, freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k))
+    return freeze_norm(a.q_norm, q), freeze_norm(a.k_norm, k)
 
 
 def _by_head(x: Tensor, weight: Tensor) -> Tensor:

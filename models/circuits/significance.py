@@ -20,3 +20,8 @@ def chance_of_initial(now: Composition, initial: Composition) -> Float[Tensor, "
     """How often the score would have risen as much since the initialisation if training had only turned the writer."""
     change = now.score**2 - initial.score**2
     return torch.special.ndtr(-change / (now.null_sd**2 + initial.null_sd**2).sqrt())
+
+
+def chance_of_either(now: Composition, initial: Composition) -> Float[Tensor, "pair 3"]:
+    """The larger of both chances: a pair composes when neither a turned writer nor turning in training explains it."""
+    return torch.maximum(chance_of_rotated(now), chance_of_initial(now, initial))

@@ -3,7 +3,7 @@
 A sequence opens with BOS, and its last token is only predicted, never read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.batching import batches
+from models.circuits.frozen import freeze_trace
 from models.clustered_errors import clustered_mean
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
@@ -25,10 +26,11 @@ from models.losses import (
 )
 from models.repeats import Repeats
 from models.stimuli import Stimuli
-from models.transformer import LayerTrace, Transformer
+from models.transformer import LayerTrace, Trace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 ByHead = dict[str, Float[Tensor, "_"]]
+Statistics = Callable[[Trace, Tensor, Tensor], list[ByQuery]]  # of each layer, of a run, its tokens and what follows
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,26 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     losses, on_text = _observe(
         model,
         stimuli.text,
-        lambda layer, tokens: (
+        lambda trace, tokens, _: [
             _text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
-        ),
+            for layer in trace.layers
+        ],
     )
-    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos, "prefix_matching")
-    repeats, random_period = _on_repeats(model, stimuli.random_period, bos, "induction_random_period")
+
+    def matching(name: str) -> Statistics:
+        return lambda trace, tokens, _: [
+            {name: attention_on(layer.pattern.float(), induction_keys(tokens, bos))} for layer in trace.layers
+        ]
+
+    def matching_and_copying(trace: Trace, tokens: Tensor, targets: Tensor) -> list[ByQuery]:
+        matched = matching("induction_random_period")(trace, tokens, targets)
+        copied = _logits_of_what_follows(model, trace, tokens, targets, bos)
+        return [own | {"induction_copying_logit": logits} for own, logits in zip(matched, copied, strict=True)]
+
+    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, ["prefix_matching"], matching("prefix_matching"))
+    repeats, random_period = _on_repeats(
+        model, stimuli.random_period, ["induction_random_period", "induction_copying_logit"], matching_and_copying
+    )
     return Behaviour(
         text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)]), stimuli.documents),
         repeats=repeats,
@@ -98,27 +114,41 @@ def _head_behaviour(
     return scores
 
 
-def _on_repeats(model: Transformer, repeats: Repeats | None, bos: int, name: str) -> tuple[Losses, list[ByHead]]:
-    """Losses, and by that name each head's attention on what followed earlier occurrences of the query's token.
+def _logits_of_what_follows(
+    model: Transformer, trace: Trace, tokens: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"], bos: int
+) -> list[Float[Tensor, "batch head q_pos"]]:
+    """What each head's own output adds to the logit of the next token, at queries whose token occurred before."""
+    occurred = induction_keys(tokens, bos).any(-1)[:, None]
+    return [
+        logits.float().where(occurred, torch.nan) for logits in freeze_trace(model, tokens, trace).direct_logits(targets)
+    ]
 
-    Its standard error, `name`_sem, is over sequences, which are drawn independently.
+
+def _on_repeats(
+    model: Transformer, repeats: Repeats | None, names: Sequence[str], statistics: Statistics
+) -> tuple[Losses, list[ByHead]]:
+    """Losses, and the mean of each of the named statistics.
+
+    Standard errors, `name`_sem, are over sequences, which are drawn independently.
     """
     if repeats is None:
         nothing = torch.empty(1, 0)
         missing = [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
-        return repeat_losses(nothing, nothing.long()), [{name: own, f"{name}_sem": own} for own in missing]
+        return repeat_losses(nothing, nothing.long()), [
+            {f"{name}{suffix}": own for name in names for suffix in ("", "_sem")} for own in missing
+        ]
+    losses, by_layer = _observe(model, repeats.tokens, statistics)
+    return repeat_losses(losses, repeats.occurrence[:, 1:]), list(map(_means_and_errors, by_layer))
 
-    def induction(layer: LayerTrace, tokens: Tensor) -> ByQuery:
-        return {"induction": attention_on(layer.pattern.float(), induction_keys(tokens, bos))}
 
-    losses, by_layer = _observe(model, repeats.tokens, induction)
-    by_head = [layer["induction"].double().transpose(0, 1) for layer in by_layer]
-    scores = [{name: own.nanmean(dim=(1, 2)), f"{name}_sem": sem_of_parts(parts_of_mean(own))} for own in by_head]
-    return repeat_losses(losses, repeats.occurrence[:, 1:]), scores
+def _means_and_errors(statistics: ByQuery) -> ByHead:
+    by_head = {name: values.double().transpose(0, 1) for name, values in statistics.items()}
+    errors = {f"{name}_sem": sem_of_parts(parts_of_mean(own)) for name, own in by_head.items()}
+    return {name: own.nanmean(dim=(1, 2)) for name, own in by_head.items()} | errors
 
 
 def _observe(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Callable[[LayerTrace, Tensor], ByQuery]
+    model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Statistics
 ) -> tuple[Float[Tensor, "batch pos-1"], list[ByQuery]]:
     """Losses, and statistics of each layer's patterns; no more than a batch's patterns are held at once."""
     losses, measured = [], []
@@ -126,7 +156,7 @@ def _observe(
         tokens, targets = batch[:, :-1], batch[:, 1:]
         trace = model.trace(tokens)
         losses.append(token_losses(trace.logits, targets).cpu())
-        measured.append([statistics(layer, tokens) for layer in trace.layers])
+        measured.append(statistics(trace, tokens, targets))
     by_layer = [
         {name: torch.cat([batch[name].cpu() for batch in layer]) for name in layer[0]}
         for layer in zip(*measured, strict=True)

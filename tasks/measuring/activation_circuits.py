@@ -6,16 +6,21 @@ from math import isfinite
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from models.circuits import paths
-from models.circuits.causal_checks import CausalCheck, causal_checks
+from models.circuits.causal_checks import CausalCheck, Check, causal_checks, checks_of
+from models.circuits.circuit_writers import CircuitKind, circuit_writers
+from models.circuits.composition import composition
 from models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
 from models.circuits.head_weights import why_no_circuits
 from models.circuits.identities import identity_errors
 from models.circuits.order_of_terms import Term, order_of_terms
 from models.circuits.score_terms import ScoreTerm, score_terms
+from models.circuits.significance import chance_of_either
 from models.circuits.virtual_heads import VirtualCircuit, VirtualPattern, virtual_circuits, virtual_patterns
 from models.heads.head import Head
+from models.multiple_tests import significant
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.sequences import build_stimuli
 from tasks.measuring.trained_model import Rows, TrainedModel
@@ -27,7 +32,7 @@ N_IDENTITY_WINDOWS = 4
 
 
 def measure_activation_circuits(config: ActivationCircuitsConfig, trained: TrainedModel) -> None:
-    """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks and identities.
+    """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks, joint_checks and identities.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -46,7 +51,8 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     )
     text, bos = stimuli.text, stimuli.bos
     pairs = paths.virtual_heads_of(architecture.heads_per_layer)
-    circuits = {} if why_no_circuits(architecture) else virtual_circuits(checkpoint_weights(model, step))
+    composes = why_no_circuits(architecture) is None
+    circuits = virtual_circuits(checkpoint_weights(model, step)) if composes else {}
     by_norm = sorted(pairs, key=lambda pair: -circuits[pair].ov_norm if pair in circuits else 0)
     virtual_heads = set(by_norm[: config.max_pairs])
 
@@ -56,7 +62,11 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     trained.on_progress(0.4)
     scores = score_terms(model, text, bos)
     trained.on_progress(0.5)
-    checks = causal_checks(model, stimuli, strongest_pairs(scores, pairs, config.max_pairs))
+    writers = _circuit_writers(config, trained, text, bos) if composes else {}
+    joint = {place: Check(heads, *place) for place, heads in writers.items() if heads}
+    in_circuits = {(writer, check.reader) for check in joint.values() for writer in check.writers}
+    single = checks_of(strongest_pairs(scores, pairs, config.max_pairs) | in_circuits)
+    checks = {found.check: found for found in causal_checks(model, stimuli, [*single, *joint.values()])}
     trained.on_progress(0.8)
     means = mean_contributions(model, training_text(tokens, architecture.n_ctx, config.bigram_windows).sequences)
     counts = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
@@ -71,11 +81,22 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         "virtual_heads": _virtual_rows(pairs, circuits, patterns, terms),
         "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
-        "causal_checks": [_check_row(check) for check in checks],
+        "causal_checks": [_check_row(checks[check]) for check in single],
+        "joint_checks": [_joint_row(place, heads, checks.get(joint.get(place))) for place, heads in writers.items()],
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
     }
     for name, rows in tables.items():
         trained.write(name, rows)
+
+
+def _circuit_writers(
+    config: ActivationCircuitsConfig, trained: TrainedModel, text: Tensor, bos: int
+) -> dict[tuple[Head, CircuitKind], paths.Path]:
+    """The writers of each later head's circuits at the last checkpoint; what composes has risen since the first."""
+    first, *_, last = [trained.steps[0], *trained.steps]
+    initial, now = (composition(checkpoint_weights(trained.at(step), step)) for step in (first, last))
+    composed = significant(chance_of_either(now, initial), config.level)
+    return circuit_writers(trained.model, text, bos, now.z, composed)
 
 
 def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.Path], n: int) -> set[paths.Path]:
@@ -101,8 +122,18 @@ def _score_row(term: ScoreTerm) -> dict[str, Any]:
 
 
 def _check_row(check: CausalCheck) -> dict[str, Any]:
-    values = {name: value for name, value in vars(check).items() if name not in ("writer", "reader")}
-    return _place("writer", check.writer) | _place("reader", check.reader) | values
+    (writer,), reader, kind = check.check
+    return _place("writer", writer) | _place("reader", reader) | {"kind": kind} | _effects(check)
+
+
+def _joint_row(place: tuple[Head, CircuitKind], writers: paths.Path, check: CausalCheck | None) -> dict[str, Any]:
+    reader, kind = place
+    row = _place("reader", reader) | {"kind": kind, "writers": [str(writer) for writer in writers]}
+    return row | (_effects(check) if check else {})
+
+
+def _effects(check: CausalCheck) -> dict[str, float]:
+    return {name: value for name, value in vars(check).items() if name != "check"}
 
 
 def _virtual_rows(

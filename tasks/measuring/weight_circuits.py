@@ -17,7 +17,7 @@ from models.circuits.eigenvalues import (
 )
 from models.circuits.head_circuits import CircuitStimuli, Scores, head_circuits
 from models.circuits.head_weights import CircuitWeights, why_no_circuits
-from models.circuits.significance import chance_of_initial, chance_of_rotated
+from models.circuits.significance import chance_of_either, chance_of_initial, chance_of_rotated
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
 from models.circuits.subspaces import overlaps, rewriting
@@ -91,8 +91,7 @@ def composition_columns(
 ) -> Columns:
     """Columns of `compositions` at one checkpoint."""
     rotated_mean, rotated_sd = rotated_null(weights, config.rotations, torch.Generator().manual_seed(config.seed))
-    by_rotation, by_training = chance_of_rotated(now), chance_of_initial(now, initial)
-    chance = torch.maximum(by_rotation, by_training)
+    chance = chance_of_either(now, initial)
     matching = torch.full_like(chance, torch.nan)
     matching[:, KINDS.index("K")] = eigenvalue_score(composed_matching_eigenvalues(weights))
     composed = significant(chance, config.level).numpy().astype(object)
@@ -105,8 +104,8 @@ def composition_columns(
         "rotated_mean": rotated_mean,
         "rotated_sd": rotated_sd,
         "initial_score": initial.score,
-        "rotated_chance": by_rotation,
-        "initial_chance": by_training,
+        "rotated_chance": chance_of_rotated(now),
+        "initial_chance": chance_of_initial(now, initial),
         "matching_eigenvalues": matching,
     }
     return {**_pairs_and_kinds(weights), **_flattened(values), "significant": composed.flatten()}

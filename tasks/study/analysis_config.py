@@ -14,6 +14,7 @@ Stage = Literal[
     "probes",
     "feed-forward",
 ]
+LEVEL = 0.01  # of significance, of pairs of heads that compose
 MOST = 100_000  # of anything: more would fill the memory, and tell no more
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -31,7 +32,7 @@ class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
     fixed_period_sequences: Count = Field(
         10, description="Sequences of random tokens repeated with a fixed period, for prefix matching."
     )
-    random_period_sequences: Count = Field(
+    random_period_sequences: AtLeastTwo = Field(
         64,
         description="Sequences of random tokens repeated with a random period, for induction scores and repeat_gain.",
     )
@@ -45,7 +46,7 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
     """The [analysis.weight_circuits] section of a study: what weights are held against, and what is significant."""
 
     level: float = Field(
-        0.01, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
+        LEVEL, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
     )
     rotations: AtLeastTwo = Field(
         50, description="Random rotations of each head's output by which the null of composition scores is checked."
@@ -91,7 +92,15 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         128,
         ge=0,
         le=MOST,
-        description="Maximum number of pairs of heads checked causally, and of virtual heads ablated.",
+        description="Maximum number of pairs of heads checked causally, those of induction circuits apart, and of virtual"
+        " heads ablated.",
+    )
+    level: float = Field(
+        LEVEL,
+        gt=0,
+        lt=1,
+        description="Probability that a model without composition has an induction circuit; that of"
+        " [analysis.weight_circuits] for all pairs of heads.",
     )
     fixed_period_sequences: Count = Field(
         10, description="Sequences of random tokens repeated with a fixed period, for causal checks."

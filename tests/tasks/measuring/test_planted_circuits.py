@@ -11,7 +11,7 @@ from planted import (
     rotated,
     shuffled,
 )
-from tiny import tiny_tokens
+from tiny import letter_tokens
 
 from tasks.measuring.activation_circuits import measure_activation_circuits
 from tasks.measuring.behaviour import measure_behaviour
@@ -22,18 +22,26 @@ from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfi
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
-BEHAVIOUR = BehaviourConfig(loss_windows=8, pattern_windows=8, random_period_sequences=16)
-WEIGHTS = WeightCircuitsConfig(
-    rotations=2, statistics_tokens=2000, top_skip_trigrams=1, evaluator_sequences=2, persistence_windows=2
-)
-ACTIVATIONS = ActivationCircuitsConfig(
-    path_windows=8, bigram_windows=8, bigram_sources=2, max_pairs=4, random_period_sequences=16
-)
+STAGES = {
+    "behaviour": (measure_behaviour, BehaviourConfig(loss_windows=8, pattern_windows=8, random_period_sequences=16)),
+    "weights": (
+        measure_weight_circuits,
+        WeightCircuitsConfig(
+            rotations=2, statistics_tokens=2000, top_skip_trigrams=1, evaluator_sequences=2, persistence_windows=2
+        ),
+    ),
+    "activations": (
+        measure_activation_circuits,
+        ActivationCircuitsConfig(
+            path_windows=8, bigram_windows=8, bigram_sources=2, max_pairs=4, random_period_sequences=16
+        ),
+    ),
+}
 
 
 @pytest.fixture(scope="module")
 def sizes():
-    return {"d_vocab": Tokens.open(tiny_tokens()).vocabulary, "n_ctx": 32}
+    return {"d_vocab": Tokens.open(letter_tokens()).vocabulary, "n_ctx": 32}
 
 
 @pytest.fixture
@@ -44,28 +52,20 @@ def measured(tmp_path):
         save_checkpoint(tmp_path, initial_like(model), 0)
         save_checkpoint(tmp_path, model, 3)
         write_model_card(tmp_path, model, tokens_per_step=100)
-        trained = TrainedModel("m", tmp_path, tiny_tokens(), tmp_path)
+        for name, (measure_stage, config) in STAGES.items():
+            (tmp_path / name).mkdir()
+            measure_stage(config, TrainedModel("m", tmp_path, letter_tokens(), tmp_path / name))
         connection = duckdb.connect()
         create_tables_and_views(connection)
-        for i, (stage, config) in enumerate(
-            (
-                (measure_behaviour, BEHAVIOUR),
-                (measure_weight_circuits, WEIGHTS),
-                (measure_activation_circuits, ACTIVATIONS),
-            )
-        ):
-            folder = tmp_path / str(i)
-            folder.mkdir()
-            stage(config, TrainedModel("m", tmp_path, tiny_tokens(), folder))
         n_layers = len(model.layers)
         connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, ? AS n_layers", [n_layers])
         for table in ("evaluations", "compositions", "score_terms", "causal_checks", "joint_checks"):
-            files = [str(file) for file in tmp_path.glob(f"[0-9]/{table}.parquet")]
-            connection.execute(f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [files])
-        files = [str(tmp_path / stage / "heads.parquet") for stage in "01"]
+            (file,) = tmp_path.glob(f"*/{table}.parquet")
+            connection.execute(f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [str(file)])
         connection.execute(
-            "INSERT INTO heads BY NAME FROM read_parquet(?) JOIN read_parquet(?) USING (model_id, step, layer, head)",
-            files,
+            "INSERT INTO heads BY NAME FROM read_parquet(?) AS a JOIN read_parquet(?) AS b"
+            " USING (model_id, step, layer, head)",
+            [str(tmp_path / name / "heads.parquet") for name in ("behaviour", "weights")],
         )
         return connection
 
@@ -105,7 +105,7 @@ def test_all_writers_of_a_circuit_are_named(measured, sizes, heads_per_layer, re
     assert found["reader"] == "L{}H{}".format(*reader)
     assert set(found["writers"]) == {"L{}H{}".format(*writer) for writer in writers}
     assert found["n_writers"] == len(writers)
-    assert found["k_rank"] == 1
+    assert found["z_rank"] == 1
     assert found["prefix_matching"] > 0.7
     assert found["prefix_matching_without"] < 0.3
     alone = found["prefix_matching_without_each"]
