@@ -121,17 +121,31 @@ def induction_needs_two_layers(tables: Tables, i: int, value: float) -> None:
         tables.head(model, n_layers - 1, 1, induction_random_period=-9.0)
 
 
+def induction_circuit(tables: Tables, i: int, induction: float, z: float, without: float, matching: float) -> None:
+    """A model whose L1H0 reads L0H0, a previous-token head, by its keys, and L0H1 with z = 5."""
+    model = tables.model(seed=i)
+    for head, previous_token in ((0, 0.9), (1, 0.2)):
+        tables.head(model, 0, head, previous_token=previous_token)
+        composed = {"step": 10, "kind": "K", "z": 5.0 if head else z, "significant": True}
+        tables.add("compositions", model, **pair(head, 0), **composed, matching_eigenvalues=-1.0 if head else matching)
+    tables.head(
+        model,
+        1,
+        0,
+        induction_random_period=induction,
+        prefix_matching=0.6,
+        induction_copying_logit=1.0,
+        induction_copying_logit_sem=0.1,
+    )
+    place = {"reader_layer": 1, "reader_head": 0, "kind": "K", "writers": ["L0H0"]}
+    tables.add("joint_checks", model, **place, prefix_matching=0.6, prefix_matching_without=without)
+
+
 def induction_by_k_composition(tables: Tables, i: int, value: float) -> None:
-    """Where it doesn't, the writer's rank is at fault or, by turns, it isn't needed."""
+    """Where it doesn't, another head is read more strongly or, by turns, it isn't needed."""
     for induction in (0.5, 0.1):
-        model = tables.model(seed=i)
         z, without = (9.0 if value or i % 2 else 1.0), (0.3 if value or not i % 2 else 0.31)
-        for head, previous_token in ((0, 0.9), (1, 0.2)):
-            tables.head(model, 0, head, previous_token=previous_token)
-            composed = {"step": 10, "kind": "K", "z": 5.0 if head else z}
-            tables.add("compositions", model, **pair(head, 0), **composed)
-        tables.head(model, 1, 0, induction_random_period=induction, prefix_matching=0.6)
-        tables.add("causal_checks", model, **pair(0, 0), kind="K", prefix_matching_without=without)
+        induction_circuit(tables, i, induction, z, without, matching=1.0)
 
 
 def one_k_pair_dominates(tables: Tables, i: int, value: float) -> None:
@@ -144,10 +158,9 @@ def one_k_pair_dominates(tables: Tables, i: int, value: float) -> None:
 
 
 def matching_circuit(tables: Tables, i: int, value: float) -> None:
-    model = tables.model(seed=i)
-    for reader, (z, significant, matching) in enumerate(((9.0, True, value), (5.0, True, -1.0), (20.0, False, -1.0))):
-        row = {"z": z, "significant": significant, "matching_eigenvalues": matching}
-        tables.add("compositions", model, **pair(0, reader), kind="K", step=10, **row)
+    """After the first beside models without a circuit, which don't count."""
+    for induction, without, matching in ((0.5, 0.1, value), (0.5, 0.5, -1.0), (0.1, 0.1, -1.0))[: 3 if i else 1]:
+        induction_circuit(tables, i, induction, 9.0, without, matching)
 
 
 def qk_change_patterns(tables: Tables, i: int, value: float, change: float = 0.0) -> None:

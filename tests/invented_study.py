@@ -231,6 +231,7 @@ def _heads(model: Model, step: int) -> list[dict[str, Any]]:
         if (layer, head) == model.heads[-1]:
             scores["induction_random_period"] = 0.01 + (model.induction - 0.01) * done
             scores["prefix_matching"] = 0.01 + (min(1, 1.5 * model.induction) - 0.01) * done
+            scores |= {"induction_copying_logit": 3.0 * done, "induction_copying_logit_sem": 0.1}
         if (layer, head) == model.heads[0]:
             scores["previous_token"] = 0.01 + (model.previous_token - 0.01) * _progress(step, 150)
             if step == STEPS[-1]:
@@ -305,13 +306,29 @@ def _causal_checks(model: Model) -> Iterator[dict[str, Any]]:
     for pair, kind in product(model.pairs, "QKV"):
         matters = (pair, kind) == (model.circuit, "K") and model.composed > 0.2
         score = model.induction if pair[1] == model.heads[-1] else 0.02
-        yield {
-            **_pair(*pair),
-            "kind": kind,
-            "induction_random_period": score,
-            "induction_random_period_without": score / 10 if matters else score,
-            "loss_effect_nats": 0.2 if matters else 0.001,
-        }
+        yield {**_pair(*pair), "kind": kind, **_effects(score, matters)}
+
+
+def _joint_checks(model: Model) -> Iterator[dict[str, Any]]:
+    """The last head's keys read the first head, which is a writer if it attends to the token before and is read."""
+    for layer, head in model.heads:
+        for kind in "KQ" if layer else "":
+            reads = kind == "K" and (layer, head) == model.heads[-1] and model.composed > 0.2
+            reads = reads and model.previous_token >= 0.3
+            row = {"reader_layer": layer, "reader_head": head, "kind": kind, "writers": ["L0H0"] if reads else []}
+            yield row | (_effects(model.induction, True) if reads else {})
+
+
+def _effects(score: float, matters: bool) -> dict[str, float]:
+    """What a check finds: nine tenths of a score are lost where it matters."""
+    left = 0.1 if matters else 1.0
+    return {
+        "prefix_matching": min(1, 1.5 * score),
+        "prefix_matching_without": left * min(1, 1.5 * score),
+        "induction_random_period": score,
+        "induction_random_period_without": left * score,
+        "loss_effect_nats": 0.2 if matters else 0.001,
+    }
 
 
 def _score_terms(model: Model) -> Iterator[dict[str, Any]]:
@@ -416,6 +433,7 @@ def _identities(model: Model) -> Iterator[dict[str, Any]]:
 CIRCUITS: dict[str, Callable[[Model], Iterator[dict[str, Any]]]] = {
     "compositions": _compositions,
     "causal_checks": _causal_checks,
+    "joint_checks": _joint_checks,
     "score_terms": _score_terms,
     "path_terms": _path_terms,
     "virtual_heads": _virtual_heads,

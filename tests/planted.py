@@ -30,7 +30,11 @@ NOISE = 0.1  # of random heads beside the planted ones: how large what they writ
 
 
 def blank_model(
-    heads_per_layer: tuple[int, ...], d_vocab: int, n_ctx: int, subspaces: tuple[str, ...] = SUBSPACES, **options: object
+    heads_per_layer: tuple[int, ...],
+    d_vocab: int,
+    n_ctx: int,
+    subspaces: tuple[str, ...] = SUBSPACES,
+    **options: object,
 ) -> Transformer:
     """W_E writes one-hot tokens to `token`, W_U reads `next_token`; heads attend evenly and write nothing."""
     shape = {"n_layers": len(heads_per_layer), "n_heads": heads_per_layer, "d_head": d_vocab, "n_ctx": n_ctx}
@@ -284,10 +288,8 @@ def induction_through_values(
     n_ctx: int = 64,
     seed: int = 0,
 ) -> Transformer:
-    """Induction whose reader copies nothing itself: its values read (V-composition) what `carrier` wrote of each token."""
-    model = planted_induction(
-        heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed
-    )
+    """Induction whose reader copies through another head: its values read (V-composition) what `carrier` wrote."""
+    model = planted_induction(heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed)
     bias = attention_of(model, carrier[0]).position_bias
     bias[carrier[1], :2] = torch.tensor([SHARP, 0.0])  # it looks at itself
     _move(model, *reader, "next_token", of="carried")

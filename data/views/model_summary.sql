@@ -3,8 +3,8 @@
 -- evaluations.*
 -- models.*
 -- named_models.*
--- best_induction_random_period: of the model's heads, the highest induction_random_period
--- best_induction_head: the head with the highest induction_random_period, like L1H3
+-- best_induction_random_period: of the model's heads, anti-induction heads apart, the highest induction_random_period
+-- best_induction_head: the head with best_induction_random_period, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
 -- best_previous_token: of the model's heads, the highest previous_token
 -- best_previous_token_head: the head with the highest previous_token, like L0H2
@@ -16,8 +16,8 @@ WITH last_evaluations AS (
 best AS (
     SELECT
         model_id,
-        max(induction_random_period) AS best_induction_random_period,
-        arg_max(label, induction_random_period) AS best_induction_head,
+        max(induction_random_period) FILTER (role <> 'anti-induction') AS best_induction_random_period,
+        arg_max(label, induction_random_period) FILTER (role <> 'anti-induction') AS best_induction_head,
         max(prefix_matching) AS best_prefix_matching,
         max(previous_token) AS best_previous_token,
         arg_max(label, previous_token) AS best_previous_token_head,

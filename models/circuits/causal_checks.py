@@ -26,7 +26,7 @@ from models.transformer import Transformer
 Kind = Literal["Q", "K", "V"]
 
 
-class Check(NamedTuple):
+class Removal(NamedTuple):
     """What to try: some heads of earlier layers, taken out together of what a later one reads them by."""
 
     writers: Path
@@ -38,7 +38,7 @@ class Check(NamedTuple):
 class CausalCheck:
     """What a reading head does without its writers in its queries, keys or values; NaN where nothing repeats."""
 
-    check: Check
+    removal: Removal
     prefix_matching: float  # with nothing taken out
     prefix_matching_without: float
     induction_random_period: float  # with nothing taken out
@@ -49,96 +49,96 @@ class CausalCheck:
 
 @dataclass(frozen=True)
 class _Variant:
-    """All heads of a layer, each without some writers in its queries, keys or values, and the checks that it answers."""
+    """All heads of a layer without some writers in their queries, keys or values, and the removals that it answers."""
 
     layer: int
-    checks: list[Check]
+    removals: list[Removal]
     kind: Kind
     pattern: Float[Tensor, "batch head q_pos k_pos"]
     values: Float[Tensor, "batch head pos d_value"]
 
 
 @torch.inference_mode()
-def causal_checks(model: Transformer, stimuli: Stimuli, checks: Collection[Check]) -> list[CausalCheck]:
-    """What the reader of each check loses."""
-    checks = sorted(set(checks), key=lambda check: (check.reader.layer, check.writers, check.kind, check.reader))
-    loss, change = _effects_on_text(model, stimuli.text, checks)
-    prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, checks)
-    random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, checks)
+def causal_checks(model: Transformer, stimuli: Stimuli, removals: Collection[Removal]) -> list[CausalCheck]:
+    """What the reader of each removal loses."""
+    removals = sorted(set(removals))
+    loss, change = _effects_on_text(model, stimuli.text, removals)
+    prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, removals)
+    random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, removals)
     return [
         CausalCheck(
-            check,
-            prefix_matching=prefix_matching[check.reader],
-            prefix_matching_without=prefix_matching[check],
-            induction_random_period=random_period[check.reader],
-            induction_random_period_without=random_period[check],
-            pattern_change=change[check],
+            removal,
+            prefix_matching=prefix_matching[removal.reader],
+            prefix_matching_without=prefix_matching[removal],
+            induction_random_period=random_period[removal.reader],
+            induction_random_period_without=random_period[removal],
+            pattern_change=change[removal],
             loss_effect_nats=effect,
         )
-        for check, effect in loss.items()
+        for removal, effect in loss.items()
     ]
 
 
-def checks_of(pairs: Iterable[Path]) -> list[Check]:
-    """The checks of pairs of an earlier and a later head: by queries, by keys and by values."""
-    return [Check((writer,), reader, kind) for writer, reader in pairs for kind in get_args(Kind)]
+def removals_of(pairs: Iterable[Path]) -> list[Removal]:
+    """The removals of pairs of an earlier and a later head: by queries, by keys and by values."""
+    return [Removal((writer,), reader, kind) for writer, reader in pairs for kind in get_args(Kind)]
 
 
 def _effects_on_text(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], checks: Collection[Check]
-) -> tuple[dict[Check, float], dict[Check, float]]:
-    """Rise of the loss per prediction, and change of the pattern per query, for each check."""
-    loss: dict[Check, float] = defaultdict(float)
-    change: dict[Check, float] = defaultdict(float)
+    model: Transformer, sequences: Int[Tensor, "batch pos"], removals: Collection[Removal]
+) -> tuple[dict[Removal, float], dict[Removal, float]]:
+    """Rise of the loss per prediction, and change of the pattern per query, for each removal."""
+    loss: dict[Removal, float] = defaultdict(float)
+    change: dict[Removal, float] = defaultdict(float)
     n = sequences[:, 1:].numel()
     for batch in batches(model, sequences):
         run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
         true_loss = _summed_loss(run.trace.logits, targets)
-        for variant in _variants(run, checks):
+        for variant in _variants(run, removals):
             layer, traced = model.layers[variant.layer], run.layers[variant.layer].trace
             moved = (variant.pattern - traced.pattern).abs().sum((0, 2, 3)) / 2
-            for check in variant.checks:
-                head = check.reader.head
+            for removal in variant.removals:
+                head = removal.reader.head
                 z = traced.z.clone()
                 z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
                 if traced.gates is not None:
                     z[:, head] *= traced.gates[:, head, :, None]
                 logits = model.forward_from(layer.write(traced.residual_in, z)[-1], variant.layer + 1)
-                loss[check] += (_summed_loss(logits, targets) - true_loss) / n
-                change[check] += moved[head].item() / n
+                loss[removal] += (_summed_loss(logits, targets) - true_loss) / n
+                change[removal] += moved[head].item() / n
     return loss, change
 
 
 def _induction_scores(
-    model: Transformer, repeats: Repeats | None, bos: int, checks: Collection[Check]
-) -> dict[Head | Check, float]:
-    """Attention on what followed earlier occurrences: of each reader as it is, and of each check."""
+    model: Transformer, repeats: Repeats | None, bos: int, removals: Collection[Removal]
+) -> dict[Head | Removal, float]:
+    """Attention on what followed earlier occurrences: of each reader as it is, and of each removal."""
     if repeats is None:
         return defaultdict(lambda: torch.nan)
-    sums: dict[Head | Check, Tensor] = defaultdict(lambda: torch.zeros(2, dtype=torch.float64))
+    sums: dict[Head | Removal, Tensor] = defaultdict(lambda: torch.zeros(2, dtype=torch.float64))
 
-    def add(key: Head | Check, attention: Float[Tensor, "batch q_pos"]) -> None:
+    def add(key: Head | Removal, attention: Float[Tensor, "batch q_pos"]) -> None:
         sums[key] += torch.stack([attention.double().nansum(), attention.isfinite().sum()]).cpu()
 
     for batch in batches(model, repeats.tokens):
         run, keys = freeze_run(model, batch[:, :-1]), induction_keys(batch[:, :-1], bos)
         intact = [attention_on(layer.trace.pattern, keys) for layer in run.layers]
-        for reader in {check.reader for check in checks}:
+        for reader in {removal.reader for removal in removals}:
             add(reader, intact[reader.layer][:, reader.head])
-        for variant in _variants(run, checks):
+        for variant in _variants(run, removals):
             attention = intact[variant.layer] if variant.kind == "V" else attention_on(variant.pattern, keys)
-            for check in variant.checks:
-                add(check, attention[:, check.reader.head])
+            for removal in variant.removals:
+                add(removal, attention[:, removal.reader.head])
     return {key: (total / n).item() for key, (total, n) in sums.items()}
 
 
-def _variants(run: FrozenRun, checks: Collection[Check]) -> Iterator[_Variant]:
-    """What has to be computed, once for all checks of a layer that differ in the reader alone."""
+def _variants(run: FrozenRun, removals: Collection[Removal]) -> Iterator[_Variant]:
+    """What has to be computed, once for all removals of a layer that differ in the reader alone."""
     for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
-        groups: dict[tuple[Path, Kind], list[Check]] = defaultdict(list)
-        for check in checks:
-            if check.reader.layer == i:
-                groups[check.writers, check.kind].append(check)
+        groups: dict[tuple[Path, Kind], list[Removal]] = defaultdict(list)
+        for removal in removals:
+            if removal.reader.layer == i:
+                groups[removal.writers, removal.kind].append(removal)
         q, k, v = layer.attention.queries_keys_values(layer.read)
         for (writers, kind), own in groups.items():
             part = torch.stack([sources[str(writer)] for writer in writers]).sum(0)

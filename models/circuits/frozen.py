@@ -41,6 +41,13 @@ class FrozenNorm:
             return part
         return (part - part.mean(-1, keepdim=True) if self.centred else part) * self.scale
 
+    def backwards(self, reader: Float[Tensor, "*parts width"]) -> Float[Tensor, "*parts width"]:
+        """Who reads a part before the norm as `reader` reads it after: the transposed map."""
+        if self.scale is None:
+            return reader
+        scaled = reader * self.scale
+        return scaled - scaled.mean(-1, keepdim=True) if self.centred else scaled
+
 
 NO_NORM = FrozenNorm(None, False, None)
 
@@ -189,10 +196,15 @@ class FrozenRun:
     def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:
         """What each head adds directly to the logit of one token a position, less its mean over the vocabulary."""
         W_U = self.model.W_U
-        wanted = F.embedding(targets, (W_U - W_U.mean(1, keepdim=True)).T)
-        return [
-            torch.einsum("hbpd,bpd->bhp", self.carry(layer.written(), i), wanted) for i, layer in enumerate(self.layers)
-        ]
+        read = self.final.backwards(F.embedding(targets, (W_U - W_U.mean(1, keepdim=True)).T))
+        by_layer = []
+        for layer in reversed(self.layers):
+            for norm in reversed(layer.norms_after):
+                read = norm.backwards(read)
+            z, W_O = layer.trace.z, layer.attention.W_O
+            of_z = (read @ W_O.flatten(0, 1).T).unflatten(2, W_O.shape[:2]).transpose(1, 2)
+            by_layer.append((z * of_z).sum(-1))
+        return by_layer[::-1]
 
 
 def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
@@ -231,7 +243,9 @@ def _freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
     return FrozenLayer(a, traced, read, before, after, *_freeze_query_and_key_norms(a, read))
 
 
-def _freeze_query_and_key_norms(a: Attention, read: Float[Tensor, "batch pos d_model"]) -> tuple[FrozenNorm, FrozenNorm]:
+def _freeze_query_and_key_norms(
+    a: Attention, read: Float[Tensor, "batch pos d_model"]
+) -> tuple[FrozenNorm, FrozenNorm]:
     if a.q_norm.kind == a.k_norm.kind == "none":
         return NO_NORM, NO_NORM
     positioned = read + _sinusoids_like(read) if a.positions == "shortformer" else read

@@ -120,7 +120,8 @@ def _logits_of_what_follows(
     """What each head's own output adds to the logit of the next token, at queries whose token occurred before."""
     occurred = induction_keys(tokens, bos).any(-1)[:, None]
     return [
-        logits.float().where(occurred, torch.nan) for logits in freeze_trace(model, tokens, trace).direct_logits(targets)
+        logits.float().where(occurred, torch.nan)
+        for logits in freeze_trace(model, tokens, trace).direct_logits(targets)
     ]
 
 

@@ -1,5 +1,5 @@
--- statement: an induction head K-composes with a previous-token head: of all heads with which it could, that one
---   ranks first, and without it in the keys prefix_matching is at most half
+-- statement: an induction head reads previous-token heads by K-composition: of the heads with which it K-composes
+--   significantly the strongest is one, and without all of those in its keys prefix_matching is half or less
 -- source: 000
 -- over: models
 -- needs: n_layers > 1 AND total_heads > 1
@@ -10,10 +10,11 @@
 -- empty: no induction head was measured
 SELECT
     model_id,
+    cells.seed,
     CASE
-        WHEN writer IS NULL THEN false  -- it has no earlier head to read
-        ELSE k_rank = 1 AND prefix_matching_without <= prefix_matching / 2
+        WHEN n_earlier = 0 OR n_writers = 0 THEN false  -- it reads no earlier previous-token head
+        ELSE kind = 'K' AND z_rank = 1 AND depends
     END AS value
 FROM cells
 JOIN induction_circuits USING (model_id)
-WHERE study = $study AND reader_role = 'induction'
+WHERE study = $study AND is_strongest AND reader_role = 'induction'

@@ -1,13 +1,13 @@
--- statement: the QK circuit of the strongest pair that K-composes matches equal tokens (matching eigenvalues)
+-- statement: the K-composed QK circuit of an induction head and its strongest writer matches equal tokens (matching
+--   eigenvalues)
 -- source: 000
 -- over: models
--- needs: n_layers = 2 AND total_heads > 1
--- lacks: models of two layers
+-- needs: n_layers > 1 AND total_heads > 1
+-- lacks: models with heads in two layers
 -- rule: holds if estimate > 0.5
--- evidence: Copying and matching
--- empty: no pair that K-composes was measured
-SELECT model_id, arg_max(matching_eigenvalues, z) AS value
+-- evidence: The induction circuit
+-- empty: no model has an induction circuit by K-composition
+SELECT model_id, cells.seed, matching_eigenvalues AS value
 FROM cells
-JOIN last_compositions USING (model_id)
-WHERE study = $study AND n_layers = 2 AND significant AND kind = 'K'
-GROUP BY model_id
+JOIN induction_circuits USING (model_id)
+WHERE study = $study AND is_strongest AND found AND kind = 'K'

@@ -8,12 +8,12 @@
 -- evidence: Which heads compose
 -- empty: no pair that composes was measured
 WITH writers AS (
-    SELECT model_id, count(*) AS n_pairs, count(*) FILTER (kind = 'K') AS n_by_keys
+    SELECT model_id, seed, count(*) AS n_pairs, count(*) FILTER (kind = 'K') AS n_by_keys
     FROM cells
     JOIN last_compositions USING (model_id)
     WHERE study = $study AND n_layers = 2 AND significant
-    GROUP BY model_id, writer_layer, writer_head
+    GROUP BY model_id, seed, writer_layer, writer_head
 )
-SELECT model_id, max(n_by_keys) / sum(n_pairs) AS value
+SELECT model_id, seed, max(n_by_keys) / sum(n_pairs) AS value
 FROM writers
-GROUP BY model_id
+GROUP BY model_id, seed

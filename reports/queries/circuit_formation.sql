@@ -1,8 +1,9 @@
--- Checkpoint by checkpoint, both heads of that circuit, the K-composition that joins them and the loss.
+-- Checkpoint by checkpoint, the reader and the first writer of circuits by K-composition, what joins them, and the loss.
 SELECT
     labelled_models.label,
     reader,
     writer,
+    n_writers,
     evaluations.tokens,
     writers.previous_token,
     readers.prefix_matching,
@@ -23,6 +24,6 @@ LEFT JOIN compositions
     ON (compositions.model_id, compositions.step) = (evaluations.model_id, evaluations.step)
     AND (writer_layer, writer_head) = (writers.layer, writers.head)
     AND (reader_layer, reader_head) = (readers.layer, readers.head)
-    AND kind = 'K'
-WHERE study = $study AND stands_for_label AND evaluations.tokens > 0
+    AND compositions.kind = 'K'
+WHERE study = $study AND stands_for_label AND is_strongest AND induction_circuits.kind = 'K' AND evaluations.tokens > 0
 ORDER BY label, evaluations.tokens

@@ -4,6 +4,7 @@ SELECT
     head_summary.label AS head,
     role,
     induction_random_period,
+    induction_copying_logit,
     previous_token,
     duplicate_token,
     positional_share AS at_one_offset,
@@ -13,7 +14,7 @@ FROM labelled_models
 JOIN head_summary USING (model_id)
 WHERE study = $study AND stands_for_label AND role <> 'other'
 ORDER BY
-    list_position(['induction', 'previous token', 'duplicate token', 'positional', 'BOS'], role),
+    list_position(['induction', 'anti-induction', 'previous token', 'duplicate token', 'positional', 'BOS'], role),
     greatest(induction_random_period, previous_token) DESC,
     model,
     head

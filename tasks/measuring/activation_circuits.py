@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.circuits import paths
-from models.circuits.causal_checks import CausalCheck, Check, causal_checks, checks_of
+from models.circuits.causal_checks import CausalCheck, Removal, causal_checks, removals_of
 from models.circuits.circuit_writers import CircuitKind, circuit_writers
 from models.circuits.composition import composition
 from models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
@@ -32,7 +32,7 @@ N_IDENTITY_WINDOWS = 4
 
 
 def measure_activation_circuits(config: ActivationCircuitsConfig, trained: TrainedModel) -> None:
-    """Write path_terms, score_terms, virtual_heads, bigrams, bigram_samples, causal_checks, joint_checks and identities.
+    """Write the tables of paths, scores, virtual heads, bigrams, causal checks and identities.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -63,10 +63,12 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     scores = score_terms(model, text, bos)
     trained.on_progress(0.5)
     writers = _circuit_writers(config, trained, text, bos) if composes else {}
-    joint = {place: Check(heads, *place) for place, heads in writers.items() if heads}
+    joint = {place: Removal(heads, *place) for place, heads in writers.items() if heads}
     in_circuits = {(writer, check.reader) for check in joint.values() for writer in check.writers}
-    single = checks_of(strongest_pairs(scores, pairs, config.max_pairs) | in_circuits)
-    checks = {found.check: found for found in causal_checks(model, stimuli, [*single, *joint.values()])}
+    single = removals_of(strongest_pairs(scores, pairs, config.max_pairs) | in_circuits)
+    checks: dict[Removal | None, CausalCheck] = {
+        found.removal: found for found in causal_checks(model, stimuli, [*single, *joint.values()])
+    }
     trained.on_progress(0.8)
     means = mean_contributions(model, training_text(tokens, architecture.n_ctx, config.bigram_windows).sequences)
     counts = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
@@ -122,18 +124,19 @@ def _score_row(term: ScoreTerm) -> dict[str, Any]:
 
 
 def _check_row(check: CausalCheck) -> dict[str, Any]:
-    (writer,), reader, kind = check.check
+    (writer,), reader, kind = check.removal
     return _place("writer", writer) | _place("reader", reader) | {"kind": kind} | _effects(check)
 
 
 def _joint_row(place: tuple[Head, CircuitKind], writers: paths.Path, check: CausalCheck | None) -> dict[str, Any]:
     reader, kind = place
     row = _place("reader", reader) | {"kind": kind, "writers": [str(writer) for writer in writers]}
-    return row | (_effects(check) if check else {})
+    return row | _effects(check)
 
 
-def _effects(check: CausalCheck) -> dict[str, float]:
-    return {name: value for name, value in vars(check).items() if name != "check"}
+def _effects(check: CausalCheck | None) -> dict[str, float | None]:
+    """What a check found; of none, nothing."""
+    return {field.name: getattr(check, field.name, None) for field in fields(CausalCheck) if field.name != "removal"}
 
 
 def _virtual_rows(

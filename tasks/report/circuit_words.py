@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.markdown import MISSING, short_count
+from tasks.report.figures.sentences import listed
 from tasks.report.model_choice import best_label_of_each_depth
 from tasks.results.study_results import StudyResults
 
 ORDINALS = ("first", "second", "third")
+_SIDES = {"K": "keys", "Q": "queries"}
+_SCORES = {"K": "previous_token", "Q": "duplicate_token"}  # that make an earlier head a writer
 
 Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql
 
@@ -41,83 +44,129 @@ def skip_trigram_sentence(results: StudyResults) -> str:
 
 
 def circuit_line(circuit: Circuit, seed: int | None) -> str | None:
-    """The circuit in one line, of the model of that seed; None if the reader was not tried without the writer."""
-    score, without = circuit["induction_random_period"], circuit["induction_random_period_without"]
-    if without is None:
+    """The circuit in one line, of the model of that seed; None if no head reads writers of one or none was tried."""
+    if not circuit["n_writers"] or circuit["prefix_matching_without"] is None:
         return None
-    where = "Keys" if seed is None else f"In seed {seed}, keys"
-    by_chance = "" if circuit["k_significant"] else ", which may be chance"
+    what, them = _SIDES[circuit["kind"]], "it" if circuit["n_writers"] == 1 else "them"
+    where = what.capitalize() if seed is None else f"In seed {seed}, {what}"
     return (
-        f"{where} of {circuit['reader']} read {_writer(circuit)} by K-composition (z = {_number(circuit['k_z'], 1)}"
-        f"{by_chance}): without it there, induction_random_period is {without:.2f} instead of {score:.2f}."
+        f"{where} of {circuit['reader']} read {_writers(circuit)} by {circuit['kind']}-composition: without {them} "
+        f"there, prefix_matching is {circuit['prefix_matching_without']:.2f} instead of "
+        f"{circuit['prefix_matching']:.2f}."
     )
 
 
 def _paragraph(circuit: Circuit) -> str:
-    label, reader, score = circuit["label"], circuit["reader"], circuit["induction_random_period"]
-    if reader is None:
-        return f"Whether {label} has an induction circuit is missing: no head's induction_random_period was measured."
-    if circuit["reader_role"] == "induction":
-        start = (
-            f"{reader} of {label} is an induction head: on repeated random tokens, {score:.2f} of its attention goes "
-            "to what followed earlier copies of the current token (induction_random_period)."
+    if circuit["reader"] is None:
+        return (
+            f"Whether {circuit['label']} has an induction circuit is missing: no head's induction_random_period was"
+            " measured."
         )
-    else:
-        start = f"{label} has no induction head: the nearest to one is {reader} (induction_random_period {score:.2f})."
-    if circuit["writer"] is None:
-        return f"{start} It is in layer 0, so its keys have no earlier head to read: there is no induction circuit."
-    formed = circuit["formed_tokens"]
-    sentences = [start, _reading(circuit), _without(circuit)]
-    if circuit["reader_role"] == "induction" or circuit["depends"]:
+    return " ".join([_role(circuit), *_circuit(circuit), *_other_seeds(circuit)])
+
+
+def _role(circuit: Circuit) -> str:
+    """What the reader is, by its attention and what it does to the logit of what follows."""
+    label, reader, score, logit = (
+        circuit[name] for name in ("label", "reader", "induction_random_period", "induction_copying_logit")
+    )
+    of = f"seed {circuit['seed']} of {label}" if circuit["n_models"] > 1 else label
+    if circuit["reader_role"] not in ("induction", "anti-induction"):
+        return (
+            f"{of[0].upper() + of[1:]} has no induction head: the nearest to one is {reader} (induction_random_period "
+            f"{score:.2f}, induction_copying_logit {_number(logit)})."
+        )
+    raises = "raises" if circuit["reader_role"] == "induction" else "lowers"
+    return (
+        f"{reader} of {of} is an {circuit['reader_role']} head: on repeated random tokens, {score:.2f} of its "
+        "attention goes to what followed earlier copies of the current token (induction_random_period), "
+        f"whose logit it itself {raises} by {abs(logit):.2f} (induction_copying_logit)."
+    )
+
+
+def _circuit(circuit: Circuit) -> list[str]:
+    """Which heads the reader reads, what it is without them, and what it does with what it finds."""
+    if not circuit["n_earlier"]:
+        return ["It is in layer 0, so it has no earlier head to read: there is no induction circuit."]
+    if circuit["n_writers"] is None:
+        return ["Whether its keys or queries read earlier heads is missing."]
+    if not circuit["n_writers"]:
+        return [
+            f"Of {circuit['n_earlier']} earlier heads, its keys read none that attends to the token before, and by its "
+            "queries it depends on none that attends to earlier copies of the current token: no induction circuit was "
+            "found."
+        ]
+    sentences = [_reading(circuit), _without(circuit)]
+    if circuit["kind"] == "K" and (circuit["reader_role"] == "induction" or circuit["depends"]):
         sentences.append(_eigenvalues(circuit))
-    if circuit["reader_role"] != "induction" and circuit["is_complete"]:
+    if circuit["reader_role"] not in ("induction", "anti-induction") and circuit["is_complete"]:
         sentences.append("So all of an induction circuit is there, only weak.")
-    if formed is not None:
-        sentences.append(f"It reached half of its score at about {short_count(formed)} tokens.")
-    return " ".join(sentences)
+    if circuit["formed_tokens"] is not None:
+        sentences.append(f"It reached half of its score by {short_count(circuit['formed_tokens'])} tokens.")
+    return sentences
 
 
-def _writer(circuit: Circuit) -> str:
-    """The earlier head and what it is."""
-    if circuit["previous_token"] is None:
-        return f"{circuit['writer']}, whose previous_token is missing,"
-    score = _number(circuit["previous_token"])
-    if circuit["writer_role"] == "previous token":
-        return f"{circuit['writer']}, a previous-token head ({score}),"
-    return f"{circuit['writer']}, which gives the token before only {score} of its attention,"
+def _other_seeds(circuit: Circuit) -> list[str]:
+    if circuit["n_models"] == 1:
+        return []
+    return [f"An induction circuit was found in {circuit['n_found']} of {circuit['n_models']} seeds."]
+
+
+def _writers(circuit: Circuit) -> str:
+    """The writers with what they attend to: `L0H0 (previous_token 0.64, z = 36.1) and L0H2 (0.50, z = 20.0)`."""
+    name = f"{_SCORES[circuit['kind']]} "
+    told = []
+    for writer, attention, z in zip(*(circuit[c] for c in ("writers", "writer_attention", "writer_z")), strict=True):
+        told.append(f"{writer} ({name}{_number(attention)}, z = {_number(z, 1)})")
+        name = ""
+    return listed(told)
 
 
 def _reading(circuit: Circuit) -> str:
-    """Whether the reader's keys read the writer."""
-    writer, z, rank, share = _writer(circuit), circuit["k_z"], circuit["k_rank"], circuit["key_share"]
-    if z is None:
-        return f"Of the earlier heads its keys should read {writer} but K-composition is missing."
-    place = ORDINALS[rank - 1] if rank <= len(ORDINALS) else f"number {rank}"
-    numbers = f"score {circuit['k_score']:.3f}, z = {z:.1f}, {place} of {circuit['n_earlier']} earlier heads"
-    from_there = "" if share is None else f"; {share:.2f} of the variance of its attention scores comes from there"
-    if circuit["k_significant"]:
-        return f"Its keys read {writer} by K-composition ({numbers}){from_there}."
-    return f"Its keys read {writer} no more than by chance (K-composition: {numbers}){from_there}."
+    """Which heads the reader's keys or queries read, more than by chance."""
+    start = f"Its {_SIDES[circuit['kind']]} read {_writers(circuit)} by {circuit['kind']}-composition"
+    rank, share = circuit["z_rank"], circuit["score_share"]
+    if rank is not None:
+        place = f"{ORDINALS[rank - 1]}" if rank <= len(ORDINALS) else f"number {rank}"
+        start += f"; by z, {circuit['writers'][0]} is {place} of {circuit['n_earlier']} earlier heads"
+    return (
+        f"{start}."
+        if share is None
+        else f"{start}; {share:.2f} of the variance of its attention scores comes from there."
+    )
 
 
 def _without(circuit: Circuit) -> str:
-    """What becomes of the reader when its keys don't read the writer."""
-    writer, without, effect = (
-        circuit[name] for name in ("writer", "induction_random_period_without", "loss_effect_nats")
-    )
-    if without is None:
-        return "Whether it needs that head is missing."
+    """What becomes of the reader when its keys or queries read none of the writers."""
+    before, without, each, effect, kind = (
+        circuit[name]
+        for name in (
+            "prefix_matching", "prefix_matching_without", "prefix_matching_without_each", "loss_effect_nats", "kind"
+        )
+    )  # fmt: skip
+    one = circuit["n_writers"] == 1
+    if without is None or before is None:
+        return f"Whether it needs {'that head' if one else 'those heads'} is missing."
     loss = "what that does to the loss is missing"
     if effect is not None:
         loss = f"validation loss {'rises' if effect >= 0 else 'falls'} by {abs(effect):.3f} nats"
-    if circuit["depends"]:
-        return f"Without {writer} in its keys the score falls to {without:.2f}, and {loss}."
-    return f"It can do without: with {writer} out of its keys the score is {without:.2f}, and {loss}."
+    removed = circuit["writers"][0] if one else f"all {circuit['n_writers']}"
+    known = {writer: alone for writer, alone in zip(circuit["writers"], each, strict=True) if alone is not None}
+    alone = ""
+    if known and not one:
+        needed = min(known, key=known.__getitem__)
+        alone = f" ({known[needed]:.2f} without {needed} alone, the most that one makes)"
+    numbers = (
+        f"Without {removed} in its {_SIDES[kind]}, prefix_matching is {without:.2f} instead of {before:.2f}{alone}"
+    )
+    return f"{numbers}, and {loss}." if circuit["depends"] else f"{numbers}, more than half: it can do without; {loss}."
 
 
 def _eigenvalues(circuit: Circuit) -> str:
     """What the composed QK circuit looks for, and what the OV circuit does with it."""
-    writer, matching, copying = (circuit[name] for name in ("writer", "matching_eigenvalues", "copying_eigenvalues"))
+    writer, matching, copying = (
+        circuit["writers"][0], circuit["matching_eigenvalues"], circuit["copying_eigenvalues"]
+    )  # fmt: skip
     looks = f"its QK circuit {'looks' if circuit['matches'] else 'does not clearly look'} for the query's own token"
     copies = f"its OV circuit {'copies what it finds' if circuit['copies'] else 'does not clearly copy'}"
     return (

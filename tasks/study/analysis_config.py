@@ -92,8 +92,8 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         128,
         ge=0,
         le=MOST,
-        description="Maximum number of pairs of heads checked causally, those of induction circuits apart, and of virtual"
-        " heads ablated.",
+        description="Maximum number of pairs of heads checked causally, those of induction circuits apart, and of"
+        " virtual heads ablated.",
     )
     level: float = Field(
         LEVEL,

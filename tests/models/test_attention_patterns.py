@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from models.architecture import Architecture
 from models.attention_patterns import at_every_distance, keep_top, windowed_attention
-from models.circuits.causal_checks import causal_checks
+from models.circuits.causal_checks import Removal, causal_checks
 from models.circuits.frozen import freeze_run
 from models.circuits.full_circuits import position_spread
 from models.circuits.identities import identity_errors
@@ -214,9 +214,9 @@ def test_causal_checks_select_keys_anew(sparse):
         row = torch.zeros(N_CTX - 1, dtype=torch.float64)
         row[kept] = torch.tensor([scores[key] for key in kept]).double().softmax(0)
         moved += (row - trace.layers[1].pattern[b, 0, query]).abs().sum().item() / 2
-    found = {check.kind: check for check in causal_checks(model, stimuli, {(Head(0, 0), Head(1, 0))})}
-    assert found["Q"].pattern_change == pytest.approx(moved / (3 * (N_CTX - 1)), abs=1e-6)
-    assert found["Q"].pattern_change > 1e-3
+    (found,) = causal_checks(model, stimuli, [Removal((Head(0, 0),), Head(1, 0), "Q")])
+    assert found.pattern_change == pytest.approx(moved / (3 * (N_CTX - 1)), abs=1e-6)
+    assert found.pattern_change > 1e-3
 
 
 @pytest.mark.parametrize("distances", [range(1), range(5), range(0, 12, 4), range(11)])

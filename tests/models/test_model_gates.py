@@ -7,7 +7,7 @@ from random_models import D_MODEL, D_VOCAB, N_CTX, random_model
 from torch.func import functional_call
 
 from models.architecture import Architecture
-from models.circuits.causal_checks import causal_checks
+from models.circuits.causal_checks import Removal, causal_checks
 from models.circuits.frozen import freeze_run
 from models.circuits.head_weights import circuit_weights
 from models.circuits.identities import identity_errors
@@ -193,8 +193,8 @@ def test_causal_checks_keep_the_gates(gates):
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).item()
         for logits in (model.unembed(x + attention.write(z)), trace.logits)
     ]
-    found = {check.kind: check for check in causal_checks(model, stimuli, {(Head(0, 0), Head(1, 1))})}
-    assert found["V"].loss_effect_nats == pytest.approx(losses[0] - losses[1], abs=1e-9)
+    (found,) = causal_checks(model, stimuli, [Removal((Head(0, 0),), Head(1, 1), "V")])
+    assert found.loss_effect_nats == pytest.approx(losses[0] - losses[1], abs=1e-9)
 
 
 def test_a_closed_gate_breaks_a_planted_circuit():

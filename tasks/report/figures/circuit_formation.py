@@ -1,4 +1,4 @@
-"""How the induction circuit forms: both of its heads, what joins them and the loss, on one axis of tokens."""
+"""How the induction circuit forms: its reader and strongest writer, what joins them and the loss, over tokens."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,14 +33,16 @@ def circuit_formation(results: StudyResults) -> list[Picture]:
     curves = results.frame("circuit_formation")
     shown, n_more = best_label_of_each_depth(results, curves.label)
     if not shown:
-        return [Picture(NAME, "No picture: no model has a pair of heads that could be an induction circuit.", QUERIES)]
+        return [Picture(NAME, "No picture: in no model does a head read previous-token heads by its keys.", QUERIES)]
     figure = Figure((WIDTH, 5.4))
     panels = figure.subplots(len(LINES), len(shown), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2, 2))
     change = strongest_change(results, "prefix_matching")
     for column, label in zip(panels.T, shown, strict=True):
         of_model = curves[curves.label == label]
-        pair = f"{label}: {of_model.reader.iloc[0]} reads {of_model.writer.iloc[0]}"
-        column[0].set_title(wrapped(pair, len(shown)))
+        n_more_writers = of_model.n_writers.iloc[0] - 1
+        more = f" and {n_more_writers} more" if n_more_writers else ""
+        title = f"{label}: {of_model.reader.iloc[0]} reads {of_model.writer.iloc[0]}{more}"
+        column[0].set_title(wrapped(title, len(shown)))
         for axes, (title, lines) in zip(column, LINES.items(), strict=True):
             for score, style in lines.items():
                 axes.plot(of_model.tokens, of_model[score], **{"marker": "o"} | style)

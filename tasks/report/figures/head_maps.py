@@ -41,9 +41,11 @@ def head_trajectories(results: StudyResults) -> list[Picture]:
         sentences.append(_draw_trajectories(axes, label, heads[heads.label == label]))
         scale_by_tokens(axes, change, label)
         axes.set_ylim(0, 1)
-    lines = [Line2D([], [], color=color) for color in ROLE_COLORS.values()]
-    titles = ["induction_random_period, highest at the end", "previous_token, highest at the end"]
-    figure.legend(lines, titles, loc="outside upper left", ncols=2, columnspacing=2)
+    lines = [
+        Line2D([], [], color=ROLE_COLORS[role], label=f"{score}, highest at the end")
+        for score, role in reversed(TRAJECTORIES.items())
+    ]
+    figure.legend(handles=lines, loc="outside upper left", ncols=2, columnspacing=2)
     return [Picture(name, f"{sentences[0]} Faint lines are the other heads.{models_left_out(n_more)}", queries, figure)]
 
 

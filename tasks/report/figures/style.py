@@ -26,7 +26,7 @@ IN_THE_DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", CARD: "#0d1117
 GREY, AMBER, PINK = "#868e96", "#cc8400", "#cc79a7"  # middle tones, for both; most are from Okabe and Ito
 BLUE, ORANGE, GREEN, PURPLE, TEAL = "#3b8fd4", "#d55e00", "#009e73", "#a05fd6", "#1a9e8f"
 KIND_COLORS = {"Q": BLUE, "K": ORANGE, "V": GREEN}  # what of a later head reads an earlier one
-ROLE_COLORS = {"induction": PURPLE, "previous token": TEAL}
+ROLE_COLORS = {"induction": PURPLE, "anti-induction": PINK, "previous token": TEAL}
 DASHED, DOTTED = (0, (5, 1.5)), (0, (1.5, 1.5))
 
 _BY_DEPTH = (GREY, AMBER, BLUE, ORANGE, PINK, GREEN)

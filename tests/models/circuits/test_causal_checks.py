@@ -9,7 +9,7 @@ from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
 from models import batching
-from models.circuits.causal_checks import causal_checks
+from models.circuits.causal_checks import Removal, causal_checks, removals_of
 from models.circuits.frozen import freeze_run
 from models.circuits.paths import virtual_heads_of
 from models.heads.head import Head
@@ -35,7 +35,8 @@ def build_stimuli(d_vocab, n_ctx, n_windows=3):
 
 def check(model, stimuli, writer, reader):
     """By kind."""
-    return {found.kind: found for found in causal_checks(model, stimuli, {(Head(*writer), Head(*reader))})}
+    pair = Head(*writer), Head(*reader)
+    return {found.removal.kind: found for found in causal_checks(model, stimuli, removals_of([pair]))}
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,24 @@ def test_taking_a_writer_out_takes_its_score_terms_out(positions):
     assert found["V"].pattern_change == 0
 
 
+@pytest.mark.parametrize("kind", ["Q", "K", "V"])
+def test_writers_go_together(kind):
+    """Two heads of two layers at once: as if both had written nothing to that side, by hand."""
+    model, stimuli = random_model(n_layers=3, n_heads=(2, 2, 1)), build_stimuli(D_VOCAB, N_CTX)
+    (found,) = causal_checks(model, stimuli, [Removal((Head(1, 0), Head(0, 1)), Head(2, 0), kind)])
+    trace = model.trace(stimuli.text[:, :-1])
+    x, own = trace.layers[2].residual_in, model.layers[2].attention
+    without = x - trace.layers[1].head_outputs[:, 0] - trace.layers[0].head_outputs[:, 1]
+    q, k, v = ((without if side == kind else x) @ getattr(own, f"W_{side}")[0] for side in "QKV")
+    pattern = (q @ k.mT / math.sqrt(own.d_head) + own.position_scores(N_CTX)[0]).softmax(-1)
+    logits = model.unembed(x + pattern @ v @ own.W_O[0])
+    targets = stimuli.text[:, 1:].flatten()
+    losses = (F.cross_entropy(out.flatten(0, 1), targets).item() for out in (logits, trace.logits))
+    assert found.loss_effect_nats == pytest.approx(next(losses) - next(losses), abs=1e-9)
+    moved = (pattern - trace.layers[2].pattern[:, 0]).abs().sum(-1).mean() / 2
+    assert found.pattern_change == pytest.approx(moved.item(), abs=1e-9)
+
+
 def test_planted_induction_dies_without_the_writer_in_its_keys_alone():
     model, stimuli = induction_model(61, n_ctx=64), build_stimuli(61, 64)
     found = check(model, stimuli, (0, 0), (1, 1))
@@ -105,7 +124,7 @@ def test_planted_induction_dies_without_the_writer_in_its_keys_alone():
         assert (effect.pattern_change > 0.1) == lost
     assert found["V"].pattern_change == found["V"].loss_effect_nats == 0
     assert found["Q"].pattern_change == pytest.approx(0, abs=1e-6)
-    others = causal_checks(model, stimuli, set(virtual_heads_of((2, 2))) - {(Head(0, 0), Head(1, 1))})
+    others = causal_checks(model, stimuli, removals_of(set(virtual_heads_of((2, 2))) - {(Head(0, 0), Head(1, 1))}))
     assert len(others) == 9
     assert all(other.pattern_change == pytest.approx(0, abs=1e-6) for other in others)
     assert all(other.loss_effect_nats == pytest.approx(0, abs=1e-6) for other in others)
@@ -128,24 +147,24 @@ def test_scores_with_nothing_taken_out_are_those_of_behaviour(monkeypatch):
     model, stimuli = random_model(n_layers=3, n_heads=(2, 1, 2), scale=1.0).float(), build_stimuli(D_VOCAB, N_CTX)
     measured = model_behaviour(model, stimuli)
     monkeypatch.setattr(batching, "BATCH_NUMBERS", 1)
-    found = causal_checks(model, stimuli, set(virtual_heads_of((2, 1, 2))))
+    found = causal_checks(model, stimuli, removals_of(virtual_heads_of((2, 1, 2))))
     assert len(found) == 3 * (2 + 4 + 2)
     for effect in found:
-        scores, head = measured.layers[effect.reader.layer], effect.reader.head
+        scores, head = measured.layers[effect.removal.reader.layer], effect.removal.reader.head
         assert effect.prefix_matching == pytest.approx(scores["prefix_matching"][head].item(), abs=1e-6)
         assert effect.induction_random_period == pytest.approx(scores["induction_random_period"][head].item(), abs=1e-6)
-        if effect.kind == "V":
+        if effect.removal.kind == "V":
             assert effect.induction_random_period_without == effect.induction_random_period
 
 
 def test_what_repeats_nowhere_has_no_scores():
     stimuli = build_stimuli(2, N_CTX)
     assert stimuli.random_period is None
-    for effect in causal_checks(random_model(n_layers=2), stimuli, {(Head(0, 0), Head(1, 2))}):
+    for effect in causal_checks(random_model(n_layers=2), stimuli, removals_of([(Head(0, 0), Head(1, 2))])):
         assert math.isnan(effect.induction_random_period)
         assert math.isnan(effect.induction_random_period_without)
         assert math.isfinite(effect.loss_effect_nats)
 
 
 def test_no_pairs_no_checks():
-    assert causal_checks(random_model(n_layers=1), build_stimuli(D_VOCAB, N_CTX), set()) == []
+    assert causal_checks(random_model(n_layers=1), build_stimuli(D_VOCAB, N_CTX), []) == []

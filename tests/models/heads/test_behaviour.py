@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from planted import BOS, attention_of, blank_model, fixed_offset_model, induction_model
-from random_models import initial_model
+from planted import BOS, attention_of, blank_model, fixed_offset_model, induction_model, planted_induction, rotated
+from random_models import initial_model, random_model
 
 from models import batching
 from models.architecture import Architecture
+from models.circuits.frozen import freeze_trace
 from models.heads.attended_keys import attention_on, previous_token_keys
 from models.heads.head_behaviour import model_behaviour
 from models.losses import next_token_losses
@@ -147,3 +148,75 @@ def test_scores_on_text_have_errors_over_documents(stimuli):
             own = [v - mean for row, of in zip(values, documents.tolist(), strict=False) if of == document for v in row]
             variance += (sum(own) / n) ** 2 / (1 - share)
         assert scores["previous_token_sem"][head].item() == pytest.approx(variance**0.5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"positions": "rotary", "biases": True},
+        {"normalization": "rmsnorm", "feed_forward": "gelu", "qk_normalization": True},
+        {"normalization": "layernorm", "positions": "shortformer"},
+        {"normalization": "layernorm", "normalization_place": "post", "tied_embeddings": True, "positions": "learned"},
+    ],
+)
+def test_no_untrained_head_has_induction_or_another_role(options):
+    """Roles by what heads attend to: of 96 random heads none comes near a threshold of data/schema.sql."""
+    stimuli = build_stimuli(n_windows=3)
+    highest = {"induction_random_period": 0.1, "previous_token": 0.2, "duplicate_token": 0.15, "bos_attention": 0.25}
+    for seed in range(2):
+        architecture = Architecture(n_layers=3, n_heads=16, d_model=64, d_head=4, n_ctx=N_CTX, **options)
+        model = Transformer(architecture, D_VOCAB).initialize(torch.Generator().manual_seed(seed))
+        for layer in model_behaviour(model, stimuli).layers:
+            for name, bound in highest.items():
+                assert layer[name].max() < bound, name
+            assert layer["positional_share_without_bos"].max() < 0.7
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_logit_of_what_follows_is_that_which_goes_without_the_head(stimuli, sign):
+    """Without norms and in the last layer, what a head adds to centred logits is what zeroing it takes away."""
+    model = rotated(planted_induction((2, 2), (1, 0), ((0, 1),), sign=sign, d_vocab=D_VOCAB, n_ctx=N_CTX))
+    found = model_behaviour(model, stimuli).layers[1]
+    sequences, occurrence = stimuli.random_period.tokens, stimuli.random_period.occurrence[:, :-1]
+    tokens, targets = sequences[:, :-1], sequences[:, 1:, None]
+    masks = [torch.ones(2), torch.ones(2)]
+    logits = model(tokens)
+    masks[1][0] = 0
+    added = logits - model(tokens, masks)
+    centred = (added - added.mean(-1, keepdim=True)).gather(2, targets)[..., 0].double()
+    expected = centred[occurrence > 1].mean().item()
+    assert found["induction_copying_logit"][0].item() == pytest.approx(expected, rel=1e-4)
+    assert sign * expected > 8
+    assert found["induction_copying_logit_sem"][0] < 0.1 * abs(expected)
+
+
+@pytest.mark.parametrize("place", ["pre", "post"])
+@pytest.mark.parametrize("normalization", ["rmsnorm", "layernorm"])
+def test_direct_logits_are_those_of_what_heads_write_carried_forward(place, normalization):
+    options = {"normalization": normalization, "normalization_place": place, "feed_forward": "gelu"}
+    model = random_model(n_layers=3, **options)
+    tokens = torch.randint(0, model.d_vocab, (3, 11), generator=torch.Generator().manual_seed(0))
+    targets = tokens.roll(-1, 1)
+    run = freeze_trace(model, tokens, model.trace(tokens))
+    for i, found in enumerate(run.direct_logits(targets)):
+        direct = run.carry(run.layers[i].written(), i) @ model.W_U
+        expected = (direct - direct.mean(-1, keepdim=True)).gather(3, targets[None, :, :, None].expand(3, -1, -1, -1))
+        torch.testing.assert_close(found, expected[..., 0].transpose(0, 1))
+
+
+def test_direct_logits_are_those_of_the_frozen_norm():
+    """Under a final LayerNorm: z W_O, centred, times the scale that the run had, times centred W_U."""
+    model = random_model(n_layers=2, normalization="layernorm", feed_forward="gelu", biases=True)
+    tokens = torch.randint(0, model.d_vocab, (3, 11), generator=torch.Generator().manual_seed(0))
+    targets = tokens.roll(-1, 1)
+    trace = model.trace(tokens)
+    found = freeze_trace(model, tokens, trace).direct_logits(targets)
+    stream, norm = trace.layers[1].residual_out, model.final_norm
+    scale = (stream.var(-1, correction=0, keepdim=True) + 1e-5).rsqrt()
+    for layer, logits in zip(trace.layers, found, strict=True):
+        for head in range(3):
+            written = layer.head_outputs[:, head]
+            direct = (written - written.mean(-1, keepdim=True)) * scale * norm.weight @ model.W_U
+            expected = (direct - direct.mean(-1, keepdim=True)).gather(2, targets[..., None])[..., 0]
+            torch.testing.assert_close(logits[:, head], expected)

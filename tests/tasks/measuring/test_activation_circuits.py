@@ -2,33 +2,28 @@
 
 import itertools
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 import torch
-from planted import induction_model
 from tiny import tiny_tokens
 
 from models.architecture import Architecture
-from models.circuits.composition import composition
-from models.circuits.head_weights import circuit_weights
 from models.circuits.paths import virtual_heads_of
 from models.circuits.score_terms import ScoreTerm
 from models.heads.head import Head
 from models.transformer import Transformer
 from tasks.errors import WorkError
 from tasks.measuring.activation_circuits import measure_activation_circuits, strongest_pairs
-from tasks.measuring.behaviour import measure_behaviour
 from tasks.measuring.trained_model import TrainedModel
-from tasks.measuring.weight_circuits import composition_columns
-from tasks.results.tables import table_schema, write_table
-from tasks.results.views import create_tables_and_views
-from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from tasks.results.tables import table_schema
+from tasks.study.analysis_config import ActivationCircuitsConfig
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
+EFFECTS = ("prefix_matching", "random_period", "_without", "_change", "_effect_nats")
 CONFIG = ActivationCircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7)
-TABLES = ["path_terms", "score_terms", "virtual_heads", "bigrams", "bigram_samples", "causal_checks", "identities"]
+TABLES = ["path_terms", "score_terms", "virtual_heads", "bigrams", "bigram_samples", "causal_checks"]
+TABLES += ["joint_checks", "identities"]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +70,10 @@ def test_every_table_has_every_column(measured):
         assert table.schema.names == table_schema(name).names
         assert set(table["model_id"].to_pylist()) == {"m"}
         missing = {column for column in table.schema.names if table[column].null_count}
+        if name == "joint_checks":  # random heads read no writers
+            assert missing == {column for column in table.schema.names if column.endswith(EFFECTS)}
+            assert table["writers"].to_pylist() == [[]] * 4
+            continue
         assert missing == ({"heads", "removal_effect_nats"} if name == "path_terms" else set())
     assert len(rows_of(folder, "virtual_heads")) == 4
     assert paths_sum_difference(folder) < 1e-4
@@ -166,52 +165,3 @@ def test_weights_that_are_not_finite_are_refused(tmp_path, tokens):
     model.W_E.data[3, 4] = torch.nan
     with pytest.raises(WorkError, match="finite"):
         measure(tmp_path, model)
-
-
-# The circuit that the view puts together.
-
-
-def circuit_of(folder, model):
-    """The row of a model on which all that the view reads was measured."""
-    save_model(folder, model)
-    small = BehaviourConfig(loss_windows=2, pattern_windows=2, random_period_sequences=8)
-    measure_behaviour(small, TrainedModel("m", folder, tiny_tokens(), folder))
-    measure_activation_circuits(CONFIG, TrainedModel("m", folder, tiny_tokens(), folder))
-    weights = circuit_weights(model)
-    columns = composition_columns(
-        WeightCircuitsConfig(rotations=2), weights, composition(weights), composition(weights)
-    )
-    write_table(folder, "compositions", {"model_id": "m", "step": 3, **columns})
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
-        connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, ? AS n_layers", [len(model.layers)])
-        for name in ("heads", "evaluations", "compositions", *TABLES):
-            connection.execute(f"INSERT INTO {name} BY NAME FROM read_parquet(?)", [str(folder / f"{name}.parquet")])
-        (row,) = connection.sql("FROM induction_circuits").to_arrow_table().to_pylist()
-        return row
-
-
-def test_a_planted_induction_circuit_is_named(tmp_path, tokens):
-    found = circuit_of(tmp_path, induction_model(tokens.vocabulary, n_ctx=32))
-    assert found["found"]
-    assert (found["reader"], found["writer"]) == ("L1H1", "L0H0")
-    assert found["k_rank"] == 1
-    assert found["matching_eigenvalues"] > 0.9
-    assert found["key_share"] == pytest.approx(1, abs=1e-3)
-    assert found["induction_random_period"] > 0.99
-    assert found["induction_random_period_without"] < 0.1
-    assert found["formed_step"] == 3
-    assert found["formed_tokens"] == 300
-
-
-def test_without_an_induction_head_there_is_no_circuit(tmp_path, tokens):
-    found = circuit_of(tmp_path, random_model(tokens))
-    assert found["found"] is False
-    assert found["formed_step"] is None
-    assert found["reader"].startswith("L")
-
-
-def test_one_layer_has_no_writer(tmp_path, tokens):
-    found = circuit_of(tmp_path, random_model(tokens, n_layers=1))
-    assert found["found"] is False
-    assert found["writer"] is None

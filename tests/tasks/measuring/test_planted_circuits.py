@@ -3,14 +3,7 @@
 import duckdb
 import pytest
 import torch
-from planted import (
-    induction_through_values,
-    initial_like,
-    planted_induction,
-    pointer_model,
-    rotated,
-    shuffled,
-)
+from planted import induction_through_values, initial_like, planted_induction, pointer_model, rotated, shuffled
 from tiny import letter_tokens
 
 from tasks.measuring.activation_circuits import measure_activation_circuits
@@ -106,6 +99,9 @@ def test_all_writers_of_a_circuit_are_named(measured, sizes, heads_per_layer, re
     assert set(found["writers"]) == {"L{}H{}".format(*writer) for writer in writers}
     assert found["n_writers"] == len(writers)
     assert found["z_rank"] == 1
+    assert found["matching_eigenvalues"] > 0.9
+    assert found["score_share"] > 0.9
+    assert (found["formed_step"], found["formed_tokens"]) == (3, 300)
     assert found["prefix_matching"] > 0.7
     assert found["prefix_matching_without"] < 0.3
     alone = found["prefix_matching_without_each"]
@@ -180,7 +176,7 @@ def test_a_head_that_attends_but_raises_nothing_is_no_induction_head(measured, s
     model = planted_induction((2, 2), (1, 1), ((0, 0),), **sizes)
     model.layers[1].attention.W_O[1] = 0
     connection = measured(rotated(model, seed=7))
-    assert roles(connection)["L1H1"] == "other"
+    assert not {"induction", "anti-induction"} & set(roles(connection).values())
     assert circuit_of(connection)["found"] is False
 
 
@@ -191,6 +187,12 @@ def test_shuffled_and_random_weights_have_no_circuit(measured, sizes, shape, see
     random = initial_like(model, seed=10 + seed)
     found = circuit_of(measured(random if seed == 0 else shuffled(model, seed)))
     assert found["found"] is False
+
+
+def test_one_layer_has_no_circuit(measured, sizes):
+    found = circuit_of(measured(planted_induction((2,), (0, 1), (), **sizes)))
+    assert found["found"] is False
+    assert (found["n_earlier"], found["writers"], found["kind"]) == (0, None, None)
 
 
 def test_rotating_changes_nothing(sizes):

@@ -6,9 +6,9 @@ import pytest
 from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from markdown_it import MarkdownIt
 
-from tasks.markdown import table_with_spreads
+from tasks.markdown import MISSING, table_with_spreads
 from tasks.report.answer import answer_lines
-from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
+from tasks.report.circuit_words import _paragraph, circuit_line, induction_paragraphs, skip_trigram_sentence
 from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
@@ -37,36 +37,91 @@ def test_a_circuit_is_told_with_its_numbers(told):
     (paragraph,) = told(Model(), ONE, ZERO)
     assert paragraph == (
         "L1H3 of 2L4H is an induction head: on repeated random tokens, 0.35 of its attention goes to what followed "
-        "earlier copies of the current token (induction_random_period). Its keys read L0H0, a previous-token head "
-        "(0.64), by K-composition (score 0.400, z = 36.1, first of 4 earlier heads); 0.45 of the variance of its "
-        "attention scores comes from there. Without L0H0 in its keys the score falls to 0.03, and validation loss "
-        "rises by 0.200 nats. Reading L0H0 alone, its QK circuit looks for the query's own token "
-        "(matching_eigenvalues 0.98); its OV circuit copies what it finds (copying_eigenvalues 0.95). It reached half "
-        "of its score at about 1.7 M tokens."
+        "earlier copies of the current token (induction_random_period), whose logit it itself raises by 3.00 "
+        "(induction_copying_logit). Its keys read L0H0 (previous_token 0.64, z = 36.1) by K-composition; by z, L0H0 is "
+        "first of 4 earlier heads; 0.45 of the variance of its attention scores comes from there. Without L0H0 in its "
+        "keys, prefix_matching is 0.05 instead of 0.52, and validation loss rises by 0.200 nats. Reading L0H0 alone, "
+        "its QK circuit looks for the query's own token (matching_eigenvalues 0.98); its OV circuit copies what it "
+        "finds (copying_eigenvalues 0.95). It reached half of its score by 1.7 M tokens."
     )
 
 
 def test_a_weak_circuit_is_no_induction_head(told):
     (paragraph,) = told(Model(induction=0.15))
     assert paragraph.startswith(
-        "2L4H has no induction head: the nearest to one is L1H3 (induction_random_period 0.15)."
+        "2L4H has no induction head: the nearest to one is L1H3 (induction_random_period 0.15, induction_copying_logit "
+        "3.00)."
     )
     assert paragraph.endswith("So all of an induction circuit is there, only weak.")
 
 
-def test_an_induction_head_without_a_circuit_is_told_as_such(told):
-    (paragraph,) = told(Model(composed=D_MODEL**-0.5, previous_token=0.3))
+def circuit(**columns):
+    """A row of the query about an induction head whose keys read two writers."""
+    row = {
+        "label": "2L4H", "seed": 0, "n_models": 1, "n_found": 1, "is_complete": True, "reader": "L1H3",
+        "reader_role": "induction", "induction_random_period": 0.4, "induction_copying_logit": 2.0,
+        "copying_eigenvalues": 0.9, "copies": True,
+        "n_earlier": 4, "kind": "K", "writers": ["L0H2", "L0H0"], "n_writers": 2, "writer_attention": [0.61, 0.5],
+        "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1, "matching_eigenvalues": 0.9, "matches": True,
+        "score_share": None, "prefix_matching": 0.44, "prefix_matching_without": 0.07,
+        "prefix_matching_without_each": [0.27, 0.31], "depends": True, "loss_effect_nats": 0.1, "formed_tokens": None,
+    }  # fmt: skip
+    return row | columns
+
+
+def paragraph_of(**columns):
+    return _paragraph(circuit(**columns))
+
+
+def test_writers_are_told_together_and_alone():
     assert (
-        "Its keys read L0H0, which gives the token before only 0.30 of its attention, no more than by chance"
-        in paragraph
+        "Its keys read L0H2 (previous_token 0.61, z = 20.0) and L0H0 (0.50, z = 10.0) by K-composition; by z, L0H2 is "
+        "first of 4 earlier heads. Without all 2 in its keys, prefix_matching is 0.07 instead of 0.44 (0.27 without "
+        "L0H2 alone, the most that one makes), and validation loss rises by 0.100 nats."
+    ) in paragraph_of()
+    assert (
+        "Without all 2 in its keys, prefix_matching is 0.30 instead of 0.44 (0.27 without L0H2 alone, the most that "
+        "one makes), more than half: it can do without; validation loss rises"
+    ) in paragraph_of(prefix_matching_without=0.3, depends=False)
+    assert circuit_line(circuit(), None) == (
+        "Keys of L1H3 read L0H2 (previous_token 0.61, z = 20.0) and L0H0 (0.50, z = 10.0) by K-composition: without "
+        "them there, prefix_matching is 0.07 instead of 0.44."
     )
-    assert "It can do without: with L0H0 out of its keys the score is 0.35" in paragraph
+
+
+def test_pointers_are_told_by_queries():
+    told = paragraph_of(kind="Q", matching_eigenvalues=None, matches=None, is_complete=None)
+    assert "Its queries read L0H2 (duplicate_token 0.61, z = 20.0) and L0H0 (0.50, z = 10.0) by Q-composition" in told
+    assert "eigenvalues" not in told
+
+
+def test_anti_induction_is_called_so():
+    told = paragraph_of(reader_role="anti-induction", induction_copying_logit=-2.0)
+    assert told.startswith(
+        "L1H3 of 2L4H is an anti-induction head: on repeated random tokens, 0.40 of its attention goes"
+    )
+    assert "whose logit it itself lowers by 2.00 (induction_copying_logit)." in told
+
+
+def test_of_several_seeds_one_is_described_and_said_to_be_it():
+    told = paragraph_of(seed=1, n_models=3, n_found=2)
+    assert told.startswith("L1H3 of seed 1 of 2L4H is an induction head")
+    assert told.endswith("An induction circuit was found in 2 of 3 seeds.")
+
+
+def test_an_induction_head_without_a_circuit_is_told_as_such(told):
+    for without in ({"composed": D_MODEL**-0.5}, {"previous_token": 0.29}):
+        (paragraph,) = told(Model(**without))
+        assert paragraph.endswith(
+            "Of 4 earlier heads, its keys read none that attends to the token before, and by its queries it depends on "
+            "none that attends to earlier copies of the current token: no induction circuit was found."
+        )
 
 
 def test_a_first_layer_has_no_circuit(told):
     (paragraph,) = told(Model(induction=0.0))
     assert paragraph.startswith("2L4H has no induction head: the nearest to one is L0H2")
-    assert paragraph.endswith("so its keys have no earlier head to read: there is no induction circuit.")
+    assert paragraph.endswith("so it has no earlier head to read: there is no induction circuit.")
     assert told(ONE, ZERO) == [
         "No model has two layers, so none can have an induction circuit: keys need an earlier head to read."
     ]
@@ -76,15 +131,15 @@ def test_what_was_not_measured_is_missing(told):
     (paragraph,) = told(Model(), without={"heads"})
     assert "is missing: no head's induction_random_period was measured" in paragraph
     (paragraph,) = told(Model(), without=set(CIRCUITS))
-    assert "K-composition is missing. Whether it needs that head is missing." in paragraph
-    assert not re.search(r"None|nan", paragraph)
-    without = {"causal_checks.loss_effect_nats", "compositions.matching_eigenvalues", "heads.previous_token"}
+    assert paragraph.endswith("Whether its keys or queries read earlier heads is missing.")
+    without = {"joint_checks.loss_effect_nats", "compositions.matching_eigenvalues", "heads.previous_token"}
     (paragraph,) = told(Model(), without=without)
-    assert "Its keys read L0H0, whose previous_token is missing, by K-composition" in paragraph
+    assert f"Its keys read L0H0 (previous_token {MISSING}, z = 36.1) by K-composition" in paragraph
     assert (
-        "the score falls to 0.03, and what that does to the loss is missing. matching_eigenvalues is missing;"
-        in paragraph
+        "prefix_matching is 0.05 instead of 0.52, and what that does to the loss is missing. matching_eigenvalues is "
+        "missing;" in paragraph
     )
+    assert not re.search(r"None|nan", paragraph)
 
 
 def test_the_best_of_each_depth_is_told(told):
@@ -95,11 +150,11 @@ def test_the_best_of_each_depth_is_told(told):
     assert more == "2 more kinds of model are not described: see the SQL."
 
 
-def test_the_answer_names_the_circuit_of_the_best_seed(tmp_path):
+def test_the_answer_names_the_circuit_of_one_seed(tmp_path):
     path = write_warehouse(tmp_path / "w.duckdb", *(Model(seed=seed) for seed in (0, 1)))
     with open_results(path, "invented") as results:
         *_, line = answer_lines(results)
-    assert line.startswith("In seed 1, keys of L1H3 read L0H0, a previous-token head (0.64), by K-composition")
+    assert line.startswith("In seed 1, keys of L1H3 read L0H0 (previous_token 0.64, z = 36.1) by K-composition")
 
 
 # Skip-trigrams
@@ -169,7 +224,7 @@ def test_the_section_holds_without_any_circuits(tmp_path):
     section = text.partition("\n## Circuits\n")[2].partition("\n## ")[0]
     outside_code = re.sub(r"```.*?```", "", section, flags=re.DOTALL)
     assert "Skip-trigrams are missing." in outside_code
-    assert outside_code.count("No picture: ") == 5
+    assert outside_code.count("No picture: ") == 6
     assert not re.search(r"\b(None|nan|NULL)\b", outside_code)
 
 

@@ -244,8 +244,9 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
             "WHERE name = '2L4H' AND score = 'prefix_matching' AND kind = 'abrupt'"
         )
         control = ask("SELECT best_induction_random_period FROM model_summary WHERE name = '1L4H'")[0]
-        writer, previous, without = ask(
-            "SELECT writer, previous_token, induction_random_period_without FROM induction_circuits WHERE name = '2L4H'"
+        writer, previous, without, intact = ask(
+            "SELECT writer, writer_attention[1], prefix_matching_without, prefix_matching FROM induction_circuits "
+            "WHERE name = '2L4H'"
         )
     start = f"2L4H, of one seed, has an induction head, {head}: on repeated random tokens, {score:.2f} of"
     assert induction.startswith(start)
@@ -256,8 +257,8 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     assert f"1L4H has none (best head {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
     assert others.endswith(f"Validation loss, nats per token: 4.02 (0L); 2.78 (1L4H); {loss:.2f} (2L4H).")
     assert pruned.startswith("Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%")
-    assert circuit.startswith(f"Keys of {head} read {writer}, a previous-token head ({previous:.2f}), by K-composition")
-    assert circuit.endswith(f"induction_random_period is {without:.2f} instead of {score:.2f}.")
+    assert circuit.startswith(f"Keys of {head} read {writer} (previous_token {previous:.2f}, z = ")
+    assert circuit.endswith(f"prefix_matching is {without:.2f} instead of {intact:.2f}.")
 
 
 def test_no_induction_head_is_said_to_be_none(tmp_path):

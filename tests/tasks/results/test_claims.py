@@ -231,7 +231,8 @@ def test_an_induction_head_without_an_earlier_layer_composes_with_nothing(databa
     connection, fill_in = database
     study = Tables("s")
     for seed in range(5):
-        study.head(study.model(seed=seed), 0, 0, induction_random_period=0.5)
+        raises = {"induction_copying_logit": 1.0, "induction_copying_logit_sem": 0.1}
+        study.head(study.model(seed=seed), 0, 0, induction_random_period=0.5, **raises)
     fill_in(study)
     (found,) = decide(connection, [CLAIMS["induction-by-k-composition"]], "s")
     assert (found["verdict"], found["n"]) == ("fails", 5)

@@ -55,18 +55,26 @@ def test_readme_lists_what_there_is():
 
 def test_every_head_has_a_role(database):
     connection, fill = database
-    scores = ["induction_random_period", "previous_token", "duplicate_token", "bos_attention"]
+    scores = [
+        "induction_random_period",
+        "induction_copying_logit",
+        "previous_token",
+        "duplicate_token",
+        "bos_attention",
+    ]
     expected = {
-        (0.2, 0.9, 0.9, 0.0): "induction",
-        (0.19, 0.4, 0.9, 0.0): "previous token",
-        (0.19, 0.39, 0.3, 0.0): "duplicate token",
-        (0.19, 0.39, 0.29, 0.5): "BOS",
-        (0.19, 0.39, 0.29, 0.49): "other",
-        (None, None, None, 0.6): "BOS",
-        (None, None, None, None): None,
+        (0.2, 0.2, 0.9, 0.9, 0.0): "induction",
+        (0.2, -0.2, 0.9, 0.9, 0.0): "anti-induction",
+        (0.2, 0.19, 0.4, 0.9, 0.0): "previous token",
+        (0.2, -0.19, 0.39, 0.3, 0.0): "duplicate token",
+        (0.19, 0.2, 0.39, 0.29, 0.5): "BOS",
+        (0.9, None, 0.39, 0.29, 0.49): "other",
+        (None, None, None, None, 0.6): "BOS",
+        (None, None, None, None, None): None,
     }
     heads = [
-        {"model_id": "a", "step": 20, "layer": 1, "head": head, **dict(zip(scores, values, strict=True))}
+        {"model_id": "a", "step": 20, "layer": 1, "head": head, "induction_copying_logit_sem": 0.1}
+        | dict(zip(scores, values, strict=True))
         for head, values in enumerate(expected)
     ]
     fill("heads", [{"model_id": "a", "step": 10, "layer": 1, "head": 0, "previous_token": 1.0}, *heads])
