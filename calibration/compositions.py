@@ -11,7 +11,7 @@ from models.circuits.head_weights import CircuitWeights, circuit_weights
 from models.transformer import Transformer
 from tasks.measuring.weight_circuits import composition_columns
 from tasks.study.analysis_config import WeightCircuitsConfig
-from tests.planted import composed_model
+from tests.planted import composed_model, initial_like
 
 CONFIG = WeightCircuitsConfig(rotations=2)
 SHAPES = ((2, 4), (2, 8), (3, 4))  # layers, heads a layer
@@ -59,12 +59,6 @@ def turned(n: int) -> int:
                 W_O.copy_(W_O @ torch.linalg.qr(frame).Q)
         hits += any(composed(model, initial_like(model, i)))
     return hits
-
-
-def initial_like(model: Transformer, seed: int) -> Transformer:
-    """A model of the same shape before training."""
-    initial = Transformer(model.architecture, model.d_vocab).initialize(torch.Generator().manual_seed(seed))
-    return initial.requires_grad_(False)
 
 
 def shape_words(shape: tuple[int, int]) -> str:

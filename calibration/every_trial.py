@@ -1,5 +1,12 @@
 """All that is tried, in the order of the table."""
 
-from calibration import compositions, intervals, phase_changes, probes
+from calibration import circuits, compositions, intervals, phase_changes, probes, redundancy
 
-TRIALS = [*intervals.TRIALS, *compositions.TRIALS, *phase_changes.TRIALS, *probes.TRIALS]
+TRIALS = [
+    *intervals.TRIALS,
+    *compositions.TRIALS,
+    *circuits.TRIALS,
+    *redundancy.TRIALS,
+    *phase_changes.TRIALS,
+    *probes.TRIALS,
+]

@@ -1,0 +1,209 @@
+"""Induction circuits and roles of heads: those planted anywhere, in turned bases, and those that are not there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from random import Random
+from typing import NamedTuple
+
+import duckdb
+
+from calibration.measured import Stages, Trained, vocabulary, warehouse_of
+from calibration.trials import Trial
+from models.transformer import Transformer
+from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from tests.planted import (
+    Place,
+    induction_through_values,
+    initial_like,
+    planted_induction,
+    pointer_model,
+    rotated,
+    shuffled,
+)
+
+N_CTX = 32
+STAGES: Stages = {
+    "behaviour": BehaviourConfig(loss_windows=8, pattern_windows=8, random_period_sequences=16, passage_tokens=2),
+    "weight-circuits": WeightCircuitsConfig(
+        rotations=2, statistics_tokens=2000, top_skip_trigrams=1, evaluator_sequences=2, persistence_windows=2
+    ),
+    "activation-circuits": ActivationCircuitsConfig(
+        path_windows=8, bigram_windows=8, bigram_sources=2, max_pairs=4, random_period_sequences=16
+    ),
+}
+
+
+class Circuit(NamedTuple):
+    """Where a circuit is to be planted: heads of each layer, and who is what; others are earlier heads, in no part."""
+
+    heads_per_layer: tuple[int, ...]
+    reader: Place
+    writers: tuple[Place, ...]
+    others: tuple[Place, ...]
+
+
+def circuit_of(seed: int, n_layers: int, n_writers: int) -> Circuit:
+    """A random place for a circuit; one earlier head at least is in no part of it."""
+    random = Random(seed)
+    heads = (random.randint(n_writers + 1, 4), *(random.randint(2, 3) for _ in range(n_layers - 1)))
+    layer = random.randint(1, n_layers - 1)
+    earlier = [(own, head) for own in range(layer) for head in range(heads[own])]
+    random.shuffle(earlier)
+    reader = (layer, random.randrange(heads[layer]))
+    return Circuit(heads, reader, tuple(earlier[:n_writers]), tuple(earlier[n_writers:]))
+
+
+def _by_keys(seed: int, circuit: Circuit, decoys: tuple[Place, ...] = (), sign: float = 1.0) -> Transformer:
+    heads, reader, writers, _ = circuit
+    return planted_induction(heads, reader, writers, decoys, sign, vocabulary(), N_CTX, seed)
+
+
+def _with_a_decoy(seed: int, circuit: Circuit) -> Transformer:
+    return _by_keys(seed, circuit, decoys=circuit.others[:1])
+
+
+def _anti_induction(seed: int, circuit: Circuit) -> Transformer:
+    return _by_keys(seed, circuit, sign=-1.0)
+
+
+def _by_queries(seed: int, circuit: Circuit) -> Transformer:
+    heads, reader, writers, _ = circuit
+    return pointer_model(heads, reader, writers, vocabulary(), N_CTX, seed)
+
+
+def _through_values(seed: int, circuit: Circuit) -> Transformer:
+    heads, reader, (writer,), (carrier, *_) = circuit
+    return induction_through_values(heads, reader, writer, carrier, vocabulary(), N_CTX, seed)
+
+
+def _planted(plant: Callable[[int, Circuit], Transformer], circuits: list[Circuit]) -> duckdb.DuckDBPyConnection:
+    """What is found where such a circuit is planted, and all bases are turned."""
+    models = (rotated(plant(seed, circuit), seed) for seed, circuit in enumerate(circuits))
+    return _measured(Trained(initial_like(model, seed), model) for seed, model in enumerate(models))
+
+
+def _measured(models: Iterator[Trained]) -> duckdb.DuckDBPyConnection:
+    return warehouse_of(models, STAGES)
+
+
+def named(
+    plant: Callable[[int, Circuit], Transformer], role: str, kind: str, n_layers: int, n_writers: int, n: int
+) -> int:
+    """In how many models the reader is named with its role, and all of its writers and no other, by that kind."""
+    circuits = [circuit_of(seed, n_layers, n_writers) for seed in range(n)]
+    rows = _planted(plant, circuits).execute(
+        "SELECT model_id, reader, reader_role, kind, list_sort(writers), depends"
+        " FROM induction_circuits WHERE is_strongest"
+    )
+    found = {name: row for name, *row in rows.fetchall()}
+    expected = [[label(circuit.reader), role, kind, sorted(map(label, circuit.writers)), True] for circuit in circuits]
+    return sum(found[f"m{i}"] == row for i, row in enumerate(expected))
+
+
+def composed_by_values(n_layers: int, n: int) -> int:
+    """In how many models the pairs that compose are the reader's by K and by V."""
+    circuits = [circuit_of(seed, n_layers, 1) for seed in range(n)]
+    rows = _planted(_through_values, circuits).execute(
+        "SELECT model_id, kind, head_label(writer_layer, writer_head), head_label(reader_layer, reader_head)"
+        " FROM last_compositions WHERE significant"
+    )
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for name, *pair in rows.fetchall():
+        found.setdefault(name, set()).add(tuple(pair))
+    return sum(
+        found.get(f"m{i}", set()) == {("K", label(writers[0]), label(reader)), ("V", label(others[0]), label(reader))}
+        for i, (_, reader, writers, others) in enumerate(circuits)
+    )
+
+
+def label(place: Place) -> str:
+    """A head as tables name it."""
+    return "L{}H{}".format(*place)
+
+
+def random_models(scale: float, n: int) -> Iterator[Trained]:
+    """Models of 2 and 3 layers with random weights, which have nothing to do with those that they began with."""
+    for i in range(n):
+        initial = initial_like(_by_keys(0, circuit_of(i, 2 + i % 2, 1)), 2 * i)
+        model = initial_like(initial, 2 * i + 1)
+        for parameter in model.parameters():
+            parameter.mul_(scale)
+        yield Trained(initial, model)
+
+
+def shuffled_models(n: int) -> Iterator[Trained]:
+    """Models of 2 and 3 layers with a circuit of two writers whose weights are dealt out anew among all heads."""
+    for i in range(n):
+        model = rotated(shuffled(_by_keys(i, circuit_of(i, 2 + i % 2, 2)), i), i)
+        yield Trained(initial_like(model, i), model)
+
+
+def with_role(models: Callable[[int], Iterator[Trained]], roles: Sequence[str], n: int) -> int:
+    """How many models have a head with one of these roles."""
+    rows = _measured(models(n)).execute(
+        "SELECT count(DISTINCT model_id) FROM head_summary WHERE list_contains(?, role)", [roles]
+    )
+    return rows.fetchall()[0][0]
+
+
+def with_circuit(models: Callable[[int], Iterator[Trained]], n: int) -> int:
+    """How many models have an induction circuit."""
+    rows = _measured(models(n)).execute("SELECT count(DISTINCT model_id) FROM induction_circuits WHERE found")
+    return rows.fetchall()[0][0]
+
+
+ROLES = ("induction", "anti-induction", "previous token", "duplicate token", "positional", "BOS")
+# A role that a head has by chance, but in truth, is not false: a sharp random pattern can be on BOS, and a head with
+# the position biases of another looks where that one did.
+SHARP_ROLES, SHUFFLED_ROLES = ROLES[:-1], ROLES[:2]
+NULLS: dict[str, tuple[Callable[[int], Iterator[Trained]], Sequence[str]]] = {
+    "random weights": (partial(random_models, 1.0), ROLES),
+    "random weights, 3 times as large: sharp patterns": (partial(random_models, 3.0), SHARP_ROLES),
+    "planted circuits, their matrices dealt out anew among all heads": (shuffled_models, SHUFFLED_ROLES),
+}
+PLANTED: list[tuple[str, Callable[[int, Circuit], Transformer], str, str, Sequence[tuple[int, int]]]] = [
+    ("by keys", _by_keys, "induction", "K", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)]),
+    (
+        "by keys, with a sharper previous-token head that nobody reads",
+        _with_a_decoy,
+        "induction",
+        "K",
+        [(2, 1), (3, 1)],
+    ),
+    ("by queries (pointers)", _by_queries, "induction", "Q", [(2, 1), (3, 2)]),
+    ("by keys, that lowers what follows", _anti_induction, "anti-induction", "K", [(2, 1), (3, 2)]),
+]
+
+TRIALS = [
+    *(
+        Trial("false positives", f"role: {', '.join(roles)}", on, partial(with_role, models, roles), 100, 1)
+        for on, (models, roles) in NULLS.items()
+    ),
+    *(
+        Trial("false positives", "induction circuit found", on, partial(with_circuit, models), 100, 1)
+        for on, (models, _) in NULLS.items()
+    ),
+    *(
+        Trial(
+            "power",
+            f"{role} circuit, its reader and all its writers",
+            f"{n_layers} layers, {n_writers} writer{'s' * (n_writers > 1)} read {how}",
+            partial(named, plant, role, kind, n_layers, n_writers),
+            40,
+            1,
+        )
+        for how, plant, role, kind, sizes_of in PLANTED
+        for n_layers, n_writers in sizes_of
+    ),
+    *(
+        Trial(
+            "power",
+            "composed pairs, the two there are and no other",
+            f"{n_layers} layers, induction through values that another head wrote",
+            partial(composed_by_values, n_layers),
+            40,
+            1,
+        )
+        for n_layers in (2, 3)
+    ),
+]

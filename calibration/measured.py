@@ -1,0 +1,62 @@
+"""Models measured by the real stages on a small corpus, and what the warehouse's views then say of them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import duckdb
+from pydantic import BaseModel
+
+from models.transformer import Transformer
+from tasks.measuring.stages import measure
+from tasks.results.views import create_tables_and_views
+from tasks.study.analysis_config import Stage
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+from tests.tiny import letter_tokens
+
+KEY = "model_id, step, layer, head"  # of heads, which two stages fill
+
+Stages = dict[Stage, BaseModel]
+
+
+class Trained(NamedTuple):
+    """A model as it began, where that matters, and as it is."""
+
+    initial: Transformer | None
+    model: Transformer
+
+
+def vocabulary() -> int:
+    """Size of the small corpus' vocabulary, which models must have."""
+    return Tokens.open(letter_tokens()).vocabulary
+
+
+def warehouse_of(models: Iterable[Trained], stages: Stages) -> duckdb.DuckDBPyConnection:
+    """A warehouse of what stages find about models, which are called m0, m1, ..."""
+    connection = duckdb.connect()
+    create_tables_and_views(connection)
+    for i, trained in enumerate(models):
+        with TemporaryDirectory(prefix="headstream-calibration-") as folder:
+            _measure(connection, f"m{i}", trained, stages, Path(folder))
+    return connection
+
+
+def _measure(connection: duckdb.DuckDBPyConnection, name: str, trained: Trained, stages: Stages, folder: Path) -> None:
+    for step, model in enumerate(trained):
+        if model is not None:
+            save_checkpoint(folder, model, step)
+    write_model_card(folder, trained.model, tokens_per_step=100)
+    files: dict[str, list[str]] = {}
+    for stage, config in stages.items():
+        (folder / stage).mkdir()
+        measure(stage, config, name, folder, letter_tokens(), folder / stage, lambda fraction: None)
+        for file in sorted((folder / stage).glob("*.parquet")):
+            files.setdefault(file.stem, []).append(str(file))
+    shape = [name, len(trained.model.layers), sum(trained.model.architecture.heads_per_layer)]
+    connection.execute("INSERT INTO models (model_id, n_layers, total_heads) VALUES (?, ?, ?)", shape)
+    for table, parts in files.items():
+        joined = " JOIN ".join(f"'{part}' AS part{i}" for i, part in enumerate(parts))
+        using = f" USING ({KEY})" * (len(parts) - 1)
+        connection.execute(f"INSERT INTO {table} BY NAME FROM {joined}{using}")

@@ -1,0 +1,121 @@
+"""Redundant pairs of heads: none before training or where the excess is just too small, and exact copies."""
+
+from functools import partial
+from itertools import combinations
+from random import Random
+
+import torch
+
+from calibration.measured import Stages, Trained, vocabulary, warehouse_of
+from calibration.trials import Trial
+from models.architecture import Architecture
+from models.heads.head import Head, heads_of
+from models.heads.paired_ablation import EXCESS_SHARE, ablation_losses, pair_effects
+from models.heads.references import mean_z
+from models.transformer import Transformer
+from tasks.study.analysis_config import RedundancyConfig
+from tests.planted import BOS, attention_of, blank_model, initial_like, plant_fixed_offset
+
+SHAPES = ((2, 4), (2, 8), (3, 4))  # layers, heads a layer
+STAGES: Stages = {"redundancy": RedundancyConfig(windows=32, reference_windows=16)}
+OFFSET, N_CTX = 2, 32
+N_DOCUMENTS, WINDOWS_EACH = 24, 2
+
+
+def untrained(shape: tuple[int, int], n: int) -> int:
+    """How many models before training have a redundant pair."""
+    n_layers, n_heads = shape
+    like = Transformer(Architecture(n_layers=n_layers, n_heads=n_heads, d_model=32, n_ctx=N_CTX), vocabulary())
+    models = (Trained(None, initial_like(like, seed)) for seed in range(n))
+    rows = warehouse_of(models, STAGES).execute(
+        "SELECT count(DISTINCT model_id) FROM head_similarity WHERE is_redundant"
+    )
+    return rows.fetchall()[0][0]
+
+
+def too_little(n_heads: int, n: int) -> int:
+    """How often any pair counts where losing both of each costs exactly as much more than the sum as may be."""
+    generator, hits = torch.Generator().manual_seed(0), 0
+    pairs = list(combinations(range(n_heads), 2))
+    documents = torch.arange(N_DOCUMENTS).repeat_interleave(WINDOWS_EACH)
+
+    def noise(n_rows: int, sd: float) -> torch.Tensor:
+        """Of windows, half of its variance that of their document."""
+        own, shared = (
+            torch.randn(n_rows, size, generator=generator).double() for size in (len(documents), N_DOCUMENTS)
+        )
+        return sd * (own + shared[:, documents]) / 2**0.5
+
+    for _ in range(n):
+        intact = 2.5 + noise(1, 0.3)[0]
+        alone = intact + 0.005 + noise(n_heads, 0.01)
+        first, second = torch.tensor(pairs).T
+        both = alone[first] + alone[second] - intact + EXCESS_SHARE * intact + noise(len(pairs), 0.01)
+        hits += any(pair_effects(intact, alone, both, pairs, documents).redundant)
+    return hits
+
+
+def copies(seed: int) -> tuple[Transformer, tuple[Head, Head]]:
+    """Two layers of random heads that write little, and two copies of a head that predicts by the period."""
+    model, random = blank_model((4, 4), vocabulary(), N_CTX), Random(seed)
+    for own, other in zip(model.layers, initial_like(model, seed).layers, strict=True):
+        own.attention.load_state_dict(other.attention.state_dict())
+        own.attention.W_O.mul_(0.1)
+    first, second = sorted(random.sample(heads_of(model), 2))
+    for layer, head in (first, second):
+        attention = attention_of(model, layer)
+        for weight in (attention.W_Q, attention.W_K, attention.W_V, attention.W_O):
+            weight[head] = 0
+        plant_fixed_offset(model, layer, head, OFFSET)
+    return model, (first, second)
+
+
+def copies_found(n: int) -> int:
+    """In how many models the copies are the one redundant pair."""
+    return sum(_redundant(*copies(seed), seed) for seed in range(n))
+
+
+def _redundant(model: Transformer, planted: tuple[Head, Head], seed: int) -> bool:
+    generator, heads = torch.Generator().manual_seed(seed), heads_of(model)
+    documents = torch.arange(N_DOCUMENTS).repeat_interleave(WINDOWS_EACH)
+
+    def text(n_windows: int) -> torch.Tensor:
+        period = torch.randint(1, model.d_vocab, (n_windows, OFFSET + 1), generator=generator)
+        tokens = period.repeat(1, N_CTX // (OFFSET + 1) + 1)[:, :N_CTX]
+        return torch.cat([torch.full((n_windows, 1), BOS), tokens], dim=1)
+
+    pairs = list(combinations(range(len(heads)), 2))
+    losses = ablation_losses(model, text(len(documents)), mean_z(model, text(16)), heads, pairs)
+    found = [pair for pair, own in zip(pairs, pair_effects(*losses, pairs, documents).redundant, strict=True) if own]
+    return found == [(heads.index(planted[0]), heads.index(planted[1]))]
+
+
+TRIALS = [
+    *(
+        Trial(
+            "false positives",
+            "redundant pair, any in a model",
+            "{} layers of {} heads before training".format(*shape),
+            partial(untrained, shape),
+            100,
+            1,
+        )
+        for shape in SHAPES
+    ),
+    Trial(
+        "false positives",
+        "redundant pair, any of 28",
+        f"losses that exceed the sum by exactly {100 * EXCESS_SHARE:g} %, noise shared within documents",
+        partial(too_little, 8),
+        20_000,
+        200,
+    ),
+    Trial(
+        "power",
+        "redundant pair, the one there is",
+        "exact copies among 8 heads, in one layer or two",
+        copies_found,
+        100,
+        5,
+    ),
+]
