@@ -15,14 +15,6 @@ CREATE MACRO t_975(df) AS coalesce(
 -- Aggregate: half the width of the 95 % confidence interval of a mean, t sd / sqrt(n); NULL for fewer than 3 values.
 CREATE MACRO ci95(x) AS CASE WHEN count(x) > 2 THEN t_975(count(x) - 1) * stddev_samp(x) / sqrt(count(x)) END;
 
--- Lower end of the 95 % confidence interval of a share p of n, by Wilson's score: below 1 even where all n count.
-CREATE MACRO share_low(p, n) AS
-    (2 * n * p + 3.841459 - sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
-
--- Upper end of the 95 % confidence interval of a share p of n, by Wilson's score: above 0 even where none counts.
-CREATE MACRO share_high(p, n) AS
-    (2 * n * p + 3.841459 + sqrt(3.841459 * (4 * n * p * (1 - p) + 3.841459))) / (2 * (n + 3.841459));
-
 -- How often a standard normal number is above z: an upper bound, at most 0.6 % too high from z = 2 on. 1 up to z = 0.
 -- Source: Sampford 1953, Some Inequalities on Mill's Ratio.
 CREATE MACRO normal_tail(z) AS
@@ -59,8 +51,10 @@ CREATE MACRO drop_axes(cell, axes) AS trim(regexp_replace(cell, '(^| )(' || axes
 -- these alone.
 CREATE MACRO without_axes(cell, axes) AS drop_axes(cell, 'variant|' || axes);
 
--- Place of a verdict on a claim in lists: the decided ones first.
-CREATE MACRO verdict_rank(verdict) AS list_position(['holds', 'fails', 'undecided', 'not tested'], verdict);
+-- Place of a verdict on a claim in lists: findings first, the decided ones before others, then descriptions and self-checks.
+CREATE MACRO verdict_rank(verdict) AS list_position(
+    ['holds', 'holds, as for random weights', 'fails', 'depends', 'undecided', 'described', 'passes', 'not tested'], verdict
+);
 
 -- One row a study: what was asked, and the run that answered it last.
 CREATE TABLE studies (
@@ -317,10 +311,11 @@ CREATE TABLE compositions (
     PRIMARY KEY (model_id, step, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
--- One row a skip-trigram (source ... destination -> output) that a head's weights hold, last checkpoint. A bug is one that
--- is rare in the corpus but forced on the head by two others that are not.
+-- One row a skip-trigram (source ... destination -> output) that a head's weights hold, first and last checkpoint. A bug is
+-- one that is rare in the corpus but forced on the head by two others that are not.
 CREATE TABLE skip_trigrams (
     model_id            VARCHAR,  -- models.model_id
+    step                INTEGER,  -- optimiser steps taken; 0 is the initialisation
     layer               INTEGER,  -- counted from 0
     head                INTEGER,  -- counted from 0 within its layer
     rank                INTEGER,  -- counted from 0, strongest first
@@ -335,12 +330,13 @@ CREATE TABLE skip_trigrams (
     is_bug              BOOLEAN,  -- whether output is rare here but not in the two skip-trigrams that force this one
     other_destination   VARCHAR,  -- of a bug: the destination after which source does call for output
     other_output        VARCHAR,  -- of a bug: the output that source does call for after destination
-    PRIMARY KEY (model_id, layer, head, rank)
+    PRIMARY KEY (model_id, step, layer, head, rank)
 );
 
--- One row an earlier and a later head and what the later one reads with, last checkpoint; weights alone.
+-- One row an earlier and a later head and what the later one reads with, first and last checkpoint; weights alone.
 CREATE TABLE subspaces (
     model_id        VARCHAR,  -- models.model_id
+    step            INTEGER,  -- optimiser steps taken; 0 is the initialisation
     writer_layer    INTEGER,  -- layer of the earlier head
     writer_head     INTEGER,  -- the earlier head, counted from 0 within its layer
     reader_layer    INTEGER,  -- layer of the later head
@@ -349,7 +345,7 @@ CREATE TABLE subspaces (
     overlap         DOUBLE,   -- mean squared cosine of the angles between the space written and the space read, 0..1
     random_overlap  DOUBLE,   -- overlap between random spaces of these dimensions, on average
     rewriting       DOUBLE,   -- kind V only: what the later head adds along the output that it reads, relative to it; -1 erases
-    PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
+    PRIMARY KEY (model_id, step, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
 -- One row an eigenvalue of a head's full circuit, last checkpoint, without those that are 0 because heads are narrow.
@@ -712,21 +708,46 @@ CREATE TABLE costs (
 
 -- One row a study and claim of reports/claims: what the study says of it.
 CREATE TABLE claims (
-    study      VARCHAR,  -- studies.study
-    claim_id   VARCHAR,  -- name of the claim's file in reports/claims
-    verdict    VARCHAR,  -- holds, fails, undecided (the bar is within the interval, or there is none) or not tested
-    estimate   DOUBLE,   -- mean over what n counts; where every model must meet the bar, the largest value
-    ci_low     DOUBLE,   -- lower end of the estimate's 95 % interval
-    ci_high    DOUBLE,   -- upper end of that interval; both NULL where every model must meet the bar, or n is 1
-    n          INTEGER,  -- how many values there are
-    over       VARCHAR,  -- what n counts: seeds, models or configurations
-    unit       VARCHAR,  -- unit of the estimate; NULL if it has none
-    rule       VARCHAR,  -- what the estimate must be
-    statement  VARCHAR,  -- what is claimed
-    source     VARCHAR,  -- the texts that claim it
-    evidence   VARCHAR,  -- heading of the report's section that shows more; NULL if there is none
-    reason     VARCHAR,  -- why it is undecided or not tested
+    study             VARCHAR,  -- studies.study
+    claim_id          VARCHAR,  -- name of the claim's file in reports/claims
+    kind              VARCHAR,  -- finding, description (a number without a bar) or self-check (fails only if the code is wrong)
+    verdict           VARCHAR,  -- of a finding: holds, holds, as for random weights, fails, depends (on the configuration) or undecided; described; of a self-check: passes or fails; not tested
+    estimate          DOUBLE,   -- of its one configuration, less its control if it has one; of a rule for every model, the largest; of a description, the median over configurations; else NULL
+    ci_low            DOUBLE,   -- lower end of the estimate's 95 % interval; NULL unless a finding has one configuration
+    ci_high           DOUBLE,   -- upper end of that interval
+    estimate_low      DOUBLE,   -- smallest estimate of a configuration
+    estimate_high     DOUBLE,   -- largest estimate of a configuration
+    control           DOUBLE,   -- the same measure of random weights, median over configurations; NULL if the claim has none
+    n                 INTEGER,  -- seeds of the configuration that has fewest; of a rule for every model, values
+    over              VARCHAR,  -- what n counts: seeds, models or configurations
+    n_configurations  INTEGER,  -- configurations: models that differ in their seed alone; NULL of a rule for every model
+    unit              VARCHAR,  -- unit of the estimate; NULL if it has none
+    rule              VARCHAR,  -- what the estimate must be; NULL of a description
+    statement         VARCHAR,  -- what is claimed
+    source            VARCHAR,  -- who claims it: authors, title and section
+    source_url        VARCHAR,  -- link to the source; NULL if it is not published
+    texts             VARCHAR,  -- titles of the texts through which the claim came; NULL if it came from the source itself
+    evidence          VARCHAR,  -- heading of the report's section that shows more; NULL if there is none
+    reason            VARCHAR,  -- what it depends on, why it is undecided or not tested, and which models are undertrained
+    changed           VARCHAR,  -- when and why its rule changed; NULL if it never did
     PRIMARY KEY (study, claim_id)
+);
+
+-- One row a study, a finding or description, and a configuration: what its seeds decide.
+CREATE TABLE claim_configurations (
+    study           VARCHAR,   -- studies.study
+    claim_id        VARCHAR,   -- claims.claim_id
+    configuration   VARCHAR,   -- what tells it from the study's others, like `2 heads a layer`
+    n               INTEGER,   -- seeds that count
+    n_undertrained  INTEGER,   -- seeds that don't, since their models learned too little
+    points          DOUBLE[],  -- the value of each seed that counts
+    estimate        DOUBLE,    -- what the seeds come to, less the control if a verdict came of it
+    ci_low          DOUBLE,    -- lower end of its 95 % interval; NULL of a description, or of too few seeds
+    ci_high         DOUBLE,    -- upper end of that interval
+    control         DOUBLE,    -- mean of the same measure of random weights; NULL if the claim has none
+    verdict         VARCHAR,   -- holds, holds, as for random weights, fails, undecided, described or not tested
+    reason          VARCHAR,   -- why it is undecided or not tested
+    PRIMARY KEY (study, claim_id, configuration)
 );
 
 -- One row an artifact that the warehouse was built from.

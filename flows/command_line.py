@@ -67,17 +67,20 @@ def sql(
 
 @app.command(epilog="Example: headstream claims quick")
 def claims(study: StudyArgument, format: Format = "table") -> None:
-    """Show which claims a study confirms and which it refutes, or why it can't tell."""
+    """Show what a study says of each claim: findings first, then descriptions, then self-checks in one line."""
     from tasks import places
     from tasks.making import open_store
-    from tasks.results.claims import claims_of
+    from tasks.results.claims import banner_of, claims_of
     from tasks.results.output_formats import format_table
     from tasks.results.warehouse import build_warehouse
 
     name = _load(study).name
     build_warehouse(open_store(), places.warehouse_file())  # a claim may be new
     in_words = format in ("table", "markdown")
-    print(format_table(claims_of(places.warehouse_file(), name, in_words), format))
+    rows = claims_of(places.warehouse_file(), name, in_words)
+    if in_words and (banner := banner_of(places.warehouse_file(), name)):
+        print(f"{banner}\n")
+    print(format_table(rows, format))
 
 
 @app.command(epilog="Example: headstream report quick")

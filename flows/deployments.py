@@ -18,7 +18,7 @@ from tasks.making import open_store
 from tasks.markdown import as_markdown, escaped
 from tasks.report.comparison import Summary, changes, summarise
 from tasks.report.publishing import previous_summary
-from tasks.results.claims import claims_of
+from tasks.results.claims import banner_of, claims_of
 from tasks.results.study_record import latest_record
 from tasks.results.study_results import open_results
 
@@ -63,7 +63,8 @@ def publish_results(study: str) -> None:
     create_markdown_artifact(f"# {escaped(study)}\n\n{answer}", key=f"report-{key}")
     create_link_artifact(link, link_text=f"report of {escaped(study)}", key=f"link-{key}")
     claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
-    create_table_artifact(_cells(claims), key=f"claims-{key}", description="What the study says about each claim.")
+    description = banner_of(places.warehouse_file(), study) or "What the study says about each claim."
+    create_table_artifact(_cells(claims), key=f"claims-{key}", description=description)
     store = open_store()
     record = latest_record(store, study)
     if stored := record and previous_summary(store, record):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims
+from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, training_warning
 from tasks.study.schema import Study, parse_study
 from tasks.study.sources import read_study_file, shipped_studies
 
@@ -31,6 +31,8 @@ def print_plan(study: Study) -> None:
     console.print(_what_is_left(planned))
     console.print()
     _print_claims(console, lacking)
+    if warning := training_warning(study):
+        console.print(f"[yellow]{warning}[/]")
 
 
 def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:

@@ -34,6 +34,7 @@ RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and th
 BYTES_PER_RESULT = 100_000
 PRUNED_MODELS = 7  # in checkpoints
 BYTES_INDEXED_PER_MODEL = 1_000_000
+FEW_TOKENS = 1_000_000  # to train on, below which a model may end no better than bigrams
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,17 @@ def plan_claims(study: Study) -> dict[str, str | None]:
             connection.register("planned", pa.Table.from_pylist(planned, schema=table_schema(name)))
             connection.execute(f"INSERT INTO {name} BY NAME FROM planned")
         return lacking_for_claims(connection, read_claims(), study.name)
+
+
+def training_warning(study: Study) -> str | None:
+    """Says so if models may learn too little for claims to look at them."""
+    short = [cell.training.tokens for cell in study.cells if cell.training.tokens < FEW_TOKENS]
+    if not short:
+        return None
+    return (
+        f"Models trained on {min(short):,} tokens may not get below the loss of bigrams, and findings look only at"
+        " those that do. Raise training.tokens."
+    )
 
 
 class _Shelf:

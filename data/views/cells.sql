@@ -5,7 +5,7 @@
 -- cell: study_models.cell
 -- models.*
 -- model_summary.*
-SELECT study, cell, models.*, validation_loss_nats, repeat_gain_nats, best_induction_random_period
+SELECT study, cell, models.*, validation_loss_nats, repeat_gain_nats, best_induction_random_period, learned
 FROM study_models
 JOIN models USING (model_id)
 JOIN model_summary USING (model_id)

@@ -1,24 +1,39 @@
 -- What does each study say of each claim, in words? One row a study and claim, as in claims.
 --
 -- claims.*
--- finding: the estimate, its 95 % interval, unit and n, or why there is none
--- must_be: what the estimate must be for the claim to hold
+-- finding: what was found: an estimate and its 95 % interval, or the range over configurations, then random weights, n and the reason
+-- must_be: what the estimate must be for the claim to hold; NULL of a description
 WITH in_words AS (
     SELECT
         *,
         replace(format('{:.3g}', estimate), 'e-0', 'e-') AS value,
         format(' ({:.3g} to {:.3g})', ci_low, ci_high) AS bounds,
-        if(n = 1, rtrim(over, 's'), over) AS values_of
+        format('{:.3g} to {:.3g}', estimate_low, estimate_high) AS ends,
+        n || ' ' || if(n = 1, rtrim(over, 's'), over) AS values_of
     FROM claims
 )
 SELECT
     study,
     claim_id,
+    kind,
     verdict,
-    concat_ws('; ', if(n > 0, concat(value, bounds, ' ' || unit, ', ', n, ' ', values_of), NULL), reason) AS finding,
+    concat_ws(
+        '; ',
+        CASE
+            WHEN n_configurations > 1 AND kind = 'description'
+                THEN concat(value, ' (' || ends || ' over ', n_configurations, ' configurations)', ' ' || unit, ', ', values_of, ' each')
+            WHEN n_configurations > 1
+                THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, ' or more')
+            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of)
+        END,
+        format('{:.3g} for random weights', control),
+        reason
+    ) AS finding,
     replace(replace(rule, 'holds if ', ''), 'estimate ', '') AS must_be,
     statement,
     source,
+    source_url,
+    texts,
     evidence
 FROM in_words
-ORDER BY study, claim_id
+ORDER BY study, verdict_rank(verdict), claim_id

@@ -1,36 +1,72 @@
--- What is known of each claim? One row a claim: its most decisive verdict over all studies; of several, the one over most
--- values, then the newest. Holds and fails are more decisive than undecided, and undecided more than not tested.
+-- What is known of each claim? One row a claim: the study whose models trained longest speaks; of several, the one with
+-- most seeds, then the newest. A study that didn't test the claim speaks only if none did.
 --
 -- claims.*
--- study: the study that says so
+-- study: the study that speaks
+-- tokens: tokens that half of its models or more were trained on
+-- n_seeds: seeds in its grid
 -- finished_at: when that study ended, UTC
--- n_holds: studies in which the claim holds
--- n_fails: studies in which it fails
+-- disagrees: other studies that decided otherwise, like `heads: fails`; NULL if none did
+WITH lengths AS (
+    SELECT study, median(tokens)::BIGINT AS tokens, count(DISTINCT seed) AS n_seeds
+    FROM study_models
+    JOIN models USING (model_id)
+    GROUP BY study
+),
+ranked AS (
+    SELECT
+        claims.*,
+        tokens,
+        n_seeds,
+        finished_at,
+        verdict IN ('holds', 'holds, as for random weights', 'fails', 'depends', 'passes') AS decided,
+        row_number() OVER (
+            PARTITION BY claim_id
+            ORDER BY
+                verdict = 'not tested',
+                tokens DESC NULLS LAST,
+                n_seeds DESC NULLS LAST,
+                finished_at DESC NULLS LAST,
+                study
+        ) AS place
+    FROM claims
+    LEFT JOIN lengths USING (study)
+    LEFT JOIN studies USING (study)
+),
+others AS (
+    SELECT
+        ranked.claim_id,
+        string_agg(ranked.study || ': ' || ranked.verdict, '; ' ORDER BY ranked.place) AS disagrees
+    FROM ranked
+    JOIN ranked AS first ON first.claim_id = ranked.claim_id AND first.place = 1
+    WHERE ranked.decided AND ranked.verdict <> first.verdict
+    GROUP BY ranked.claim_id
+)
 SELECT
     claim_id,
+    kind,
     statement,
     source,
+    source_url,
     verdict,
     estimate,
     ci_low,
     ci_high,
+    estimate_low,
+    estimate_high,
+    control,
     n,
     over,
+    n_configurations,
     unit,
     rule,
     reason,
     study,
+    tokens,
+    n_seeds,
     finished_at,
-    count(*) FILTER (verdict = 'holds') OVER (PARTITION BY claim_id) AS n_holds,
-    count(*) FILTER (verdict = 'fails') OVER (PARTITION BY claim_id) AS n_fails
-FROM claims
-LEFT JOIN studies USING (study)
-QUALIFY row_number() OVER (
-    PARTITION BY claim_id
-    ORDER BY
-        greatest(verdict_rank('fails'), verdict_rank(verdict)),
-        n DESC NULLS LAST,
-        finished_at DESC NULLS LAST,
-        study
-) = 1
+    disagrees
+FROM ranked
+LEFT JOIN others USING (claim_id)
+WHERE place = 1
 ORDER BY claim_id

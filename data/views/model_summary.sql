@@ -3,6 +3,7 @@
 -- evaluations.*
 -- models.*
 -- named_models.*
+-- learned: whether it predicts better than the corpus' bigrams, without heads better than token frequencies; claims look only at models that do; NULL if not known
 -- best_induction_random_period: of the model's heads, anti-induction heads apart, the highest induction_random_period
 -- best_induction_head: the head with best_induction_random_period, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
@@ -40,6 +41,7 @@ SELECT
     parameters,
     models.tokens,
     validation_loss_nats,
+    validation_loss_nats < if(models.total_heads > 0, bigram_loss_nats, unigram_loss_nats) AS learned,
     in_context_learning_nats,
     repeat_gain_nats,
     best_induction_random_period,
@@ -53,6 +55,7 @@ SELECT
     tokens_per_second
 FROM models
 JOIN named_models USING (model_id)
+LEFT JOIN corpora USING (corpus_id)
 LEFT JOIN last_evaluations USING (model_id)
 LEFT JOIN best USING (model_id)
 ORDER BY models.name, models.seed, model_id

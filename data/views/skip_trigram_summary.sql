@@ -1,4 +1,5 @@
--- What do heads' skip-trigrams say, and does the corpus agree? One row a skip-trigram, as in skip_trigrams.
+-- What do heads' skip-trigrams say, and does the corpus agree? One row a skip-trigram of the last
+-- checkpoint, as in skip_trigrams.
 --
 -- named_models.*
 -- skip_trigrams.*
@@ -15,7 +16,7 @@ WITH ranked AS (
         *,
         row_number() OVER (PARTITION BY model_id, layer, head, source ORDER BY rank) - 1 AS rank_of_source,
         min(rank) OVER (PARTITION BY model_id, layer, head, source) AS best_rank
-    FROM skip_trigrams
+    FROM (FROM skip_trigrams QUALIFY step = max(step) OVER (PARTITION BY model_id))
 )
 SELECT
     model_id,

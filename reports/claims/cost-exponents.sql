@@ -1,6 +1,7 @@
+-- kind: self-check
 -- statement: cost is O(n^2 d + n d^2): for large n (from 16 d on) FLOPs grow as n^2, for large d (from 4 n on) as d^2
--- source: 000, 001, 004
--- over: configurations
+-- source: vaswani-2017, 4 Why Self-Attention
+-- texts: composition, multi-head, blocks
 -- needs: (
 --     SELECT least(json_array_length(config, '/costs/n_ctx'), json_array_length(config, '/costs/d_model')) > 1
 --     FROM studies WHERE study = $study)
@@ -9,6 +10,7 @@
 -- unit: off the exponent
 -- evidence: Costs
 -- empty: costs were not measured up to n_ctx = 16 d_model and d_model = 4 n_ctx
+-- changed: 2026-11-28, an identity, no longer among findings
 WITH reached AS (  -- 1 where one of the two terms is 8 times the other
     SELECT axis, max(if(axis = 'n_ctx', n_ctx / (16 * d_model), d_model / (4 * n_ctx))) AS far
     FROM costs

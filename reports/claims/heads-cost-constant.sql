@@ -1,7 +1,7 @@
 -- statement: at a given d_model the number of heads doesn't change the asymptotic cost: 8 heads take as many FLOPs as 1,
 --   and under 1.5 times as long
--- source: 001, 003
--- over: configurations
+-- source: vaswani-2017, 3.2.2 Multi-Head Attention
+-- texts: multi-head, parallel-heads
 -- needs: (
 --     SELECT list_has_all(json_extract(config, '/costs/n_heads')::INTEGER[], [1, 8]) FROM studies WHERE study = $study)
 -- lacks: 1 and 8 among the n_heads of [costs]

@@ -1,7 +1,7 @@
 -- statement: local attention costs O(n), at little loss: FLOPs and seconds grow with an exponent under 1.2, and loss
 --   is under 2 % higher than with full attention at as many tokens
--- source: 003
--- over: seeds
+-- source: beltagy-2020, 3.1 Attention Pattern
+-- texts: parallel-heads
 -- needs: (SELECT json_array_length(config, '/costs/n_ctx') > 1 FROM studies WHERE study = $study) AND EXISTS (
 --     SELECT 1 FROM cells GROUP BY without_axes(cell, 'attention|attention_window')
 --     HAVING bool_or(attention = 'full') AND bool_or(attention = 'local'))
@@ -9,16 +9,18 @@
 -- rule: holds if estimate > 0
 -- unit: margin over the nearer bar
 -- evidence: Costs
+-- changed: 2026-11-28, models of different shapes were pooled; now each configuration is decided from its seeds
 WITH losses AS (
     SELECT
         seed,
+        without_axes(cell, 'seed|attention|attention_window') AS configuration,
         avg(validation_loss_nats) FILTER (attention = 'local')
         / avg(validation_loss_nats) FILTER (attention = 'full') - 1 AS increase
     FROM cells
     WHERE study = $study
-    GROUP BY seed, without_axes(cell, 'attention|attention_window')
+    GROUP BY ALL
 )
-SELECT seed, least(1 - max(exponent) / 1.2, 1 - avg(increase) / 0.02) AS value
+SELECT seed, configuration, least(1 - exponent / 1.2, 1 - increase / 0.02) AS value
 FROM losses
 CROSS JOIN (
     SELECT max(greatest(flops_exponent, seconds_exponent)) AS exponent
@@ -26,4 +28,3 @@ CROSS JOIN (
     WHERE study = $study AND attention = 'local' AND axis = 'n_ctx'
 )
 WHERE exponent IS NOT NULL AND increase IS NOT NULL
-GROUP BY seed

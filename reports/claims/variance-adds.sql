@@ -1,11 +1,12 @@
 -- statement: attention variance improves on weight magnitude alone: the sum of both ranks agrees more with ablation
--- source: 003
--- over: models
--- needs: total_heads > 2 AND measures($study, 'importance')
--- lacks: models of three heads or more, or the stage importance
+-- source: parallel-heads, Impacto do Número de Cabeças na Complexidade e Desempenho
+-- needs: total_heads >= 8 AND measures($study, 'importance')
+-- lacks: models of 8 heads or more, or the stage importance
 -- rule: holds if estimate > 0
+-- range: -2 to 2
 -- unit: difference of rank correlations
 -- evidence: Importance
+-- changed: 2026-11-28, correlations over three heads say nothing; now models of 8 heads or more
 WITH scores AS (
     SELECT
         model_id,
@@ -43,4 +44,4 @@ sums AS (
 SELECT model_id, corr(rank_sum, effect) - corr(norm, effect) AS value
 FROM sums
 GROUP BY model_id
-HAVING count(*) > 2 AND least(count(DISTINCT norm), count(DISTINCT rank_sum), count(DISTINCT effect)) > 1
+HAVING count(*) >= 8 AND least(count(DISTINCT norm), count(DISTINCT rank_sum), count(DISTINCT effect)) > 1

@@ -1,12 +1,16 @@
+-- kind: self-check
 -- statement: possible virtual heads grow quadratically with layers: h^2 L (L - 1) / 2 with h heads in each of L
 --   layers
--- source: 000
--- over: models
--- needs: count(DISTINCT n_layers) FILTER (n_heads IS NOT NULL) > 2 AND max(n_layers) FILTER (n_heads IS NOT NULL) > 1
+-- source: elhage-2021, Virtual Attention Heads
+-- texts: composition
+-- needs: (
+--     SELECT count(DISTINCT n_layers) FILTER (n_heads IS NOT NULL) > 2 AND max(n_layers) FILTER (n_heads IS NOT NULL) > 1
+--     FROM cells)
 -- lacks: models of three depths, one of them two layers or more
 -- rule: holds if every model = 0
 -- unit: virtual heads off
 -- evidence: Virtual heads
+-- changed: 2026-11-28, an identity, no longer among findings
 SELECT
     model_id,
     abs(count(second_layer) - n_heads * n_heads * n_layers * (n_layers - 1) / 2) AS value

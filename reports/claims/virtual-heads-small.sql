@@ -1,11 +1,12 @@
 -- statement: virtual heads add little in two-layer models: paths through two heads against paths through one
--- source: 000
--- over: models
+-- source: elhage-2021, Term Importance Analysis
+-- texts: composition
 -- needs: n_layers = 2 AND total_heads > 1
 -- lacks: models of two layers
 -- rule: holds if estimate < 0.2
 -- unit: ratio of loss effects
 -- evidence: Paths
+-- changed: 2026-11-28, models of different shapes were pooled; now each configuration is decided from its seeds
 WITH effects AS (
     SELECT
         model_id,

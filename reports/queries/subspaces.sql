@@ -19,7 +19,7 @@ pairs AS (
             kind || ': ' || head_label(writer_layer, writer_head) || ' > ' || head_label(reader_layer, reader_head),
             overlap / random_overlap
         ) AS that_pair
-    FROM subspaces
+    FROM (FROM subspaces QUALIFY step = max(step) OVER (PARTITION BY model_id))
     GROUP BY model_id
 )
 SELECT

@@ -34,7 +34,8 @@ TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 
 def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel) -> None:
-    """Write heads and compositions of every checkpoint, and the last one's other tables.
+    """Write heads and compositions of every checkpoint, subspaces and skip-trigrams of the first and last, eigenvalues
+    of the last.
 
     All are empty where norms keep paths from being products of weights (`why_no_circuits`).
 
@@ -46,6 +47,7 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
     tables: dict[str, list[Columns]] = {name: [] for name in TABLES}
     if why_no_circuits(architecture) is None:
         stimuli = _circuit_stimuli(config, tokens, architecture.n_ctx)
+        skip_trigram_counts = _skip_trigram_counts(config, tokens, architecture.n_ctx)
         initial = None
         for i, step in enumerate(steps):
             model = trained.at(step)
@@ -54,9 +56,11 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
             initial = initial or now
             tables["heads"].append({"step": step} | _head_columns(head_circuits(model, weights, stimuli)))
             tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
+            if step in (steps[0], steps[-1]):
+                found = _skip_trigram_columns(config, weights, tokens, skip_trigram_counts)
+                tables["skip_trigrams"] += [{"step": step} | part for part in found]
+                tables["subspaces"].append({"step": step} | _subspace_columns(weights))
             trained.on_progress((i + 1) / (len(steps) + 1))
-        tables["skip_trigrams"] = _skip_trigram_columns(config, weights, tokens, architecture.n_ctx)
-        tables["subspaces"] = [_subspace_columns(weights)]
         tables["eigenvalues"] = _eigenvalue_columns(weights, now)
     for name, parts in tables.items():
         trained.write(name, _one_below_the_other(parts))
@@ -138,12 +142,15 @@ def _eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Colum
     return parts
 
 
-def _skip_trigram_columns(
-    config: WeightCircuitsConfig, weights: CircuitWeights, tokens: Tokens, n_ctx: int
-) -> list[Columns]:
-    """Columns of `skip_trigrams`, a part a head."""
+def _skip_trigram_counts(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> SkipTrigramCounts:
     windows = tokens.train.spread_windows(max(1, config.statistics_tokens // n_ctx), n_ctx)
-    corpus = SkipTrigramCounts(torch.from_numpy(windows), tokens.vocabulary, tokens.bos)
+    return SkipTrigramCounts(torch.from_numpy(windows), tokens.vocabulary, tokens.bos)
+
+
+def _skip_trigram_columns(
+    config: WeightCircuitsConfig, weights: CircuitWeights, tokens: Tokens, corpus: SkipTrigramCounts
+) -> list[Columns]:
+    """Columns of `skip_trigrams` at one checkpoint, a part a head."""
     labels = np.array([*tokens.token_labels(), None], dtype=object)  # -1, no token, finds None
     parts = []
     for layer, n_heads in enumerate(weights.heads_per_layer):

@@ -1,6 +1,8 @@
 """The claims of reports/claims: each a statement, the rule that decides it and the SELECT that gives its values."""
 
 import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -9,14 +11,20 @@ import duckdb
 
 from tasks import places
 from tasks.errors import UserError
+from tasks.results.intervals import QUANTITIES, Range
 
 CLAIMS = places.ROOT / "reports" / "claims"
-REQUIRED = ("statement", "source", "over", "needs", "lacks", "rule")
-OPTIONAL = ("unit", "evidence", "empty")
-UNITS = ("seeds", "models", "configurations")  # what n may count
+SOURCES = CLAIMS / "sources.toml"
+KINDS = ("finding", "description", "self-check")
+REQUIRED = ("statement", "source", "needs", "lacks")
+OPTIONAL = (
+    "kind", "rule", "texts", "quantity", "range", "seeds", "control", "unit", "evidence", "empty", "changed"
+)  # fmt: skip
+SEEDS = 3  # fewest that decide a configuration, unless a claim asks for more
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _RULE = re.compile(rf"holds if (estimate|every \w+) (?:(<=|>=|<|>|=) ({_NUMBER})|between ({_NUMBER}) and ({_NUMBER}))")
+_RANGE = re.compile(rf"(-inf|{_NUMBER}) to (inf|{_NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class Rule:
     """Which estimates are good."""
 
     text: str
-    every: bool  # the estimate is the worst of all values, and decides alone; else its interval does
+    every: str | None  # of what the worst value decides, like `model`; None: the interval of the estimate does
     operator: str
     low: float
     high: float
@@ -49,20 +57,34 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a claim was made: in words, its link, and the titles of the texts through which it came."""
+
+    words: str
+    url: str | None
+    texts: str | None
+
+
+@dataclass(frozen=True)
 class Claim:
     """A file of reports/claims; reports/README.md says what its header holds."""
 
     claim_id: str
+    kind: str
     statement: str
-    source: str
-    over: str
+    source: Source
     needs: str
     lacks: str
-    rule: Rule
+    rule: Rule | None  # None: a description
     select: str
-    unit: str | None = None
-    evidence: str | None = None
-    empty: str | None = None
+    quantity: str
+    within: Range  # what a mean can be
+    seeds: int
+    control: str | None
+    unit: str | None
+    evidence: str | None
+    empty: str | None
+    changed: str | None
 
 
 def read_claims() -> list[Claim]:
@@ -71,12 +93,46 @@ def read_claims() -> list[Claim]:
     Raises:
         UserError: a file isn't a claim; says which, what must hold, what came and what to do.
     """
-    return [_read_claim(path) for path in sorted(CLAIMS.glob("*.sql"))]
+    sources = tomllib.loads(SOURCES.read_text(encoding="utf-8"))
+    return [_read_claim(path, sources) for path in sorted(CLAIMS.glob("*.sql"))]
 
 
-def _read_claim(path: Path) -> Claim:
+def _read_claim(path: Path, sources: Mapping[str, Mapping[str, str]]) -> Claim:
     lines = path.read_text(encoding="utf-8").splitlines()
     header = list(takewhile(lambda line: line.startswith("--"), lines))
+    given = _read_header(path.stem, header)
+    select = "\n".join(lines[len(header) :]).strip("\n ;")
+    _check_select(path.stem, select)
+    kind = _one_of(path.stem, "kind", given.pop("kind", "finding"), KINDS)
+    if (kind == "description") == ("rule" in given):
+        must, came = "a claim must have a rule, and a description none", "a rule" if "rule" in given else "no rule"
+        raise claim_error(path.stem, must, came, "Correct `kind` or `rule`.")
+    rule = _parse_rule(path.stem, given.pop("rule")) if "rule" in given else None
+    if kind == "self-check" and not (rule and rule.every):
+        must = "the rule of a self-check must be `holds if every model < 1e-4` (or <=, =)"
+        raise claim_error(path.stem, must, rule.text if rule else "none", "Rewrite it.")
+    source, texts = given.pop("source"), given.pop("texts", None)
+    return Claim(
+        claim_id=path.stem,
+        kind=kind,
+        rule=rule,
+        select=select,
+        source=_source(path.stem, source, texts, sources),
+        quantity=_one_of(path.stem, "quantity", given.pop("quantity", "mean"), QUANTITIES),
+        within=_parse_range(path.stem, given.pop("range", "-inf to inf")),
+        seeds=_parse_seeds(path.stem, given.pop("seeds", str(SEEDS))),
+        statement=given["statement"],
+        needs=given["needs"],
+        lacks=given["lacks"],
+        control=given.get("control"),
+        unit=given.get("unit"),
+        evidence=given.get("evidence"),
+        empty=given.get("empty"),
+        changed=given.get("changed"),
+    )
+
+
+def _read_header(claim_id: str, header: list[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for line in header:
         if field := re.match(r"-- (\w+): +(\S.*)", line):
@@ -85,18 +141,19 @@ def _read_claim(path: Path) -> Claim:
             given[[*given][-1]] += f" {more[1].strip()}"
         else:
             must = "a header line must be `-- name: text`, or `--   more text`"
-            raise claim_error(path.stem, must, line, "Rewrite it.")
+            raise claim_error(claim_id, must, line, "Rewrite it.")
     known = (*REQUIRED, *OPTIONAL)
     if unknown := given.keys() - known:
-        raise claim_error(path.stem, f"a header may have {', '.join(known)}", min(unknown), "Remove or rename it.")
+        raise claim_error(claim_id, f"a header may have {', '.join(known)}", min(unknown), "Remove or rename it.")
     if absent := [name for name in REQUIRED if name not in given]:
-        raise claim_error(path.stem, f"the header must have {', '.join(REQUIRED)}", f"no {absent[0]}", "Add it.")
-    if given["over"] not in UNITS:
-        raise claim_error(path.stem, f"over must be one of {', '.join(UNITS)}", given["over"], "Say what n counts.")
-    select = "\n".join(lines[len(header) :]).strip("\n ;")
-    _check_select(path.stem, select)
-    rule = _parse_rule(path.stem, given.pop("rule"))
-    return Claim(path.stem, select=select, rule=rule, **given)
+        raise claim_error(claim_id, f"the header must have {', '.join(REQUIRED)}", f"no {absent[0]}", "Add it.")
+    return given
+
+
+def _one_of(claim_id: str, name: str, came: str, known: tuple[str, ...]) -> str:
+    if came not in known:
+        raise claim_error(claim_id, f"{name} must be one of {', '.join(known)}", came, "Choose one.")
+    return came
 
 
 def _parse_rule(claim_id: str, text: str) -> Rule:
@@ -107,7 +164,33 @@ def _parse_rule(claim_id: str, text: str) -> Rule:
         raise claim_error(claim_id, must, text, "Rewrite it.")
     subject, operator, bar, low, high = found.groups()
     low, high = (bar, bar) if operator else (low, high)
-    return Rule(text, subject != "estimate", operator or "between", float(low), float(high))
+    every = None if subject == "estimate" else subject.removeprefix("every ")
+    return Rule(text, every, operator or "between", float(low), float(high))
+
+
+def _parse_range(claim_id: str, text: str) -> Range:
+    found = _RANGE.fullmatch(text)
+    if not found or float(found[1]) >= float(found[2]):
+        raise claim_error(claim_id, "range must be like `0 to 1` or `-inf to 1`", text, "Rewrite it.")
+    return float(found[1]), float(found[2])
+
+
+def _parse_seeds(claim_id: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < SEEDS:
+        raise claim_error(claim_id, f"seeds must be a number from {SEEDS} on", text, "Correct it, or leave it out.")
+    return int(text)
+
+
+def _source(claim_id: str, source: str, texts: str | None, sources: Mapping[str, Mapping[str, str]]) -> Source:
+    key, _, section = source.partition(", ")
+    keys = [key, *(texts.split(", ") if texts else [])]
+    if unknown := [key for key in keys if key not in sources]:
+        must = f"source and texts must be keys of {SOURCES.name}: {', '.join(sources)}"
+        raise claim_error(claim_id, must, unknown[0], "Correct it, or add it there.")
+    where = sources[key]
+    words = ", ".join(part for part in (where.get("authors"), where["title"], section) if part)
+    titles = " and ".join(sources[key]["title"] for key in keys[1:])
+    return Source(words, where.get("url"), titles or None)
 
 
 def _check_select(claim_id: str, select: str) -> None:

@@ -24,8 +24,16 @@ from tasks.storage.store import Store
 from tasks.system_errors import disk_is_full
 
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
-INDEXING_CODE = ("warehouse.py", "tables.py", "views.py", "claims.py", "claim_files.py")
-FILLED_HERE = {"artifacts", "claims", "warehouse"}  # tables that no stage delivers
+INDEXING_CODE = (
+    "warehouse.py",
+    "tables.py",
+    "views.py",
+    "claims.py",
+    "claim_files.py",
+    "configurations.py",
+    "intervals.py",
+)
+FILLED_HERE = {"artifacts", "claims", "claim_configurations", "warehouse"}  # tables that no stage delivers
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +133,7 @@ def _fingerprint(found: list[Artifact]) -> str:
     code = [Path(__file__).with_name(name) for name in INDEXING_CODE]
     code += [
         tables.SCHEMA,
+        claim_files.SOURCES,
         *(path for folder in (views.VIEWS, claim_files.CLAIMS) for path in sorted(folder.glob("*.sql"))),
     ]
     texts = [(path.name, path.read_text()) for path in code]

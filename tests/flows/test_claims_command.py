@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from claimed_studies import CASES
+from claimed_studies import CASES, Tables
 from test_command_line import call
 
 from tasks import places
@@ -18,14 +18,18 @@ from tasks.storage.store import Store
 def results(monkeypatch, tmp_path) -> None:
     """A store with a record of the study `quick`, in which one claim holds."""
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
-    tables, _ = CASES["paths-sum"].tables("quick", [1e-6, 2e-6])
+    record(CASES["paths-sum"].tables("quick", [1e-6, 2e-6])[0])
+
+
+def record(tables: Tables, version: str = "v1") -> None:
+    """Puts a study's record into the store."""
 
     def write(folder: Path) -> dict[str, str]:
         for name, rows in tables.items():
             write_table(folder, name, rows)
         return {"study": "quick"}
 
-    Store(places.store_folder()).build(Spec("study", "v1", {}, {}, {}), write)
+    Store(places.store_folder()).build(Spec("study", version, {}, {}, {}), write)
 
 
 def test_claims_in_words(monkeypatch, capsys):
@@ -33,7 +37,7 @@ def test_claims_in_words(monkeypatch, capsys):
     assert code == 0
     heading, _, first, *others = out.splitlines()
     assert heading.split() == ["verdict", "claim", "finding"]
-    assert first.split(maxsplit=2) == ["holds", "paths-sum", "2e-6 standard deviations, 2 models"]
+    assert first.split(maxsplit=2) == ["passes", "self-checks", "1 of 1 pass"]
     assert len(others) == len(CASES) - 1
     assert "not tested   direct-is-bigram" in out
     assert "lacks models of zero layers" in out
@@ -43,14 +47,30 @@ def test_claims_as_they_are_stored(monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, "claims", "quick", "--format", "json")
     assert code == 0
     first = json.loads(out)[0]
-    assert (first["claim_id"], first["verdict"], first["estimate"], first["n"]) == ("paths-sum", "holds", 2e-6, 2)
+    assert (first["claim_id"], first["verdict"], first["estimate"], first["n"]) == ("paths-sum", "passes", 2e-6, 2)
     assert first["rule"] == "holds if every model < 1e-4"
+    assert first["source"].startswith("Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, ")
+    assert first["source_url"] == "https://transformer-circuits.pub/2021/framework/index.html"
+
+
+def test_models_that_learned_nothing_are_said_first(monkeypatch, capsys, tmp_path):
+    tables, _ = CASES["virtual-heads-small"].tables("quick", [0.1, 0.11, 0.12])
+    for row in tables["evaluations"]:
+        row["validation_loss_nats"] = 62.5
+    record(tables, "v2")
+    code, out, _ = call(monkeypatch, capsys, "claims", "quick")
+    assert code == 0
+    assert out.startswith(
+        "These models learned too little to say what training does: none predicts better than bigrams"
+    )
+    assert "undertrained: all else alike" in out
+    assert "holds" not in out
 
 
 def test_a_new_claim_needs_no_run(monkeypatch, capsys, tmp_path):
     call(monkeypatch, capsys, "claims", "quick")
     monkeypatch.setattr(claim_files, "CLAIMS", tmp_path)
-    header = ("statement: x", "source: 000", "over: models", "needs: true", "lacks: models")
+    header = ("statement: x", "source: elhage-2021", "needs: true", "lacks: models")
     lines = [f"-- {line}\n" for line in (*header, "rule: holds if every model < 4")]
     select = "SELECT 3 AS value"
     (tmp_path / "mine.sql").write_text("".join(lines) + select)
@@ -83,7 +103,7 @@ def test_plan_says_which_claims_the_study_can_decide(monkeypatch, capsys, tmp_pa
         f"""
         name = "two"
         corpus.paths = ["{study}"]
-        grid = {{ n_layers = [1, 2, 6], feed_forward = ["none", "relu"], seed = [0, 1] }}
+        grid = {{ n_layers = [1, 2, 6], feed_forward = ["none", "relu"], seed = [0, 1, 2, 3, 4] }}
         model = {{ d_model = 64, n_heads = 4, n_ctx = 32 }}
         """
     )
@@ -104,5 +124,14 @@ def test_plan_says_that_one_seed_is_too_few(monkeypatch, capsys, tmp_path):
     study.write_text(f'name = "one"\ncorpus.paths = ["{study}"]\ngrid.n_layers = [1, 2]\n')
     code, out, _ = call(monkeypatch, capsys, "plan", str(study))
     assert code == 0
-    line = next(line for line in out.splitlines() if line.strip().startswith("2 or more seeds"))
-    assert "induction-needs-two-layers" in line
+    lacking = out.partition(" 3 seeds or more ")[2].partition("seeds or more")[0]
+    assert "induction-needs-two-layers" in lacking
+
+
+@pytest.mark.parametrize(("tokens", "warns"), [(200_000, True), (5_000_000, False)])
+def test_plan_warns_of_trainings_too_short_to_find_anything(monkeypatch, capsys, tmp_path, tokens, warns):
+    study = tmp_path / "short.toml"
+    study.write_text(f'name = "short"\ncorpus.paths = ["{study}"]\ntraining.tokens = {tokens}\n')
+    code, out, _ = call(monkeypatch, capsys, "plan", str(study))
+    assert code == 0
+    assert ("may not get below the loss of bigrams" in " ".join(out.split())) == warns

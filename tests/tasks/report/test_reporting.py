@@ -95,15 +95,28 @@ def test_claims_come_right_after_the_answer(quick):
     text = (quick[0] / "report.md").read_text()
     claims = text.partition("**The claims**")[2].partition("## Models")[0]
     assert text.index("**The answer**") < text.index("**The claims**") < text.index("## Models")
-    assert (
-        "| holds | the logits are the sum of the model's end-to-end paths | every model &lt; 1e-4 |"
-        " 1.6e-6 standard deviations, 3 models | 000, 002 | [Identities](#identities) |\n"
-    ) in claims
     tested, untested = claims.split("<details><summary>")[:2]
-    assert "| undecided | " in tested
+    findings, descriptions = tested.split("| description, without a verdict |")
+    framework = "A Mathematical Framework for Transformer Circuits"
+    page = "https://transformer-circuits.pub/2021/framework/index.html"
+    texts = "Composição de Attention Heads em Transformers"
+    assert f"| [Elhage et al. 2021, {framework}, Term Importance Analysis]({page}); through {texts} | " in findings
+    assert "| undecided | " in findings
+    assert "times random, 1 seed; 1 for random weights | " in descriptions
+    assert "Self-checks, which only an error in the code can fail: 2 of 2 pass." in descriptions
     assert "not tested" not in tested
     assert untested.partition(" ")[2].startswith("claims were not tested</summary>\n\n| claim | why not | source |")
-    assert "lacks models with heads and feed-forward layers | 000 |" in untested
+    assert f"lacks models with heads and feed-forward layers | [Elhage et al. 2021, {framework}, " in untested
+    assert not re.search(r"\b00[0-4]\b", claims)
+
+
+def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
+    models = [Model(n_layers=2, seed=seed, loss=6.25) for seed in range(3)]
+    render_report(write_warehouse(tmp_path / "warehouse.duckdb", *models), "invented", tmp_path)
+    claims = (tmp_path / "report.md").read_text().partition("**The claims**")[2].partition("## Models")[0]
+    assert "> **These models learned too little to say what training does" in claims
+    assert "| verdict | finding |" not in claims
+    assert "undertrained: " in claims
 
 
 def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):

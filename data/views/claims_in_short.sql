@@ -1,0 +1,40 @@
+-- What comes before a study's claims? One row a study: its self-checks in one line, and a banner if none of its models
+-- learned.
+--
+-- study: studies.study
+-- n_models: models trained
+-- n_learned: models that learned, as in model_summary.learned
+-- self_checks: how many of the self-checks that were made pass; NULL if none was made
+-- banner: what to know if no model learned; NULL if one did
+WITH learning AS (
+    SELECT
+        study,
+        count(*) AS n_models,
+        count(*) FILTER (learned) AS n_learned,
+        count(learned) AS n_known
+    FROM cells
+    GROUP BY study
+),
+checks AS (
+    SELECT
+        study,
+        count(*) FILTER (verdict <> 'not tested') AS n_made,
+        count(*) FILTER (verdict = 'passes') AS n_passed
+    FROM claims
+    WHERE kind = 'self-check'
+    GROUP BY study
+)
+SELECT
+    study,
+    coalesce(learning.n_models, 0) AS n_models,
+    coalesce(n_learned, 0) AS n_learned,
+    if(n_made > 0, format('{} of {} pass', n_passed, n_made), NULL) AS self_checks,
+    CASE
+        WHEN n_learned > 0 OR learning.n_models IS NULL THEN NULL
+        WHEN n_known = 0 THEN 'Whether these models learned anything is not known: their validation loss, or what bigrams lose on that text, is missing. So nothing is found of what training does.'
+        ELSE 'These models learned too little to say what training does: none predicts better than bigrams do (without heads: than token frequencies). Train them on more tokens.'
+    END AS banner
+FROM studies
+LEFT JOIN learning USING (study)
+LEFT JOIN checks USING (study)
+ORDER BY study

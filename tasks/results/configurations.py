@@ -1,0 +1,80 @@
+"""Configurations in words: places of a study's grid without their seed, and what a verdict that differs depends on."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+Settings = Mapping[str, str]
+
+_SETTING = re.compile(r"(\w+)=(\[[^\]]*\]|\S*)")
+_NOUNS = {"n_layers": "layer", "n_heads": "head", "total_heads": "head"}
+_PLACES = {"n_heads": " a layer", "total_heads": " in all"}
+
+
+def named(places: Sequence[str]) -> dict[str, str]:
+    """A name for each place like `n_layers=2 n_heads=4`: what tells it from the others, in words.
+
+    Variants are named by their names alone, and axes that don't vary are left out, unless there is one place only.
+    """
+    settings = {place: dict(_SETTING.findall(place)) for place in places}
+    short = {place: _name(_telling(own, list(settings.values()))) for place, own in settings.items()}
+    if len({*short.values()}) == len(settings) > 1:
+        return short
+    return {place: _name(own) for place, own in settings.items()}
+
+
+def depends_on(verdicts: Mapping[str, str]) -> str:
+    """What verdicts, by place, depend on: `holds at 2, 4 and 8 heads a layer, fails at 1`, else place by place."""
+    settings = {place: dict(_SETTING.findall(place)) for place in verdicts}
+    kinds = sorted({*verdicts.values()}, key=_order)
+    for axis in _shared_axes(list(settings.values())):
+        if axis == "variant":
+            continue
+        values = {kind: {settings[p][axis] for p, verdict in verdicts.items() if verdict == kind} for kind in kinds}
+        if sum(map(len, values.values())) == len(set().union(*values.values())):
+            first, *others = ((kind, sorted(values[kind], key=_size)) for kind in kinds)
+            parts = [f"{first[0]} at {_counted(axis, first[1])}"]
+            return ", ".join(parts + [f"{kind} at {_and(of_kind)}" for kind, of_kind in others])
+    names = named(list(verdicts))
+    return ", ".join(f"{kind} for {_and(sorted(names[p] for p in verdicts if verdicts[p] == kind))}" for kind in kinds)
+
+
+def _order(verdict: str) -> tuple[bool, bool, str]:
+    return not verdict.startswith("holds"), verdict == "undecided", verdict
+
+
+def _telling(own: Settings, all_settings: Sequence[Settings]) -> dict[str, str]:
+    """The settings that tell a place from the others; a variant's name stands for what it sets."""
+    shared = _shared_axes(all_settings)
+    varied = [axis for axis in own if len({str(other.get(axis)) for other in all_settings}) > 1]
+    return {axis: own[axis] for axis in varied if "variant" not in own or axis in shared}
+
+
+def _shared_axes(all_settings: Sequence[Settings]) -> list[str]:
+    """The axes that every place has, and that vary."""
+    shared = [axis for axis in all_settings[0] if all(axis in other for other in all_settings)]
+    return [axis for axis in shared if len({other[axis] for other in all_settings}) > 1]
+
+
+def _name(settings: Settings) -> str:
+    words = [value if axis == "variant" else _counted(axis, [value]) for axis, value in settings.items()]
+    return ", ".join(words) or "all else alike"
+
+
+def _counted(axis: str, values: Sequence[str]) -> str:
+    """Values of an axis in words: `2 and 4 heads a layer`, `positions rotary`."""
+    if axis in _NOUNS:
+        plural = "" if list(values) == ["1"] else "s"
+        return f"{_and(values)} {_NOUNS[axis]}{plural}{_PLACES.get(axis, '')}"
+    return f"{axis} {_and(values)}"
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _size(value: str) -> tuple[float, str]:
+    """Numbers by size, words after them by letter."""
+    try:
+        return float(value), value
+    except ValueError:
+        return float("inf"), value

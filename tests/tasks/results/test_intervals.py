@@ -1,0 +1,125 @@
+"""Intervals of verdicts: each covers at the number of seeds it is used at, and stays inside its quantity."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, pearsonr, rankdata, t
+
+from tasks.results.intervals import (
+    Interval,
+    correlation_interval,
+    difference_of_shares,
+    fraction_interval,
+    mean_interval,
+    share_interval,
+)
+
+ENOUGH = 0.93  # coverage of what says 0.95
+DRAWS = 1500
+SEEDS = pytest.mark.parametrize("n_seeds", [3, 5])
+
+
+def coverage(truth: float, intervals: list[Interval]) -> float:
+    return float(np.mean([found.low <= truth <= found.high for found in intervals]))
+
+
+def draws_of_shares(rng, truth: float, likeness: float, n_heads: int, n_seeds: int) -> np.ndarray:
+    """Shares of heads, of models whose own shares differ: beta-binomial with an intraclass correlation."""
+    size = (DRAWS, n_seeds)
+    if likeness:
+        scale = 1 / likeness - 1
+        own = rng.beta(truth * scale, (1 - truth) * scale, size)
+    else:
+        own = np.full(size, truth)
+    return rng.binomial(n_heads, own) / n_heads
+
+
+@SEEDS
+def test_means_cover_what_seeds_scatter_around(n_seeds):
+    rng = np.random.default_rng(0)
+    for scatter in (rng.normal(0.4, 0.1, (DRAWS, n_seeds)), rng.uniform(0, 0.8, (DRAWS, n_seeds))):
+        assert coverage(0.4, [mean_interval(values) for values in scatter]) >= ENOUGH
+
+
+def test_a_mean_has_students_interval():
+    values = np.array([1.0, 2.0, 4.0])
+    expected = t.interval(0.95, 2, values.mean(), values.std(ddof=1) / 3**0.5)
+    assert mean_interval(values)[1:] == pytest.approx(expected)
+    assert mean_interval(values, within=(0, 3))[1:] == (0, 3)
+
+
+@SEEDS
+@pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("likeness", [0, 0.1, 0.3])
+def test_shares_of_heads_cover_with_models_as_clusters(n_seeds, n_heads, likeness):
+    rng = np.random.default_rng(1)
+    counted = np.full(n_seeds, float(n_heads))
+    for truth in (0.05, 0.2, 0.5, 0.8, 0.95):
+        draws = draws_of_shares(rng, truth, likeness, n_heads, n_seeds)
+        assert coverage(truth, [share_interval(values, counted) for values in draws]) >= ENOUGH, truth
+
+
+@SEEDS
+@pytest.mark.parametrize("n_heads", [4, 8])
+def test_differences_of_shares_cover(n_seeds, n_heads):
+    rng = np.random.default_rng(2)
+    counted = np.full(n_seeds, float(n_heads))
+    for trained, random in ((0.5, 0.5), (0.8, 0.5), (0.95, 0.1), (0.95, 0.95)):
+        first, second = (draws_of_shares(rng, truth, 0.1, n_heads, n_seeds) for truth in (trained, random))
+        found = [
+            difference_of_shares(share_interval(a, counted), share_interval(b, counted))
+            for a, b in zip(first, second, strict=True)
+        ]
+        assert coverage(trained - random, found) >= ENOUGH, (trained, random)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 3), (3, 3), (2, 5), (17, 17)])
+def test_a_share_of_models_has_the_exact_interval(hits, n):
+    found = share_interval(np.array([1.0] * hits + [0.0] * (n - hits)), np.ones(n))
+    exact = binomtest(hits, n).proportion_ci(method="exact")
+    assert found[1:] == pytest.approx((exact.low, exact.high))
+
+
+@SEEDS
+@pytest.mark.parametrize("n_heads", [8, 16, 32])
+def test_rank_correlations_cover_through_fishers_z(n_seeds, n_heads):
+    rng = np.random.default_rng(3)
+    counted = np.full(n_seeds, float(n_heads))
+    for truth in (0.0, 0.5, 0.8):
+        size = (DRAWS, n_seeds, n_heads)
+        first = rng.normal(size=size)
+        second = truth * first + (1 - truth**2) ** 0.5 * rng.normal(size=size)
+        a, b = (rankdata(scores, axis=-1) for scores in (first, second))
+        values = pearsonr(a, b, axis=-1).statistic
+        limit = 1 - 6 / (n_heads * (n_heads**2 - 1))
+        expected = np.tanh(np.arctanh(np.clip(values, -limit, limit)).mean())  # what such heads give on average
+        assert coverage(expected, [correlation_interval(of_seeds, counted) for of_seeds in values]) >= ENOUGH
+
+
+@SEEDS
+@pytest.mark.parametrize("n_heads", [8, 16])
+def test_fractions_in_steps_cover(n_seeds, n_heads):
+    """How many of the heads can go, rounded down to whole heads, where models differ by a head or so."""
+    rng = np.random.default_rng(4)
+    for truth in (0.1, 0.3, 0.6):
+        draws = np.floor(n_heads * rng.normal(truth, 0.1, (DRAWS, n_seeds)).clip(0, 1)) / n_heads
+        found = [fraction_interval(values, np.full(n_seeds, float(n_heads))) for values in draws]
+        assert coverage(float(draws.mean()), found) >= ENOUGH, truth
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("interval", [share_interval, fraction_interval, correlation_interval])
+def test_equal_values_are_not_taken_for_certainty(interval, value):
+    found = interval(np.full(3, value), np.full(3, 8.0))
+    assert found.high - found.low > 0.05
+    assert found.low <= found.estimate <= found.high
+
+
+def test_no_interval_reaches_what_its_quantity_cannot_be():
+    scattered = np.array([0.0, 1.0, 0.1])
+    for interval in (share_interval, fraction_interval):
+        found = interval(scattered, np.full(3, 4.0))
+        assert 0 <= found.low < found.high <= 1
+    found = correlation_interval(np.array([-1.0, 1.0, 0.2]), np.full(3, 4.0))
+    assert -1 <= found.low < found.high <= 1
+    shares = [share_interval(np.full(3, share), np.full(3, 1.0)) for share in (1.0, 0.0)]
+    assert -1 <= difference_of_shares(*shares).low < difference_of_shares(*shares).high <= 1
