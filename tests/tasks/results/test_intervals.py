@@ -110,7 +110,7 @@ def test_fractions_in_steps_cover(n_seeds, n_heads):
 @pytest.mark.parametrize("interval", [share_interval, fraction_interval, correlation_interval])
 def test_equal_values_are_not_taken_for_certainty(interval, value):
     found = interval(np.full(3, value), np.full(3, 8.0))
-    assert found.high - found.low > 0.05
+    assert found.high - found.low > 0.02
     assert found.low <= found.estimate <= found.high
 
 
