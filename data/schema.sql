@@ -626,6 +626,32 @@ CREATE TABLE head_similarity (
     PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
 );
 
+-- One row a head and a query: where the head looks, last checkpoint. Models of one text and n_ctx have the same queries.
+CREATE TABLE head_patterns (
+    model_id  VARCHAR,  -- models.model_id
+    layer     INTEGER,  -- counted from 0
+    head      INTEGER,  -- counted from 0 within its layer
+    sequence  INTEGER,  -- which of the sequences that heads are compared on, counted from 0
+    query     INTEGER,  -- position that attends, counted from 0 (BOS)
+    weights   FLOAT[],  -- attention on each key, from BOS to the query itself
+    PRIMARY KEY (model_id, layer, head, sequence, query)
+);
+
+-- One row a head and another model that differs from its own in the seed alone: the head there that it is matched with,
+-- so that the mean distance over all heads is least, each matched once. Distances are those of jensen_shannon_distance, over
+-- the queries of head_patterns.
+CREATE TABLE head_matches (
+    model_id          VARCHAR,  -- models.model_id
+    layer             INTEGER,  -- counted from 0
+    head              INTEGER,  -- counted from 0 within its layer
+    other_model_id    VARCHAR,  -- models.model_id of the model with another seed
+    other_layer       INTEGER,  -- layer of the matched head
+    other_head        INTEGER,  -- the matched head, counted from 0 within its layer
+    matched_distance  DOUBLE,   -- from the head to the one that it is matched with
+    nearest_distance  DOUBLE,   -- from the head to the nearest other one of its own model; NULL if there is none
+    PRIMARY KEY (model_id, layer, head, other_model_id)
+);
+
 -- One row a head: its place among the others by the distance of attention patterns.
 CREATE TABLE head_clusters (
     model_id   VARCHAR,  -- models.model_id

@@ -239,9 +239,9 @@ def qk_norm_steadies(tables: Tables, i: int, value: float) -> None:
 
 def heads_specialise(tables: Tables, i: int, value: float) -> None:
     model = tables.model(seed=i)
-    for reader, extra in ((0, 0.1), (1, -0.1)):
-        distances = {"jensen_shannon_distance": 0.4 + value + extra, "initial_distance": 0.4}
-        tables.add("head_similarity", model, **pair(0, reader, "first second"), **distances)
+    for head, extra in ((0, 0.1), (1, -0.1)):
+        place = {"layer": 0, "head": head, "other_model_id": "another seed", "other_layer": 0, "other_head": head}
+        tables.add("head_matches", model, **place, nearest_distance=0.4 + value + extra, matched_distance=0.4)
 
 
 def heads_prunable(tables: Tables, i: int, value: float) -> None:
@@ -255,7 +255,8 @@ def heads_prunable(tables: Tables, i: int, value: float) -> None:
 def heads_redundant(tables: Tables, i: int, value: float) -> None:
     model = tables.model(seed=i)
     for reader, redundant in ((0, bool(value)), (1, False), (2, None)):
-        tables.add("head_similarity", model, **pair(0, reader, "first second"), is_redundant=redundant)
+        both = {"is_redundant": redundant, "initial_is_redundant": None if redundant is None else False}
+        tables.add("head_similarity", model, **pair(0, reader, "first second"), **both)
 
 
 def add_importance(tables: Tables, i: int, **methods: Sequence[float]) -> None:
@@ -406,7 +407,7 @@ CASES = {
     "qk-norm-steadies": Case(qk_norm_steadies, *around(0, -0.1, 5)),
     "heads-specialise": Case(heads_specialise, *around(0, 0.1)),
     "heads-prunable": Case(heads_prunable, [0.5, 0.4, 0.6], [0, 0.1, 0], [0, 0.4, 0.2]),
-    "heads-redundant": Case(heads_redundant, [1] * 6, [0] * 6, [1] * 5),
+    "heads-redundant": Case(heads_redundant, [1] * 12, [0] * 12, [1] * 5),
     "weight-norm-predicts": Case(weight_norm_predicts, [0.9, 0.95, 0.85], [-0.1, 0, -0.2], [0.9, 0, 0.5]),
     "variance-adds": Case(variance_adds, [0.3, 0.35, 0.25], [-0.3, -0.35, -0.25], [0.3, -0.3, 0]),
     "heads-are-linguistic": Case(heads_are_linguistic, *around(0.02, 0.01)),

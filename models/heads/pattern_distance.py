@@ -28,6 +28,25 @@ def pattern_distances(model: Transformer, sequences: Int[Tensor, "batch pos"], b
     return (upper + upper.T) / n_queries
 
 
+@torch.inference_mode()
+def sampled_patterns(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, n_queries: int
+) -> tuple[Int[Tensor, "query 2"], Float[Tensor, "head query key"]]:
+    """At queries drawn from all but BOS, which sequence and position each is, and every head's attention on keys.
+
+    They are the same ones for all models that are shown the same sequences.
+    """
+    places = (sequences[:, :-1] != bos).nonzero()
+    drawn = torch.randperm(len(places), generator=torch.Generator().manual_seed(0))[:n_queries]
+    queries, patterns, start = places[drawn.sort().values], [], 0
+    for batch in batches(model, sequences):
+        of_batch = torch.cat([layer.pattern for layer in model.trace(batch[:, :-1]).layers], dim=1)
+        sequence, position = queries[(queries[:, 0] >= start) & (queries[:, 0] < start + len(batch))].T
+        patterns.append(of_batch.transpose(1, 2)[sequence - start, position].cpu())
+        start += len(batch)
+    return queries, torch.cat(patterns).transpose(0, 1)
+
+
 def jensen_shannon_distances(rows: Float[Tensor, "head query key"]) -> Float[Tensor, "head head query"]:
     """Distance of the rows of any two heads, query by query; a head's pairs are all that is held at once."""
     n_heads, n_queries, _ = rows.shape

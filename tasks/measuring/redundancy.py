@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.circuits.head_weights import stack_heads, why_no_circuits
@@ -14,7 +14,7 @@ from models.heads.cka import output_cka
 from models.heads.clusters import cluster_heads
 from models.heads.head import heads_of, mask_without, removed_heads
 from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
-from models.heads.pattern_distance import pattern_distances
+from models.heads.pattern_distance import pattern_distances, sampled_patterns
 from models.heads.references import mean_z
 from models.transformer import Transformer
 from tasks.measuring.checkpoint_weights import checkpoint_weights
@@ -23,7 +23,7 @@ from tasks.study.analysis_config import RedundancyConfig
 
 
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
-    """Write head_similarity and head_clusters of the heads that training left; a model without heads has neither.
+    """Write head_similarity, head_clusters and head_patterns of the heads that training left, if there are any.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -49,6 +49,8 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     layer, head = np.array(places).T
     clusters = {name: values.numpy() for name, values in cluster_heads(distances, config.cluster_distance).items()}
     trained.write("head_clusters", {"layer": layer, "head": head, **clusters})
+    queries, patterns = sampled_patterns(model, text, tokens.bos, config.pattern_queries)
+    trained.write("head_patterns", _pattern_columns(places, queries, patterns[left]))
     pairs = nearest_first(distances)
     if not pairs:
         return
@@ -71,6 +73,16 @@ def nearest_first(distances: Float[Tensor, "head head"]) -> list[Pair]:
     pairs = torch.triu_indices(len(distances), len(distances), 1)
     order = distances[pairs[0], pairs[1]].argsort(stable=True)
     return [(first, second) for first, second in pairs.T[order].tolist()]
+
+
+def _pattern_columns(
+    places: Sequence[tuple[int, int]], queries: Int[Tensor, "query 2"], patterns: Float[Tensor, "head query key"]
+) -> dict[str, Any]:
+    """Columns of `head_patterns`: a query sees the keys up to its own position."""
+    layer, head = np.repeat(np.array(places), len(queries), axis=0).T
+    sequence, position = np.tile(queries.numpy(), (len(places), 1)).T
+    weights = [row[: query + 1].tolist() for own in patterns for row, query in zip(own, queries[:, 1], strict=True)]
+    return {"layer": layer, "head": head, "sequence": sequence, "query": position, "weights": weights}
 
 
 def _similarity_columns(

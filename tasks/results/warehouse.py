@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from tasks.errors import WorkError
-from tasks.results import claim_files, claims, tables, views
+from tasks.results import claim_files, claims, head_matches, tables, views
 from tasks.results.study_record import latest_records
 from tasks.results.tables import Table, quoted, table_named, table_schema
 from tasks.storage.artifact import Artifact
@@ -28,12 +28,14 @@ INDEXING_CODE = (
     "warehouse.py",
     "tables.py",
     "views.py",
+    "head_matches.py",
     "claims.py",
     "claim_files.py",
     "configurations.py",
     "intervals.py",
 )
-FILLED_HERE = {"artifacts", "claims", "claim_configurations", "warehouse"}  # tables that no stage delivers
+# tables that no stage delivers
+FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "warehouse"}
 
 log = logging.getLogger(__name__)
 
@@ -228,6 +230,7 @@ def _write(path: Path, found: list[Artifact], deliveries: dict[str, dict[str, De
             _insert(connection, table_named(name), by_stage)
         connection.register("sources", _artifact_rows(found))
         connection.execute("INSERT INTO artifacts BY NAME FROM sources")
+        head_matches.insert_head_matches(connection)
         claims.insert_claims(connection)
         connection.execute("INSERT INTO warehouse VALUES (?)", [_fingerprint(found)])
         connection.execute("USE memory")

@@ -172,6 +172,9 @@ class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         le=MOST,
         description="Maximum number of pairs of heads that are ablated together, the most similar first.",
     )
+    pattern_queries: Count = Field(
+        64, description="Queries whose attention is kept, to compare heads with those of models of other seeds."
+    )
     cluster_distance: float = Field(
         0.5,
         gt=0,

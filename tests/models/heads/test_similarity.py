@@ -11,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 from models.circuits.head_weights import circuit_weights, stack_heads
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.cka import output_cka
-from models.heads.pattern_distance import jensen_shannon_distances, pattern_distances
+from models.heads.pattern_distance import jensen_shannon_distances, pattern_distances, sampled_patterns
 
 BOS = 3
 OPTIONS = [
@@ -127,3 +127,19 @@ def test_a_head_without_weights_has_no_cosine():
     missing = ov_cosines(stack_heads(circuit_weights(model).layers)).isnan()
     assert missing[1].all()
     assert missing.sum() == 6 + 5
+
+
+@pytest.mark.parametrize("options", OPTIONS[:3], ids=str)
+def test_sampled_patterns_are_those_of_the_whole_run(options):
+    model, sequences = random_model(**options), text()
+    queries, patterns = sampled_patterns(model, sequences, BOS, 11)
+    layers = model.trace(sequences[:, :-1]).layers
+    whole = torch.cat([layer.pattern for layer in layers], dim=1)
+    assert patterns.shape == (whole.shape[1], 11, 13)
+    assert len({*map(tuple, queries.tolist())}) == 11
+    for i, (sequence, position) in enumerate(queries.tolist()):
+        assert sequences[sequence, position] != BOS
+        torch.testing.assert_close(patterns[:, i], whole[sequence, :, position])
+    every, _ = sampled_patterns(model, sequences, BOS, 1000)
+    assert len(every) == (sequences[:, :-1] != BOS).sum()
+    assert torch.equal(sampled_patterns(random_model(seed=1), sequences, BOS, 11)[0], queries)  # whatever the model

@@ -16,7 +16,7 @@ from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = RedundancyConfig(windows=4, reference_windows=4)
-TABLES = ("head_similarity", "head_clusters")
+TABLES = ("head_similarity", "head_clusters", "head_patterns")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,10 @@ def test_every_table_has_every_column(measured):
     clusters = rows_of(folder, "head_clusters")
     assert len({row["cluster"] for row in clusters}) <= 4
     assert sorted(row["leaf"] for row in clusters) == [0, 1, 2, 3]
+    patterns = rows_of(folder, "head_patterns")
+    assert len(patterns) == 4 * 64
+    assert all(len(row["weights"]) == row["query"] + 1 for row in patterns)
+    assert all(sum(row["weights"]) == pytest.approx(1, abs=1e-5) for row in patterns)
     assert heard == sorted(heard)
     assert heard
 
