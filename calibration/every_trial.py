@@ -1,9 +1,10 @@
 """All that is tried, in the order of the table."""
 
-from calibration import circuits, compositions, intervals, phase_changes, probes, redundancy
+from calibration import circuits, claims, compositions, intervals, phase_changes, probes, redundancy
 
 TRIALS = [
     *intervals.TRIALS,
+    *claims.TRIALS,
     *compositions.TRIALS,
     *circuits.TRIALS,
     *redundancy.TRIALS,

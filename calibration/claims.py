@@ -1,0 +1,154 @@
+"""Intervals that decide claims, at the seeds they are used at, and claims about models no better than random ones."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import pearsonr, rankdata
+
+from calibration.trials import Kind, Trial
+from tasks.results.intervals import (
+    Interval,
+    correlation_interval,
+    difference_of_shares,
+    fraction_interval,
+    mean_interval,
+    share_interval,
+)
+
+SEEDS = (3, 5)
+SHARES = (0.05, 0.2, 0.5, 0.8, 0.95)
+PRUNABLE = (0.1, 0.3, 0.6)  # mean fractions of heads that can go
+CORRELATIONS = (0.0, 0.5, 0.8)  # of the scores, before they are ranked
+
+Draws = Float[np.ndarray, "draw seed"]
+Rng = np.random.Generator
+
+
+def shares(rng: Rng, truth: float, likeness: float, n_heads: int, n: int, n_seeds: int) -> Draws:
+    """Shares of heads, of models whose own shares differ: beta-binomial, with an intraclass correlation."""
+    own = np.full((n, n_seeds), truth)
+    if likeness:
+        scale = 1 / likeness - 1
+        own = rng.beta(truth * scale, (1 - truth) * scale, own.shape)
+    return rng.binomial(n_heads, own) / n_heads
+
+
+def rank_correlations(rng: Rng, truth: float, n_heads: int, n: int, n_seeds: int) -> Draws:
+    """Between two scores of heads, which correlate so much."""
+    first, other = rng.normal(size=(2, n, n_seeds, n_heads))
+    second = truth * first + (1 - truth**2) ** 0.5 * other
+    return pearsonr(rankdata(first, axis=-1), rankdata(second, axis=-1), axis=-1).statistic
+
+
+def covered(truth: float, intervals: list[Interval]) -> int:
+    """How many hold it."""
+    return sum(found.low <= truth <= found.high for found in intervals)
+
+
+def cover_shares(likeness: float, n_heads: int, n_seeds: int, n: int) -> int:
+    """Shares of heads with models as clusters."""
+    rng, counted, each = np.random.default_rng(0), np.full(n_seeds, float(n_heads)), n // len(SHARES)
+    return sum(
+        covered(truth, [share_interval(own, counted) for own in shares(rng, truth, likeness, n_heads, each, n_seeds)])
+        for truth in SHARES
+    )
+
+
+def cover_differences(n_heads: int, n_seeds: int, n: int) -> int:
+    """Shares of heads, trained minus random."""
+    rng, counted, each = np.random.default_rng(0), np.full(n_seeds, float(n_heads)), n // len(SHARES)
+    hits = 0
+    for truth, random in zip(SHARES, SHARES[::-1], strict=True):
+        drawn = (shares(rng, of, 0.1, n_heads, each, n_seeds) for of in (truth, random))
+        found = [[share_interval(own, counted) for own in of] for of in drawn]
+        hits += covered(truth - random, list(map(difference_of_shares, *found)))
+    return hits
+
+
+def cover_fractions(n_seeds: int, n: int) -> int:
+    """How many of 8 heads can go, whole ones, in models that differ by a head or so."""
+    rng, hits = np.random.default_rng(0), 0
+    for truth in PRUNABLE:
+        drawn = np.floor(8 * rng.normal(truth, 0.1, (n // len(PRUNABLE), n_seeds)).clip(0, 1)) / 8
+        found = [fraction_interval(own, np.full(n_seeds, 8.0)) for own in drawn]
+        hits += covered(float(drawn.mean()), found)
+    return hits
+
+
+def cover_correlations(n_heads: int, n_seeds: int, n: int) -> int:
+    """Rank correlations through Fisher's z, whose mean is what is to be held."""
+    rng, hits, limit = np.random.default_rng(0), 0, 1 - 6 / (n_heads * (n_heads**2 - 1))
+    for truth in CORRELATIONS:
+        drawn = rank_correlations(rng, truth, n_heads, n // len(CORRELATIONS), n_seeds)
+        expected = float(np.tanh(np.arctanh(drawn.clip(-limit, limit)).mean()))
+        hits += covered(expected, [correlation_interval(own, np.full(n_seeds, float(n_heads))) for own in drawn])
+    return hits
+
+
+def hold_shares(n_heads: int, n_seeds: int, n: int) -> int:
+    """How often a share of heads exceeds that of random weights, where it is the same."""
+    rng, counted, each = np.random.default_rng(0), np.full(n_seeds, float(n_heads)), n // len(SHARES)
+    hits = 0
+    for truth in SHARES:
+        drawn = (shares(rng, truth, 0.1, n_heads, each, n_seeds) for _ in range(2))
+        found = [[share_interval(own, counted) for own in of] for of in drawn]
+        hits += sum(difference_of_shares(*pair).low > 0 for pair in zip(*found, strict=True))
+    return hits
+
+
+def hold_means(n_seeds: int, n: int) -> int:
+    """How often a mean exceeds that of random weights, where both scatter around the same."""
+    trained, random = np.random.default_rng(0).normal(size=(2, n, n_seeds))
+    return sum(mean_interval(own).low > 0 for own in trained - random)
+
+
+def hold_correlations(n_heads: int, n_seeds: int, n: int) -> int:
+    """How often scores that have nothing to do with each other correlate by more than 0."""
+    drawn = rank_correlations(np.random.default_rng(0), 0.0, n_heads, n, n_seeds)
+    return sum(correlation_interval(own, np.full(n_seeds, float(n_heads))).low > 0 for own in drawn)
+
+
+def _trials(kind: Kind, what: str, on: str, count: Callable[[int, int], int]) -> list[Trial]:
+    """At each number of seeds."""
+    return [Trial(kind, what, f"{n} seeds{on}", partial(count, n), 6000, 600) for n in SEEDS]
+
+
+TRIALS = [
+    *_trials("coverage", "share of models that do something", "", partial(cover_shares, 0.0, 1)),
+    *_trials(
+        "coverage",
+        "share of heads, models as clusters",
+        ", 8 heads each, independent ones",
+        partial(cover_shares, 0.0, 8),
+    ),
+    *_trials(
+        "coverage",
+        "share of heads, models as clusters",
+        ", 8 heads each, correlated by 0.3 in a model",
+        partial(cover_shares, 0.3, 8),
+    ),
+    *_trials("coverage", "share of heads, trained minus random", ", 8 heads each", partial(cover_differences, 8)),
+    *_trials("coverage", "fraction of heads that can go", ", 8 heads each", cover_fractions),
+    *(
+        trial
+        for n in (8, 16)
+        for trial in _trials(
+            "coverage", "rank correlation, Fisher's z", f", {n} heads each", partial(cover_correlations, n)
+        )
+    ),
+    *_trials(
+        "false positives",
+        "a claim holds: share of heads over random weights",
+        ", 8 heads each, shares alike",
+        partial(hold_shares, 8),
+    ),
+    *_trials("false positives", "a claim holds: mean over random weights", ", means alike", hold_means),
+    *_trials(
+        "false positives",
+        "a claim holds: rank correlation above 0",
+        ", 16 heads each, scores at random",
+        partial(hold_correlations, 16),
+    ),
+]
