@@ -12,6 +12,7 @@ SELECT
     seeds,
     typical_seed,
     model_summary.tokens,
+    learned,
     total_heads,
     n_with_induction_head,
     validation_loss_nats_mean,

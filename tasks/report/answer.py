@@ -46,9 +46,10 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
     if n_with is None:
         return f"Whether a head does induction was not measured: its score is missing; repeat_gain is {gain}."
     if not n_with:
+        too_few = ", too few to predict better than bigrams do" if best["learned"] is False else ""
         return (
             f"No model has an induction head. The nearest to one is in {label}, trained on "
-            f"{short_count(best['tokens'])} tokens: induction_random_period of its best head is {score} "
+            f"{short_count(best['tokens'])} tokens{too_few}: induction_random_period of its best head is {score} "
             f"({_example(best)}{head}{start}); repeat_gain is {gain}."
         )
     if n == 1:

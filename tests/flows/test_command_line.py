@@ -227,5 +227,5 @@ def test_the_readmes_make_targets_exist():
 
 def test_the_readmes_studies_are_valid():
     resources, study = map(tomllib.loads, readme_blocks("toml"))
-    assert len(parse_study("README.md", study).cells) == 18
+    assert len(parse_study("README.md", study).cells) == 3 * (3 + 5)
     assert parse_study("README.md", study | resources).resources.gpus == 0.5

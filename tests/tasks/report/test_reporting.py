@@ -288,6 +288,15 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
     )
 
 
+def test_no_induction_head_in_models_that_learned_nothing_says_so(tmp_path):
+    """Not even bigrams: that there is no induction head says nothing of the architecture."""
+    with open_results(
+        write_warehouse(tmp_path / "w.duckdb", Model(n_layers=1, induction=0.01, loss=3.5)), "invented"
+    ) as r:
+        (line,) = [line for line in answer_lines(r) if line.startswith("No model has an induction head.")]
+    assert "trained on 5.0 M tokens, too few to predict better than bigrams do: induction_random_period" in line
+
+
 def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
     models = [Model(seed=seed, cell=f"d_model={width}") for seed in (0, 1) for width in (32, 64)]
     models += [Model(n_layers=0, n_heads=4), Model(n_layers=0, n_heads=8, cell="d_model=32")]
