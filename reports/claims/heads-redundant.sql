@@ -10,11 +10,7 @@
 -- evidence: Redundant pairs
 -- changed: 2026-11-28, models of different shapes were pooled, and untrained ones had such pairs, too; now each
 --   configuration is decided from its seeds, by how much it exceeds untrained ones
-SELECT
-    model_id,
-    (n_redundant > 0)::INTEGER AS value,
-    (n_initially_redundant > 0)::INTEGER AS control,
-    1 AS counted
+SELECT model_id, n_redundant > 0 AS value, n_initially_redundant > 0 AS control
 FROM cells
 JOIN redundant_pairs USING (model_id)
 WHERE study = $study
