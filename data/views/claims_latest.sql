@@ -1,5 +1,6 @@
 -- What is known of each claim? One row a claim: the study whose models trained longest speaks; of several, the one with
--- most seeds, then the newest. A study that didn't test the claim speaks only if none did.
+-- most seeds, then the newest. A study of fewer than three seeds, which decide nothing, speaks only if no other tested the
+-- claim, and one that didn't test it only if none did.
 --
 -- claims.*
 -- study: the study that speaks
@@ -24,6 +25,7 @@ ranked AS (
             PARTITION BY claim_id
             ORDER BY
                 verdict = 'not tested',
+                coalesce(n_seeds, 0) < 3 AND kind <> 'self-check',
                 tokens DESC NULLS LAST,
                 n_seeds DESC NULLS LAST,
                 finished_at DESC NULLS LAST,

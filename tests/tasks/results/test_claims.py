@@ -582,12 +582,14 @@ def test_the_study_that_trained_longest_speaks(database):
         "b": {"long": "undecided", "short": "holds", "seeds": "undecided"},
         "c": {"short": "holds", "seeds": "holds"},
         "d": {"long": "not tested", "short": "undecided"},
+        "e": {"one": "undecided", "short": "fails"},
     }
     studies = {
         "long": (5_000_000, 3, 1),
         "short": (1_500_000, 5, 2),
         "seeds": (5_000_000, 5, 0),
         "new": (9_000_000, 3, 3),
+        "one": (9_000_000, 1, 4),
     }
     for study, (tokens, n_seeds, day) in studies.items():
         row = "INSERT INTO studies BY NAME SELECT ? AS study, to_timestamp(? * 86400) AS finished_at"
@@ -598,7 +600,7 @@ def test_the_study_that_trained_longest_speaks(database):
             connection.execute("INSERT INTO study_models BY NAME SELECT ? AS study, ? AS model_id", [study, ids[0]])
     for claim_id, by_study in verdicts.items():
         for study, verdict in by_study.items():
-            row = "INSERT INTO claims BY NAME SELECT ? AS study, ? AS claim_id, ? AS verdict"
+            row = "INSERT INTO claims BY NAME SELECT ? AS study, ? AS claim_id, 'finding' AS kind, ? AS verdict"
             connection.execute(row, [study, claim_id, verdict])
     latest = "SELECT claim_id, study, verdict, disagrees FROM claims_latest"
     assert connection.execute(latest).fetchall() == [
@@ -606,4 +608,5 @@ def test_the_study_that_trained_longest_speaks(database):
         ("b", "seeds", "undecided", "short: holds"),
         ("c", "seeds", "holds", None),
         ("d", "short", "undecided", None),
+        ("e", "short", "fails", None),
     ]
