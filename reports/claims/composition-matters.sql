@@ -1,4 +1,5 @@
--- statement: two layers learn in context what one layer with as many heads can't: repeat_gain is higher
+-- statement: two layers learn in context what one layer with as many heads, from as many tokens, doesn't:
+--   repeat_gain is higher
 -- source: elhage-2021, Two-Layer Attention-Only Transformers
 -- texts: composition
 -- needs: EXISTS (

@@ -1,4 +1,5 @@
--- statement: beside heads, the direct path fills in what they leave: what they raise on average, it lowers
+-- statement: beside heads, the direct path fills in what they leave: of tokens that bigrams make as likely, it raises those
+--   less that heads raise more
 -- source: elhage-2021, The Path Expansion Trick
 -- texts: one-layer
 -- needs: n_layers = 1

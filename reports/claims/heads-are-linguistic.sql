@@ -9,8 +9,13 @@
 -- unit: gain in accuracy, the lower of the two
 -- evidence: Probes
 -- empty: heads were not probed for lexical class and bracket depth: only Python text has them
--- changed: 2026-11-28, probes that always give the commonest answer met the bar; now gain over every baseline
-SELECT model_id, min(head_gain) AS value
+-- changed: 2026-11-28, probes that always give the commonest answer met the bar; now gain over every baseline,
+--   with the error over the text that all seeds share
+SELECT
+    model_id,
+    min(head_gain) AS value,
+    arg_min(head_gain_low, head_gain) AS low,
+    arg_min(head_gain_high, head_gain) AS high
 FROM cells
 JOIN probe_summary USING (model_id)
 WHERE study = $study AND task IN ('lexical_class', 'bracket_depth')

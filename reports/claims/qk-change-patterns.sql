@@ -1,4 +1,4 @@
--- statement: Q- and K-composition change where heads of the second layer look: over 0.1 of the variance of their
+-- statement: Q- and K-composition decide where heads of the second layer look: on average, over 0.1 of the variance of their
 --   attention scores is composed
 -- source: elhage-2021, Three Kinds of Composition
 -- texts: composition

@@ -86,14 +86,16 @@ def _formation(best: Group) -> str:
         how = {"gradual": "rises gradually", "none": "doesn't rise"}.get(best["formation"], "rises abruptly in no seed")
         return f"There is no phase change in {label}: prefix_matching of its best head {how}."
     what = "It formed" if best["n_with_induction_head"] else "The nearest to one formed"
-    window = f"the checkpoints at {short_count(best['formed_from_tokens'])} and {short_count(best['formed_by_tokens'])}"
-    seeds = "" if n == 1 else f", in {n_formed} of {n} seeds"
-    share = best["in_context_learning_share"]
-    gained = (
-        "" if share is None else f"; {100 * share:.0f}\u00a0% of what training gains in context falls into that window"
-    )
-    gained += f" in seed {best['typical_seed']}" if gained and n > 1 else ""
-    return f"{what} abruptly, between {window} tokens{seeds}: prefix_matching of its best head jumps{gained}."
+    first, last = short_count(best["formed_from_tokens"]), short_count(best["formed_by_tokens"])
+    share, seed = best["in_context_learning_share"], best["typical_seed"]
+    gained = f"{100 * (share or 0):.0f}\u00a0% of what training gains in context falls into"
+    if n == 1:
+        where = f"between the checkpoints at {first} and {last} tokens"
+        more = "" if share is None else f"; {gained} that window"
+    else:
+        where = f"in {n_formed} of {n} seeds, between checkpoints from {first} to {last} tokens"
+        more = "" if share is None else f"; in seed {seed}, {gained} its own window"
+    return f"{what} abruptly, {where}: prefix_matching of its best head jumps{more}."
 
 
 def _compared(best: Group, groups: Sequence[Group]) -> list[str]:

@@ -43,7 +43,7 @@ class Extreme(NamedTuple):
         if not self.ties:
             return ""
         if not self.is_tested:
-            return ", which may be chance: an interval needs three seeds"
+            return ", which other seeds may change (an interval needs three)"
         named = " or ".join(self.ties) if len(self.ties) <= MAX_NAMED else f"{len(self.ties)} others"
         return f", which can't be told from {named}"
 

@@ -8,9 +8,9 @@ they are.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from math import isnan
+from math import hypot, isnan
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, NamedTuple
 
 import duckdb
@@ -20,7 +20,15 @@ import pyarrow as pa
 from tasks.errors import UserError
 from tasks.results.claim_files import KINDS, Claim, Rule, claim_error, first_line, read_claims
 from tasks.results.configurations import depends_on, named
-from tasks.results.intervals import OF_COUNTED, Interval, Values, difference_of_shares, mean_interval, share_interval
+from tasks.results.intervals import (
+    OF_COUNTED,
+    Interval,
+    Range,
+    Values,
+    difference_of_shares,
+    mean_interval,
+    share_interval,
+)
 from tasks.results.sql import run_sql
 from tasks.results.tables import quoted, table_schema
 
@@ -48,6 +56,8 @@ class _Value(NamedTuple):
     value: float
     control: float | None
     counted: float
+    low: float | None = None  # ends of the value's own 95 % interval over text, where all seeds share that text
+    high: float | None = None
 
 
 def insert_claims(connection: duckdb.DuckDBPyConnection) -> None:
@@ -227,13 +237,34 @@ def _of_configuration(claim: Claim, place: str, learned: Iterable[_Value], every
         return row | {"verdict": "described"}
     if n < claim.seeds:
         return row | {"verdict": "undecided", "reason": f"needs {claim.seeds} seeds"}
-    found = _difference(claim, values, controls, counted)
+    found = _with_error_over_text(_difference(claim, values, controls, counted), own, claim.within)
     verdict = claim.rule.verdict(found.low, found.high)
     if verdict != "holds" and controls is not None and _hold(claim, claim.rule, counted, values, controls):
         verdict = AS_RANDOM
-    reason = "the interval holds the bar" if verdict == "undecided" else None
+    reason = _why_undecided(claim, claim.rule, n, counted) if verdict == "undecided" else None
     ends = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
     return row | ends | {"verdict": verdict, "reason": reason}
+
+
+def _why_undecided(claim: Claim, rule: Rule, n: int, counted: Values) -> str:
+    of_models = claim.quantity == "share" and bool((counted == 1).all())
+    if of_models and n < (to_hold := _models_to_hold(rule, claim)):
+        return f"{n} seeds can't show it of a share of models, even if all agree; {to_hold} could"
+    return "the interval holds the bar"
+
+
+def _with_error_over_text(found: Interval, own: Sequence[_Value], within: Range) -> Interval:
+    """An interval over seeds, as wide as it is if the text that they share might have been another one.
+
+    Other seeds don't make up for it: the two errors are independent, and add as squares.
+    """
+    below = [value.value - value.low for value in own if value.low is not None]
+    above = [value.high - value.value for value in own if value.high is not None]
+    if not below or not above:
+        return found
+    low = found.estimate - hypot(found.estimate - found.low, mean(below))
+    high = found.estimate + hypot(found.high - found.estimate, mean(above))
+    return Interval(found.estimate, max(low, within[0]), min(high, within[1]))
 
 
 def _interval(claim: Claim, values: Values, counted: Values) -> Interval:
@@ -336,7 +367,8 @@ def _values(
         source = f"{given} JOIN own_cells USING (model_id)" if of_models else given
         control, kept = ("control", " AND control IS NOT NULL") if claim.control else ("NULL", "")
         counted = "counted" if "counted" in columns else "1"
-        means = ", ".join(f"avg({column}::DOUBLE)" for column in ("value", control, counted))
+        ends = ("low", "high") if "low" in columns else ("NULL", "NULL")
+        means = ", ".join(f"avg({column}::DOUBLE)" for column in ("value", control, counted, *ends))
         query = f"SELECT {place}, {means} FROM {source} WHERE value IS NOT NULL{kept} GROUP BY ALL ORDER BY ALL"
     try:
         rows = [_Value(*row) for row in connection.execute(query).fetchall()]

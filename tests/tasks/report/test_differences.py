@@ -39,7 +39,7 @@ def test_under_three_seeds_there_is_no_interval():
     assert mean_difference([1.0, 2.0]) is None
     lowest = extreme({"a": values(1, 2), "b": values(0)})
     assert lowest == ("b", 0, ["a"], False)
-    assert lowest.reservation == ", which may be chance: an interval needs three seeds"
+    assert lowest.reservation == ", which other seeds may change (an interval needs three)"
 
 
 def test_equal_differences_have_no_width():

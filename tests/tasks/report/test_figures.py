@@ -155,7 +155,7 @@ def test_expected_keys():
 
 def test_pieces_of_sentences():
     assert extremes({"a": {0: 1.0}, "b": {0: 2.0}, "c": {}}, " nats") == (
-        "highest in b (2.00 nats) and lowest in a (1.00 nats), which may be chance: an interval needs three seeds"
+        "highest in b (2.00 nats) and lowest in a (1.00 nats), which other seeds may change (an interval needs three)"
     )
     three = {"a": {0: 1.0, 1: 1.1, 2: 1.2}, "b": {0: 2.0, 1: 2.1, 2: 2.2}, "c": {0: 1.9, 1: 2.1, 2: 2.2}}
     assert extremes(three) == "highest in b (2.10), which can't be told from c, and lowest in a (1.10)"

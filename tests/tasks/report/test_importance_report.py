@@ -99,7 +99,7 @@ def test_only_gains_that_can_be_told_are_told():
 
 def test_under_three_seeds_nothing_is_ordered():
     start = "Validation loss by number of heads, nats per token: "
-    chance = ", which may be chance: an interval needs three seeds."
+    chance = ", which other seeds may change (an interval needs three)."
     assert loss_line(groups(3.0, 2.5, 2.25)) == (
         f"{start}3.00 with 1; 2.50 with 2; 2.25 with 4. It is lowest with 4{chance}"
     )

@@ -284,7 +284,7 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
     )
     assert "no phase change in 1L6H" in lines[1]
     assert lines[2].startswith(
-        "The lowest induction score, which may be chance: an interval needs three seeds: 1L5H has none (best head 0.05"
+        "The lowest induction score, which other seeds may change (an interval needs three): 1L5H has none (best head"
     )
 
 
