@@ -171,9 +171,10 @@ def test_skip_trigrams_are_right_or_bugs_or_neither(tmp_path):
     with duckdb.connect() as connection:
         create_tables_and_views(connection)
         rows_of_head = [
-            {"model_id": "m", "layer": 0, "head": 1, "rank": rank, "destination": "x", "n_pairs": 100}
+            {"model_id": "m", "step": step, "layer": 0, "head": 1, "rank": rank, "destination": "x", "n_pairs": 100}
             | dict(zip(named, row, strict=True))
-            for rank, row in enumerate(rows)
+            for step, of_step in ((0, rows[:1]), (9, rows))  # the last is shown
+            for rank, row in enumerate(of_step)
         ]
         file = write_table(tmp_path, "skip_trigrams", rows_of_head)
         connection.execute("INSERT INTO skip_trigrams BY NAME FROM read_parquet(?)", [str(file)])
