@@ -49,7 +49,7 @@ def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:
     """A mean or median over the number of heads, and a dot for each seed."""
     middle = groups[f"{name}_mean" if f"{name}_mean" in groups else f"{name}_median"]
     (line,) = axes.plot(groups.total_heads, middle, marker="", **style)
-    seeds = groups[["total_heads", f"{name}_values"]].explode(f"{name}_values")
+    seeds = groups[["total_heads", f"{name}_values"]].explode(f"{name}_values").dropna()  # not measured, it has none
     dots: dict[str, Any] = {"color": line.get_color(), "markerfacecolor": line.get_markerfacecolor()}
     axes.plot(seeds.total_heads, seeds[f"{name}_values"].astype(float), linestyle="", marker="o", **dots)
 

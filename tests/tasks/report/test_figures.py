@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from tasks.report.figures import FIGURES, style
 from tasks.report.figures.attention import expected_keys
+from tasks.report.figures.heads_that_matter import heads_that_matter
 from tasks.report.figures.phase_changes import strongest_change
 from tasks.report.figures.sentences import extremes, listed, models_left_out, not_drawn
 from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tint
@@ -166,3 +167,13 @@ def test_pieces_of_sentences():
     assert models_left_out(0) == not_drawn(0, "head", "with smaller effects") == ""
     assert models_left_out(1) == " 1 more kind of model is not shown: see the SQL."
     assert not_drawn(2, "head", "with smaller effects") == " 2 heads with smaller effects are not drawn."
+
+
+def test_numbers_of_heads_are_drawn_where_nothing_was_pruned(tmp_path):
+    models = [Model(n_heads=n, seed=seed) for n in (2, 4) for seed in range(3)]
+    path = write_warehouse(tmp_path / "w.duckdb", *models, without=("pruning",))
+    with open_results(path, "invented") as results:
+        (picture,) = heads_that_matter(results)
+    losses, removable = picture.figure.axes
+    assert [len(line.get_ydata()) for line in losses.lines if line.get_marker() == "o"] == [6]
+    assert [len(line.get_ydata()) for line in removable.lines if line.get_marker() == "o"] == [0, 0]
