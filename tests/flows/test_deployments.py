@@ -50,7 +50,7 @@ def test_the_next_report_says_what_changed_too(monkeypatch):
     assert artifact("link-a-study") == "[report of a_study](https://reports.example/a_study/report.md)"
     changes = {row["what"]: row for row in json.loads(artifact("changes-a-study"))}
     assert changes["model.d_model"] == {"what": "model.d_model", "before": "16", "after": "24", "note": ""}
-    assert any(row["note"].startswith("one model: no error bar") for row in changes.values())
+    assert any(row["note"].startswith("under three seeds: no interval") for row in changes.values())
 
 
 def test_a_cell_is_text_whatever_it_holds():
