@@ -97,7 +97,9 @@ def parts_of_mean(values: Float[Tensor, "*quantities sequence pos"]) -> Float[Te
     return deviations.nansum(-1) / values.isfinite().sum(dim=(-2, -1))[..., None]
 
 
-def sem_of_parts(parts: Float[Tensor, "*quantities sequence"]) -> Float[Tensor, "*quantities"]:
-    """Standard error of what such parts are of, over independent sequences; NaN for a single one."""
+def sem_of_parts(
+    parts: Float[Tensor, "*quantities sequence"], cluster: Int[Tensor, "sequence"] | None = None
+) -> Float[Tensor, "*quantities"]:
+    """Standard error of what such parts are of, over clusters; without any, each sequence is one of its own."""
     n = parts.shape[-1]
-    return (parts.square().sum(-1) * n / (n - 1)).sqrt() if n > 1 else parts.sum(-1) * torch.nan
+    return clustered_mean(parts * n, torch.arange(n) if cluster is None else cluster).sem

@@ -42,14 +42,8 @@ def circuit_writers(
         column = KINDS.index(kind)
         strongest_first = z[:, column].argsort(descending=True, stable=True).tolist()
         for reader in dict.fromkeys(reader for _, reader in pairs):
-            found[reader, kind] = tuple(
-                writer
-                for i in strongest_first
-                for writer in [pairs[i][0]]
-                if pairs[i][1] == reader
-                and composed[i, column]
-                and by_layer[writer.layer][writer.head] >= LEAST_ATTENTION
-            )
+            read = [pairs[i][0] for i in strongest_first if pairs[i][1] == reader and composed[i, column]]
+            found[reader, kind] = tuple(w for w in read if by_layer[w.layer][w.head] >= LEAST_ATTENTION)
     return found
 
 

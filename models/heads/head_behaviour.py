@@ -12,7 +12,6 @@ from torch import Tensor
 
 from models.batching import batches
 from models.circuits.frozen import freeze_trace
-from models.clustered_errors import clustered_mean
 from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 from models.losses import (
@@ -106,7 +105,7 @@ def _head_behaviour(
     scores = {name: values.double().nanmean(dim=(0, 2)) for name, values in on_text.items()}
     for name in ("previous_token", "duplicate_token"):
         parts = parts_of_mean(on_text[name].double().transpose(0, 1))
-        scores[f"{name}_sem"] = clustered_mean(parts * len(documents), documents).sem
+        scores[f"{name}_sem"] = sem_of_parts(parts, documents)
     scores |= prefix_matching | random_period
     for bos in ("", "_without_bos"):
         offset, share = positional_offset(on_text[f"argmax_distance{bos}"])

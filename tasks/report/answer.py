@@ -87,14 +87,13 @@ def _formation(best: Group) -> str:
         return f"There is no phase change in {label}: prefix_matching of its best head {how}."
     what = "It formed" if best["n_with_induction_head"] else "The nearest to one formed"
     first, last = short_count(best["formed_from_tokens"]), short_count(best["formed_by_tokens"])
-    share, seed = best["in_context_learning_share"], best["typical_seed"]
-    gained = f"{100 * (share or 0):.0f}\u00a0% of what training gains in context falls into"
-    if n == 1:
-        where = f"between the checkpoints at {first} and {last} tokens"
-        more = "" if share is None else f"; {gained} that window"
-    else:
+    where, its, of_seed = f"between the checkpoints at {first} and {last} tokens", "that", ""
+    if n > 1:
         where = f"in {n_formed} of {n} seeds, between checkpoints from {first} to {last} tokens"
-        more = "" if share is None else f"; in seed {seed}, {gained} its own window"
+        its, of_seed = "its own", f"in seed {best['typical_seed']}, "
+    share, more = best["in_context_learning_share"], ""
+    if share is not None:
+        more = f"; {of_seed}{100 * share:.0f}\u00a0% of what training gains in context falls into {its} window"
     return f"{what} abruptly, {where}: prefix_matching of its best head jumps{more}."
 
 

@@ -127,9 +127,10 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     def _check_cells(self) -> None:
         known: dict[tuple[Architecture, TrainingConfig], str] = {}
         for place, architecture, training in self._written_cells:
-            label = _label(place)
-            if (same := known.setdefault((architecture, training), label)) is not label:
-                raise ValueError(f"each model must occur once, got cells {same} and {label}. Drop one.")
+            label, model = _label(place), (architecture, training)
+            if model in known:
+                raise ValueError(f"each model must occur once, got cells {known[model]} and {label}. Drop one.")
+            known[model] = label
         for cell in self.cells:
             if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
                 raise ValueError(

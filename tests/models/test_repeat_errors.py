@@ -54,9 +54,10 @@ def test_scores_have_errors_that_shrink_with_the_number_of_sequences():
         return model_behaviour(model, Stimuli(0, text, text[:0], fixed, of_random_period, torch.arange(2))).layers[0]
 
     few, many = measure(16), measure(256)
-    for name in ("prefix_matching_sem", "induction_random_period_sem"):
-        assert (few[name] > 0).all()
-        assert (many[name] / few[name]).mean().item() == pytest.approx(0.25, abs=0.1)
+    spread = few["induction_random_period_sem"][1].item()  # the head's score differs with the period, and with it alone
+    assert spread > 1e-3
+    assert many["induction_random_period_sem"][1].item() / spread == pytest.approx(0.25, abs=0.1)
+    assert few["prefix_matching_sem"].tolist() == pytest.approx([0, 0], abs=1e-12)
     single = measure(1)
     assert single["prefix_matching_sem"].isnan().all()
     assert single["prefix_matching"].isfinite().all()

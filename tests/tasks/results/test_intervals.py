@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, pearsonr, rankdata, t
+from scipy.stats import binomtest, t
 
+from calibration.claims import rank_correlations, shares
 from tasks.results.intervals import (
     Interval,
     correlation_interval,
@@ -20,17 +21,6 @@ SEEDS = pytest.mark.parametrize("n_seeds", [3, 5])
 
 def coverage(truth: float, intervals: list[Interval]) -> float:
     return float(np.mean([found.low <= truth <= found.high for found in intervals]))
-
-
-def draws_of_shares(rng, truth: float, likeness: float, n_heads: int, n_seeds: int) -> np.ndarray:
-    """Shares of heads, of models whose own shares differ: beta-binomial with an intraclass correlation."""
-    size = (DRAWS, n_seeds)
-    if likeness:
-        scale = 1 / likeness - 1
-        own = rng.beta(truth * scale, (1 - truth) * scale, size)
-    else:
-        own = np.full(size, truth)
-    return rng.binomial(n_heads, own) / n_heads
 
 
 @SEEDS
@@ -54,7 +44,7 @@ def test_shares_of_heads_cover_with_models_as_clusters(n_seeds, n_heads, likenes
     rng = np.random.default_rng(1)
     counted = np.full(n_seeds, float(n_heads))
     for truth in (0.05, 0.2, 0.5, 0.8, 0.95):
-        draws = draws_of_shares(rng, truth, likeness, n_heads, n_seeds)
+        draws = shares(rng, truth, likeness, n_heads, DRAWS, n_seeds)
         assert coverage(truth, [share_interval(values, counted) for values in draws]) >= ENOUGH, truth
 
 
@@ -64,7 +54,7 @@ def test_differences_of_shares_cover(n_seeds, n_heads):
     rng = np.random.default_rng(2)
     counted = np.full(n_seeds, float(n_heads))
     for trained, random in ((0.5, 0.5), (0.8, 0.5), (0.95, 0.1), (0.95, 0.95)):
-        first, second = (draws_of_shares(rng, truth, 0.1, n_heads, n_seeds) for truth in (trained, random))
+        first, second = (shares(rng, truth, 0.1, n_heads, DRAWS, n_seeds) for truth in (trained, random))
         found = [
             difference_of_shares(share_interval(a, counted), share_interval(b, counted))
             for a, b in zip(first, second, strict=True)
@@ -85,11 +75,7 @@ def test_rank_correlations_cover_through_fishers_z(n_seeds, n_heads):
     rng = np.random.default_rng(3)
     counted = np.full(n_seeds, float(n_heads))
     for truth in (0.0, 0.5, 0.8):
-        size = (DRAWS, n_seeds, n_heads)
-        first = rng.normal(size=size)
-        second = truth * first + (1 - truth**2) ** 0.5 * rng.normal(size=size)
-        a, b = (rankdata(scores, axis=-1) for scores in (first, second))
-        values = pearsonr(a, b, axis=-1).statistic
+        values = rank_correlations(rng, truth, n_heads, DRAWS, n_seeds)
         limit = 1 - 6 / (n_heads * (n_heads**2 - 1))
         expected = np.tanh(np.arctanh(np.clip(values, -limit, limit)).mean())  # what such heads give on average
         assert coverage(expected, [correlation_interval(of_seeds, counted) for of_seeds in values]) >= ENOUGH
@@ -121,5 +107,5 @@ def test_no_interval_reaches_what_its_quantity_cannot_be():
         assert 0 <= found.low < found.high <= 1
     found = correlation_interval(np.array([-1.0, 1.0, 0.2]), np.full(3, 4.0))
     assert -1 <= found.low < found.high <= 1
-    shares = [share_interval(np.full(3, share), np.full(3, 1.0)) for share in (1.0, 0.0)]
-    assert -1 <= difference_of_shares(*shares).low < difference_of_shares(*shares).high <= 1
+    all_and_none = [share_interval(np.full(3, share), np.full(3, 1.0)) for share in (1.0, 0.0)]
+    assert -1 <= difference_of_shares(*all_and_none).low < difference_of_shares(*all_and_none).high <= 1
