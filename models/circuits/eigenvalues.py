@@ -4,6 +4,7 @@ A [d_vocab, d_vocab] product of factors has the non-zero eigenvalues of the same
 which is no larger than a head. Source: Elhage et al. 2021, "copying and matching".
 """
 
+import numpy as np
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
@@ -20,14 +21,14 @@ def eigenvalue_score(eigenvalues: Complex[Tensor, "*batch n"]) -> Float[Tensor, 
 def copying_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_value"]]:
     """Eigenvalues of each head's full OV circuit W_E OV W_U, as those of W_O (W_U W_E) W_V: a tensor a layer."""
     through_vocabulary = (weights.W_U @ weights.W_E).double()
-    return [_eigenvalues(own.W_O.double() @ through_vocabulary @ own.W_V.double()) for own in weights.layers]
+    return [eigenvalues_of(own.W_O.double() @ through_vocabulary @ own.W_V.double()) for own in weights.layers]
 
 
 @torch.no_grad()
 def matching_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head d_head"]]:
     """Eigenvalues of each head's full QK circuit W_E QK W_E^T, as those of W_K^T (W_E^T W_E) W_Q: a tensor a layer."""
     token_gram = (weights.W_E.T @ weights.W_E).double()
-    return [_eigenvalues(own.W_K.double().mT @ token_gram @ own.W_Q.double()) for own in weights.layers]
+    return [eigenvalues_of(own.W_K.double().mT @ token_gram @ own.W_Q.double()) for own in weights.layers]
 
 
 @torch.no_grad()
@@ -49,10 +50,14 @@ def _composed(
     values = writers.W_V.double().mT @ token_gram  # what a writer reads of the tokens
     keys = torch.einsum("wvd,rdk->wrvk", writers.W_O.double(), readers.W_K.double())
     queries = torch.einsum("wvd,rdq->wrvq", values, readers.W_Q.double())
-    return _eigenvalues((keys.mT @ queries).flatten(0, 1))
+    return eigenvalues_of((keys.mT @ queries).flatten(0, 1))
 
 
-def _eigenvalues(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "batch n"]:
-    """Eigenvalues, the largest in absolute value first."""
-    eigenvalues = torch.linalg.eigvals(matrices)
+def eigenvalues_of(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "batch n"]:
+    """Eigenvalues, the largest in absolute value first.
+
+    By NumPy: torch's own LAPACK gives up on some matrices with many equal eigenvalues, such as rotated permutations.
+    """
+    found = np.linalg.eigvals(matrices.cpu().numpy()).astype(np.complex128)
+    eigenvalues = torch.from_numpy(found).to(matrices.device)
     return eigenvalues.gather(-1, eigenvalues.abs().argsort(dim=-1, descending=True, stable=True))

@@ -10,7 +10,10 @@ SELECT
         ELSE identity
     END AS identity,
     count(*) AS models,
-    replace(format('{:.0e}', max(difference)), 'e-0', 'e-') AS holds_within,
+    CASE
+        WHEN max(difference) = 0 THEN 'exactly'
+        ELSE replace(format('{:.0e}', max(difference)), 'e-0', 'e-')
+    END AS holds_within,
     arg_max(label, difference) AS worst_model
 FROM labelled_models
 JOIN identities USING (model_id)

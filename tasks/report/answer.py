@@ -40,7 +40,7 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
     n_with, n, head, before = (
         best[name] for name in ("n_with_induction_head", "n_models", "best_induction_head", "untrained_induction")
     )
-    start = "" if before is None else f", {before:.2f} before training"
+    start = "" if before is None else f"; {before:.2f} before training"
     if not best["total_heads"]:
         return f"No model has attention heads, so none can have an induction head; repeat_gain is {gain}."
     if n_with is None:
@@ -50,7 +50,7 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
         return (
             f"No model has an induction head. The nearest to one is in {label}, trained on "
             f"{short_count(best['tokens'])} tokens{too_few}: induction_random_period of its best head is {score} "
-            f"({_example(best)}{head}{start}); repeat_gain is {gain}."
+            f"({_example(best)}{start}); repeat_gain is {gain}."
         )
     if n == 1:
         return (
@@ -64,7 +64,7 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
         place = f", the highest of {len(_scores(groups))} kinds of model{highest.reservation}"
     return (
         f"{label} has an induction head in {n_with} of {n} seeds: induction_random_period of the best head is {score}"
-        f"{place} ({_example(best)}{head}{start}); repeat_gain is {gain}."
+        f"{place} ({_example(best)}{start}); repeat_gain is {gain}."
     )
 
 
@@ -74,8 +74,9 @@ def _scores(groups: Sequence[Group]) -> dict[str, Values]:
 
 
 def _example(group: Group) -> str:
-    """Of which seed a head is, where there are several."""
-    return f"in seed {group['typical_seed']}, " if group["n_models"] > 1 else ""
+    """The head that has the score and, where there are several seeds, in which of them."""
+    seed = f"in seed {group['typical_seed']}, it is " if group["n_models"] > 1 else ""
+    return f"{seed}{group['best_induction_head']}"
 
 
 def _formation(best: Group) -> str:

@@ -31,6 +31,7 @@ class Extreme(NamedTuple):
     label: str
     mean: float
     ties: Sequence[str]
+    n_others: int
     is_tested: bool  # whether it could be compared with any other
 
     def told(self, unit: str) -> str:
@@ -44,7 +45,9 @@ class Extreme(NamedTuple):
             return ""
         if not self.is_tested:
             return ", which other seeds may change (an interval needs three)"
-        named = " or ".join(self.ties) if len(self.ties) <= MAX_NAMED else f"{len(self.ties)} others"
+        named = " or ".join(self.ties)
+        if len(self.ties) > MAX_NAMED:
+            named = "any other" if len(self.ties) == self.n_others else f"{len(self.ties)} of {self.n_others} others"
         return f", which can't be told from {named}"
 
 
@@ -83,7 +86,7 @@ def extreme(groups: Mapping[str, Values], highest: bool = False) -> Extreme | No
     best, *others = sorted(means, key=means.__getitem__, reverse=highest)
     found = {label: difference(groups[label], groups[best]) for label in others}
     ties = [label for label, apart in found.items() if apart is None or apart.chance * len(others) > LEVEL]
-    return Extreme(best, means[best], ties, any(found.values()))
+    return Extreme(best, means[best], ties, len(others), any(found.values()))
 
 
 def _by_t(mean: float, error: float, df: float) -> Difference:

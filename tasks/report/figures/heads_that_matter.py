@@ -21,28 +21,33 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
     if groups.empty:
         return []
     by_setting = list(groups.groupby("setting", sort=False))
+    drawn = list(zip(by_setting, COLORS, strict=False))
+    is_pruned = bool(groups.within_1_percent_median.notna().any())
     figure = Figure((WIDTH, 3.5))
-    left, right = figure.subplots(1, 2)
-    for (setting, of_setting), color in zip(by_setting, COLORS, strict=False):
-        _draw(left, of_setting, "validation_loss_nats", color=color, label=setting or "all models")
-        _bars(left, of_setting, color)
-        _draw(right, of_setting, "within_1_percent", color=color)
-        _draw(right, of_setting, "within_5_percent", color=color, linestyle=DASHED, markerfacecolor="none")
-    right.axline((0, 0), slope=1, color=MUTED, linewidth=0.8)
-    left.set_title("validation loss, nats per token")
-    left.set_xscale("log", base=2)
+    (losses, *removable) = figure.subplots(1, 1 + is_pruned, squeeze=False)[0]
+    for (setting, of_setting), color in drawn:
+        _draw(losses, of_setting, "validation_loss_nats", color=color, label=setting or "all models")
+        _bars(losses, of_setting, color)
+    losses.set_title("validation loss, nats per token")
+    losses.set_xscale("log", base=2)
     counts = sorted(set(groups.total_heads.astype(int)))
-    left.set_xticks(counts, counts)
-    left.xaxis.minorticks_off()
-    right.set_title("removable heads at 1 % more loss, dashed: 5 %")
-    right.set(xlim=(0, 1.05 * groups.total_heads.max()), ylim=(0, 1.05 * groups.total_heads.max()))
-    left.set_xlabel("heads in all layers")
-    right.set_xlabel("heads in all layers")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    losses.set_xticks(counts, counts)
+    losses.xaxis.minorticks_off()
+    losses.set_xlabel("heads in all layers")
+    figure.legend(*losses.get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    middle, thin = "means", ""
+    for axes in removable:
+        for (_, of_setting), color in drawn:
+            _draw(axes, of_setting, "within_1_percent", color=color)
+            _draw(axes, of_setting, "within_5_percent", color=color, linestyle=DASHED, markerfacecolor="none")
+        axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.8)
+        axes.set_title("removable heads at 1 % more loss, dashed: 5 %")
+        axes.set(xlim=(0, 1.05 * groups.total_heads.max()), ylim=(0, 1.05 * groups.total_heads.max()))
+        axes.set_xlabel("heads in all layers")
+        middle, thin = "means (left) and medians (right)", " On the thin line, all heads could be removed."
+    dots = f"Dots are seeds and lines join their {middle}; bars are 95 % intervals of means.{thin}"
     others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
-    bars = "Dots are seeds and lines join their means (left) and medians (right); bars are 95 % intervals of means."
-    sentence = f"{' '.join(head_count_lines(results))} {bars} On the thin line, all heads could be removed.{others}"
-    return [Picture(NAME, sentence, (NAME,), figure)]
+    return [Picture(NAME, f"{' '.join(head_count_lines(results))} {dots}{others}", (NAME,), figure)]
 
 
 def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:

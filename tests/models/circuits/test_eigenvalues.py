@@ -10,6 +10,7 @@ from models.circuits.eigenvalues import (
     composed_matching_eigenvalues,
     copying_eigenvalues,
     eigenvalue_score,
+    eigenvalues_of,
     matching_eigenvalues,
 )
 from models.circuits.head_weights import circuit_weights
@@ -75,3 +76,12 @@ def test_nothing_where_there_are_no_heads():
     weights = circuit_weights(random_model(n_heads=(0, 3)))
     assert copying_eigenvalues(weights)[0].shape == (0, D_VALUE)
     assert composed_matching_eigenvalues(weights).shape == (0, D_HEAD)
+
+
+def test_rotated_permutations_have_their_eigenvalues():
+    """Torch's eigvals gives up on some of these."""
+    torch.manual_seed(0)
+    rotation = torch.linalg.qr(torch.randn(64, 64, dtype=torch.float64)).Q
+    permutations = torch.stack([torch.eye(64, dtype=torch.float64)[torch.randperm(64)] for _ in range(300)])
+    sizes = eigenvalues_of(rotation @ permutations @ rotation.mT).abs()
+    torch.testing.assert_close(sizes, torch.ones_like(sizes), atol=1e-9, rtol=0)

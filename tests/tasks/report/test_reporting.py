@@ -201,7 +201,7 @@ def test_seeds_have_spreads(tmp_path):
     # sd 1, n = 3: 4.3027 / sqrt(3) = 2.48
     assert answer[0] == (
         "2L4H has an induction head in 3 of 3 seeds: induction_random_period of the best head is 0.30 (0.25 to 0.35) "
-        "(in seed 1, L1H3, 0.05 before training); repeat_gain is 2.00 ± 2.48 nats."
+        "(in seed 1, it is L1H3; 0.05 before training); repeat_gain is 2.00 ± 2.48 nats."
     )
     assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
@@ -280,7 +280,7 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
         lines = answer_lines(results)[2:]  # the first are about the number of heads
     assert lines[0].startswith(
         "No model has an induction head. The nearest to one is in 1L6H, trained on 5.0 M tokens: "
-        "induction_random_period of its best head is 0.06 (L0H5, "
+        "induction_random_period of its best head is 0.06 (L0H5; "
     )
     assert "no phase change in 1L6H" in lines[1]
     assert lines[2].startswith(
