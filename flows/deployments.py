@@ -17,7 +17,7 @@ from tasks.housekeeping import check_all, require_all_well
 from tasks.making import open_store
 from tasks.markdown import as_markdown, escaped
 from tasks.report.comparison import Summary, changes, summarise
-from tasks.report.publishing import previous_summary
+from tasks.report.publishing import artifact_key, previous_summary
 from tasks.results.claims import banner_of, claims_of
 from tasks.results.study_record import latest_record
 from tasks.results.study_results import open_results
@@ -58,13 +58,12 @@ def publish_results(study: str) -> None:
         UserError: the study has not run.
     """
     link = _link(steps.report_again(study), study)
-    key = study.replace("_", "-")
     answer = "\n".join(f"- {escaped(line)}" for line in steps.answer_of(study))
-    create_markdown_artifact(f"# {escaped(study)}\n\n{answer}", key=f"report-{key}")
-    create_link_artifact(link, link_text=f"report of {escaped(study)}", key=f"link-{key}")
+    create_markdown_artifact(f"# {escaped(study)}\n\n{answer}", key=artifact_key("report", study))
+    create_link_artifact(link, link_text=f"report of {escaped(study)}", key=artifact_key("link", study))
     claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
     description = banner_of(places.warehouse_file(), study) or "What the study says about each claim."
-    create_table_artifact(_cells(claims), key=f"claims-{key}", description=description)
+    create_table_artifact(_cells(claims), key=artifact_key("claims", study), description=description)
     store = open_store()
     record = latest_record(store, study)
     if stored := record and previous_summary(store, record):
@@ -73,7 +72,7 @@ def publish_results(study: str) -> None:
             rows = _cells(map(vars, changes(before, summarise(results))))
         when = escaped(before.finished_at)
         since = f"What has changed since the run of {when} UTC: settings and text, claims, metrics."
-        create_table_artifact(rows, key=f"changes-{key}", description=since)
+        create_table_artifact(rows, key=artifact_key("changes", study), description=since)
 
 
 def _link(report: Path, study: str) -> str:

@@ -9,7 +9,7 @@ STUDIES = ROOT / "flows" / "studies"
 
 def home() -> Path:
     """The folder that data/ and reports/ are written in: HEADSTREAM_HOME if it is set, else the repository."""
-    return Path(os.environ.get("HEADSTREAM_HOME", ROOT)).expanduser().resolve()
+    return Path(os.environ.get("HEADSTREAM_HOME") or ROOT).expanduser().resolve()
 
 
 def store_folder() -> Path:

@@ -24,6 +24,16 @@ def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None
     return next((summary for summary in known if summary), None)
 
 
+def artifact_key(kind: str, study: str) -> str:
+    """The key of one of a study's artifacts in Prefect, which takes a-z, 0-9 and - only; no two studies share one.
+
+    `my-study` has `report-my-study`. `my_study` has `report--2--my-study`: the places of each _ come first, and no
+    study's name begins with a -.
+    """
+    places = [str(place) for place, character in enumerate(study) if character == "_"]
+    return f"{kind}--{'-'.join(places)}--{study.replace('_', '-')}" if places else f"{kind}-{study}"
+
+
 def publish_report(artifact: Artifact, folder: Path) -> Path:
     """Copy a report to where people look for it, file by file, and remove figures that it no longer has.
 

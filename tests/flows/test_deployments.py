@@ -32,23 +32,23 @@ def artifact(key: str):
 def test_the_first_report_has_an_answer_claims_and_a_link():
     run_study(small())
     publish_results("a_study")
-    assert artifact("report-a-study").startswith("# a_study\n\n- ")
-    assert artifact("link-a-study") == f"[report of a_study]({places.report_folder('a_study').as_uri()}/report.md)"
-    claims = {row["claim"]: row for row in json.loads(artifact("claims-a-study"))}
+    assert artifact("report--1--a-study").startswith("# a_study\n\n- ")
+    assert artifact("link--1--a-study") == f"[report of a_study]({places.report_folder('a_study').as_uri()}/report.md)"
+    claims = {row["claim"]: row for row in json.loads(artifact("claims--1--a-study"))}
     assert claims["heads-prunable"] == {
         "verdict": "not tested",
         "claim": "heads-prunable",
         "finding": claims["heads-prunable"]["finding"],
     }
-    assert artifact("changes-a-study") is None
+    assert artifact("changes--1--a-study") is None
 
 
 def test_the_next_report_says_what_changed_too(monkeypatch):
     monkeypatch.setenv("HEADSTREAM_REPORTS_URL", "https://reports.example/")
     run_study(small(model={"d_model": 24, "n_heads": 2, "n_ctx": 16}))
     publish_results("a_study")
-    assert artifact("link-a-study") == "[report of a_study](https://reports.example/a_study/report.md)"
-    changes = {row["what"]: row for row in json.loads(artifact("changes-a-study"))}
+    assert artifact("link--1--a-study") == "[report of a_study](https://reports.example/a_study/report.md)"
+    changes = {row["what"]: row for row in json.loads(artifact("changes--1--a-study"))}
     assert changes["model.d_model"] == {"what": "model.d_model", "before": "16", "after": "24", "note": ""}
     assert any(row["note"].startswith("under three seeds: no interval") for row in changes.values())
 
