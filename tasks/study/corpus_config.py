@@ -14,17 +14,19 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     paths: tuple[Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")], ...] = Field(
         (),
-        description="Files, folders and globs to read, by suffix: .jsonl, .ndjson, .parquet and .conllu, anything"
-        " else as text; all but Parquet may be compressed (.gz, .zst, .bz2, .xz). Of a folder only"
-        " known suffixes are read, and no hidden files.",
+        description="Files, folders and globs to read: .jsonl, .ndjson and .json (a record a line, or an array of"
+        " records), .csv and .tsv (the first row names the columns), .parquet, .conllu, anything else as text. All but"
+        " Parquet may be compressed (.gz, .zst, .bz2, .xz). Of a folder, files of text and records are read, .json,"
+        " .csv and .tsv where they have text_field, and no hidden files. HTML, PDF and what else is no text in UTF-8 is"
+        " known by its content and refused.",
     )
     text_field: str = Field(
-        "text", max_length=200, description="JSON Lines field or Parquet column that holds the text."
+        "text", max_length=200, description="Field of a JSON record, or column of a table, that holds the text."
     )
     on_bad_text: Literal["refuse", "replace", "skip"] = Field(
         "refuse",
         description="What to do about invalid UTF-8 and NUL bytes: refuse the corpus, replace them with U+FFFD,"
-        " or skip the part or record that holds them; skip also leaves out broken records.",
+        " or skip the part or record that holds them; skip also leaves out broken records and files that aren't text.",
     )
     validation_fraction: float = Field(
         0.1, gt=0, lt=1, description="Share of documents held out for validation, chosen by a hash of their text."
@@ -33,7 +35,11 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         1_048_576, ge=256, le=1 << 30, description="Longest document, in bytes; longer ones are cut at ends of lines."
     )
     max_expansion: float = Field(
-        200, ge=1, le=1e6, description="How many times its compressed size a file may grow to when it is decompressed."
+        200,
+        ge=1,
+        le=1e6,
+        description="How many times its compressed size a file may grow to when it is decompressed (of .zst with a"
+        " window of up to 2 GiB of memory).",
     )
     max_bytes: int = Field(
         64 << 30,

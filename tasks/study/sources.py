@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks import places
 from tasks.errors import UserError
+from tasks.foreign_content import HEAD_BYTES, foreign
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 
@@ -31,7 +32,9 @@ def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[s
             raise UserError(
                 f"a study file must be at most {MAX_BYTES:,} bytes, got more in {path}. Give the path of a study."
             )
-        return path.name, tomllib.loads(content.decode())
+        if found := foreign(content[:HEAD_BYTES]):
+            raise UserError(f"a study file must be TOML in UTF-8, got {found.kind} in {path.name}. {found.remedy}.")
+        return path.name, tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise UserError(f"a study file must be readable, got {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:  # not TOML, not text, too long a number, too deep

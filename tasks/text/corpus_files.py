@@ -6,23 +6,16 @@ import os
 import platform
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
-from tasks.text.source_files import SourceFile, format_suffix, reason
-
-RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
-PROSE = (".txt", ".text", ".md", ".rst", ".tex", ".org", ".html")
-# fmt: off
-CODE = (
-    ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".jsx", ".kt", ".lua", ".ml", ".php",
-    ".pl", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts", ".tsx",
-)
-# fmt: on
-IN_DIRECTORIES = frozenset(RECORDS + PROSE + CODE)
+from tasks.text.documents import Reader
+from tasks.text.file_formats import ALWAYS_TEXT, TABLES
+from tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
 
 NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
 
@@ -36,7 +29,8 @@ def corpus_files(config: CorpusConfig) -> list[SourceFile]:
     Links are followed, except by `**`. Names start at the directory given, never at the root.
     Raises: UserError for an entry of `paths` that gives none.
     """
-    found = _standard_library() if config.source else itertools.chain.from_iterable(map(_matches, config.paths))
+    matches = partial(_matches, has_text=partial(_has_text, config))
+    found = _standard_library() if config.source else itertools.chain.from_iterable(map(matches, config.paths))
     files: dict[str, SourceFile] = {}
     for path, name in found:
         # A name on disk may be any bytes; in a table it must be text.
@@ -97,7 +91,16 @@ def _standard_library() -> Iterator[tuple[Path, str]]:
             yield path, name
 
 
-def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
+def _has_text(config: CorpusConfig, path: Path) -> bool:
+    """Whether the first record of a file has text; true of a broken file, too, so that it is not left out unseen."""
+    reader = Reader(config.text_field, "replace", config.document_bytes, Budget(config.max_expansion, config.max_bytes))
+    try:
+        return next(reader.read(SourceFile(path, path.name, path.stat().st_size)), None) is not None
+    except UserError as error:
+        return isinstance(error.__cause__, BROKEN)
+
+
+def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[Path, str]]:
     """The files that one entry of `paths` stands for, with their names."""
     path = Path(os.path.abspath(os.path.expanduser(pattern)))
     top = path
@@ -106,7 +109,7 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
     try:
         matches = [path] if top == path else sorted(top.glob(str(path.relative_to(top))))
         visible = (m for m in matches if not any(part.startswith(".") for part in m.relative_to(top).parts))
-        files = [file for match in visible for file in _files(match)]
+        files = [file for match in visible for file in _files(match, has_text)]
         why = "it is no file, and no file in it has a known suffix"
         if not files:
             path.stat()
@@ -118,12 +121,17 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
         yield file, file.relative_to(top.parent).as_posix()
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
     """`path` itself when it is a file, or what can be read below it when it is a directory."""
     if os.path.isfile(path):
-        yield path
-    elif os.path.isdir(path):
-        yield from (file for file in _walk(path) if format_suffix(file.name) in IN_DIRECTORIES)
+        return [path]
+    if not os.path.isdir(path):
+        return []
+    inside = [*_walk(path)]
+    tables = [file for file in inside if format_suffix(file.name) in TABLES]
+    with_text = set(filter(has_text, tables))
+    found = [file for file in inside if file in with_text or format_suffix(file.name) in ALWAYS_TEXT]
+    return found or tables  # with nothing else to read, reading these says what they lack
 
 
 def _walk(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:

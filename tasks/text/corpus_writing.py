@@ -82,7 +82,7 @@ def write_corpus(
             "replaced": reader.replaced,
             "sha256": everything.hexdigest(),
         }
-        _require_both_splits(config, facts)
+        _require_both_splits(config, facts, reader.last_skipped)
         writer.add_key_value_metadata({"corpus": json.dumps(facts)})
     if word_tables:
         pq.write_table(pa.concat_tables(word_tables), folder / PART_OF_SPEECH, compression="zstd")
@@ -93,10 +93,13 @@ def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
     return pa.table(dict(zip(schema.names, zip(*rows, strict=True), strict=True)), schema)
 
 
-def _require_both_splits(config: CorpusConfig, facts: Mapping[str, Any]) -> None:
+def _require_both_splits(config: CorpusConfig, facts: Mapping[str, Any], last_skipped: str) -> None:
     size, documents = facts["bytes"], facts["documents"]
     if not size:
-        raise UserError(f"the corpus must hold text, got only empty or skipped documents in {facts['files']:,} files.")
+        skipped = f" Skipped: {last_skipped}." * bool(last_skipped)
+        raise UserError(
+            f"the corpus must hold text, got only empty or skipped documents in {facts['files']:,} files.{skipped}"
+        )
     for split in SPLITS:
         if not facts[f"{split}_documents"]:
             raise UserError(

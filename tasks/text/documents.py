@@ -1,25 +1,30 @@
 """Documents from files: text taken out of each format, cut into parts and repaired.
 
-All of it streams: memory is bounded by the size of a part, and by a line of JSON or a page of Parquet.
+All of it streams: memory is bounded by the size of a part, and by a record of JSON, a cell of a table or a page of
+Parquet.
 """
 
+import csv
 import itertools
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import UserError
+from tasks.foreign_content import HEAD_BYTES, foreign
 from tasks.text.conllu import Sentence, Word, sentences
+from tasks.text.file_formats import CODE, text_format
+from tasks.text.records import json_values, table_rows
 from tasks.text.source_files import BLOCK_BYTES, BROKEN, Budget, SourceFile, format_suffix, open_decompressed, reason
 
-LINE_BYTES = 256 << 20  # an array of records on a single line is refused before it fills memory
+LINE_BYTES = 256 << 20  # of a line or a record, before it fills memory
 
 
 class Part(NamedTuple):
@@ -69,6 +74,8 @@ class Reader:
     empty: int = 0
     skipped: int = 0
     replaced: int = 0
+    last_skipped: str = ""
+    """What was wrong with the last of what is skipped."""
     words: deque[Word] = field(default_factory=deque)
     """Words of the current document that are read and not yet in a part."""
 
@@ -90,18 +97,31 @@ class Reader:
 
     def _documents(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
         """Each document: how messages name its place, and its bytes."""
-        match format_suffix(file.name) if file.bytes else "":
-            case ".jsonl" | ".ndjson":
-                yield from self._json_lines(file)
-            case ".parquet":
-                yield from self._parquet(file)
-            case ".conllu":
-                reject = partial(self._bad_record, "a word must be a number, a tab and its form")
-                found = sentences(self._lines(file), reject)
-                for _, inside in itertools.groupby(found, key=attrgetter("document")):
-                    yield file.name, self._sentence_blocks(inside)
-            case _:
-                with open_decompressed(file, self.budget) as stream:
+        suffix = format_suffix(file.name)
+        if not file.bytes:
+            yield file.name, ()
+            return
+        if suffix == ".parquet":
+            yield from self._parquet(file)
+            return
+        with open_decompressed(file, self.budget) as stream:
+            head = stream.peek(HEAD_BYTES)[:HEAD_BYTES]
+            if other := foreign(head, markup=suffix not in CODE):
+                self._bad(f"{file.name} must be text in UTF-8, got {other.kind}", other.remedy)
+                return
+            match text_format(suffix, head):
+                case "json lines":
+                    yield from self._json_lines(stream, file)
+                case "json":
+                    yield from self._json_values(stream, file)
+                case "csv":
+                    yield from self._table(stream, file)
+                case "conllu":
+                    reject = partial(self._bad_record, "a word must be a number, a tab and its form")
+                    found = sentences(self._lines(stream, file), reject)
+                    for _, inside in itertools.groupby(found, key=attrgetter("document")):
+                        yield file.name, self._sentence_blocks(inside)
+                case _:
                     yield file.name, iter(lambda: stream.read(BLOCK_BYTES), b"")
 
     def _text(self, raw: bytes, place: str, offset: int) -> str | None:
@@ -127,59 +147,106 @@ class Reader:
             text = text.removeprefix("\ufeff")
         return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
-    def _bad_record(self, must: str, got: str, place: str) -> None:
+    def _bad(self, mistake: str, remedy: str) -> None:
         if self.on_bad_text != "skip":
-            raise UserError(f'{must}, got {got} in {place}. Correct it, or set on_bad_text = "skip".')
+            raise UserError(f'{mistake}. {remedy}, or set on_bad_text = "skip".')
         self.skipped += 1
+        self.last_skipped = mistake
 
-    def _lines(self, file: SourceFile) -> Iterator[tuple[str, str]]:
-        """Each line that holds text, with its place."""
+    def _bad_record(self, must: str, got: str, place: str) -> None:
+        self._bad(f"{must}, got {got} in {place}", "Correct it")
+
+    def _raw_lines(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[int, int, bytes]]:
+        """Each line with its number and offset."""
         offset = 0
-        with open_decompressed(file, self.budget) as stream:
-            for number in itertools.count(1):
-                raw = stream.readline(LINE_BYTES + 1)
-                if not raw:
-                    return
-                place = f"line {number:,} of {file.name}"
-                if len(raw) > LINE_BYTES:
-                    raise UserError(
-                        f"a line must hold at most {LINE_BYTES:,} bytes, got more in {place}. Write a record a line."
-                    )
-                line = self._text(raw, file.name, offset)
-                offset += len(raw)
-                del raw  # a line may be large
-                if line is not None:
-                    yield place, line
+        for number in itertools.count(1):
+            raw = stream.readline(LINE_BYTES + 1)
+            if not raw:
+                return
+            if len(raw) > LINE_BYTES:
+                raise UserError(
+                    f"a line must hold at most {LINE_BYTES:,} bytes, got more in line {number:,} of {file.name}."
+                    " Write a record a line."
+                )
+            yield number, offset, raw
+            offset += len(raw)
 
-    def _json_lines(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
-        must = f"a line must be a JSON object with a string field {self.text_field!r} (text_field)"
-        for place, line in self._lines(file):
-            if line.isspace():
+    def _lines(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, str]]:
+        """Each line that holds text, with its place."""
+        for number, offset, raw in self._raw_lines(stream, file):
+            if (line := self._text(raw, file.name, offset)) is not None:
+                yield f"line {number:,} of {file.name}", line
+
+    def _json_lines(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
+        first = True
+        for place, line in self._lines(stream, file):
+            if not line.strip():
                 continue
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:
-                self._bad_record(must, f"invalid JSON ({error})", place)
+                self._bad_record(self._must, f"invalid JSON ({error})", place)
                 continue
-            text = record.get(self.text_field) if isinstance(record, dict) else None
-            if isinstance(text, str):
-                # JSON may hold a lone surrogate, which no text can: as bytes it is invalid UTF-8 like any other.
-                yield f"the text in {place}", [text.encode(errors="surrogatepass")]
-            elif isinstance(record, dict):
-                kinds = ", ".join(f"{name}: {type(value).__name__}" for name, value in record.items())
-                self._bad_record(must, f"{{{kinds:.200}}}", place)
+            yield from self._record(record, place, first)
+            first = False
+
+    def _json_values(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
+        records = json_values(stream, LINE_BYTES)
+        for number in itertools.count(1):
+            place = f"record {number:,} of {file.name}"
+            try:
+                record = next(records)
+            except StopIteration:
+                return
+            except (ValueError, RecursionError) as error:
+                self._bad_record(self._must, f"invalid JSON ({error})", place)
+                return
+            yield from self._record(record, place, number == 1)
+
+    @property
+    def _must(self) -> str:
+        return f"a record must be a JSON object with a string field {self.text_field!r} (text_field)"
+
+    def _record(self, record: Any, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
+        """The text of a record of JSON, unless it has none."""
+        if not isinstance(record, dict):
+            self._bad_record(self._must, f"a {type(record).__name__}", place)
+        elif isinstance(text := record.get(self.text_field), str):
+            # JSON may hold a lone surrogate, which no text can: as bytes it is invalid UTF-8 like any other.
+            yield f"the text in {place}", [text.encode(errors="surrogatepass")]
+        else:
+            kinds = {name: type(value).__name__ for name, value in record.items()}
+            if first and self.text_field not in record and self.on_bad_text != "skip":
+                strings = [name for name in record if kinds[name] == "str"]
+                raise self._no_field(place, kinds, sorted(strings, key=lambda name: -len(record[name])))
+            self._bad_record(self._must, f"{{{_listed(kinds)}}}", place)
+
+    def _table(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
+        """The texts of a table whose first row names its columns."""
+        lines = (raw.decode(errors="surrogateescape") for _, _, raw in self._raw_lines(stream, file))
+        rows = table_rows(lines, "\t" if format_suffix(file.name) == ".tsv" else ",;\t")
+        names: list[str] = []
+        for number, row in rows:
+            place = f"line {number:,} of {file.name}"
+            if isinstance(row, csv.Error):
+                self._bad_record("a row must be cells between delimiters", str(row), place)
+            elif not names:
+                names = [name.strip().removeprefix("\ufeff") for name in row]
+                if self.text_field not in names:
+                    raise self._no_field(file.name, dict.fromkeys(names, "column"), names)
+            elif len(row) != len(names):
+                self._bad_record(f"a row must have {len(names)} cells, like the first", f"{len(row)}", place)
             else:
-                self._bad_record(must, f"a {type(record).__name__}", place)
+                text = row[names.index(self.text_field)]
+                yield f"the text in {place}", [text.encode(errors="surrogateescape")]
 
     def _parquet(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
         try:
             with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
                 fields = {field.name: field.type for field in table.schema_arrow}
             if not _is_string(fields.get(self.text_field)):
-                kinds = ", ".join(f"{name}: {kind}" for name, kind in fields.items())
-                raise UserError(
-                    f"{file.name} must have a string column {self.text_field!r}, got {kinds}. Set text_field."
-                )
+                strings = [name for name, kind in fields.items() if _is_string(kind)]
+                raise self._no_field(file.name, fields, strings)
             spend = self.budget.spender(file)
             for row, text in enumerate(self._parquet_texts(file), start=1):
                 place = f"row {row:,} of {file.name}"
@@ -203,6 +270,13 @@ class Reader:
                     yield from texts.cast(pa.large_binary()).to_pylist()
                 self.budget.position = file.bytes * (group + 1) // table.num_row_groups
 
+    def _no_field(self, place: str, kinds: Mapping[str, Any], candidates: Sequence[str]) -> UserError:
+        """What to say where the field of the text is missing: which fields are there, and which may be meant."""
+        best, *others = [*map(repr, candidates[:6])] or [""]
+        remedy = f"Set text_field = {best}" if best else "Choose files with text in them"
+        more = f" (or {', '.join(others)})" * bool(others)
+        return UserError(f"{place} must have a string field {self.text_field!r}, got {_listed(kinds)}. {remedy}{more}.")
+
     def _sentence_blocks(self, found: Iterable[Sentence]) -> Iterator[bytes]:
         """The bytes of a document's sentences; their words, by their place in the document, go to `words`."""
         self.words.clear()
@@ -219,6 +293,10 @@ class Reader:
             word = self.words.popleft()
             if word.start >= start:
                 yield Word(word.start - start, word.end - start, word.part_of_speech)
+
+
+def _listed(kinds: Mapping[str, Any]) -> str:
+    return f"{', '.join(f'{name}: {kind}' for name, kind in kinds.items()):.200}"
 
 
 def _is_string(kind: pa.DataType | None) -> bool:

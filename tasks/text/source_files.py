@@ -4,24 +4,27 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
+from backports import zstd
 
 from tasks.errors import UserError
 
 BLOCK_BYTES = 1 << 20
+ZSTD_WINDOW_LOG = 31  # a window of 2 GiB of memory, as `zstd --long=31` asks for: the most that zstd itself writes
 
 COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".zst": lambda raw: pa.CompressedInputStream(raw, "zstd"),
+    ".zst": lambda raw: zstd.ZstdFile(raw, options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG}),
 }
-BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError, pa.ArrowException)
 
 
 class SourceFile(NamedTuple):
@@ -34,8 +37,8 @@ class SourceFile(NamedTuple):
 
 def format_suffix(name: str) -> str:
     """The suffix that decides the format, compression aside: `a.jsonl.gz` -> `.jsonl`."""
-    path = Path(name.lower())
-    return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix
+    stem, suffix = os.path.splitext(name.lower())
+    return os.path.splitext(stem)[1] if suffix in COMPRESSIONS else suffix
 
 
 class Budget:
@@ -101,9 +104,17 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fills the buffer as far as the file goes: the first one has its first bytes, however it was packed."""
+        view, count = memoryview(buffer), 0
         try:
-            count: int = self._inner.readinto(buffer)
+            while more := self._inner.readinto(view[count:]):
+                count += more
         except BROKEN as error:
+            if "too much memory" in str(error):
+                raise UserError(
+                    f"{self._file.name} must need a window of at most {2**ZSTD_WINDOW_LOG >> 30} GiB of memory, got a"
+                    f" larger one. Compress it with `zstd --long={ZSTD_WINDOW_LOG}` or less."
+                ) from error
             raise UserError(f"{self._file.name} must be readable and whole, got: {reason(error)}.") from error
         self._budget.position = self._raw.tell()
         self._spend(count)

@@ -226,3 +226,20 @@ def test_study_files_are_found_or_refused(tmp_path):
     broken.write_bytes(b"name = '\xff'")
     with pytest.raises(UserError, match="must be TOML"):
         read_study_file(str(broken))
+
+
+def test_a_study_file_may_have_a_byte_order_mark(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text('name = "s"\r\n', encoding="utf-8-sig")
+    assert read_study_file(str(path)) == ("s.toml", {"name": "s"})
+
+
+@pytest.mark.parametrize(
+    ("content", "got"),
+    [('name = "s"'.encode("utf-16"), "UTF-16"), (b"%PDF-1.7\n", "a PDF"), (b"\x1f\x8b\x08", "compressed")],
+)
+def test_a_file_that_is_no_study_is_named(tmp_path, content, got):
+    path = tmp_path / "s.toml"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"must be TOML in UTF-8, got {got}.* in s\.toml\. \w+"):
+        read_study_file(str(path))

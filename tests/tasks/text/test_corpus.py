@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
+from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -26,7 +26,7 @@ from tasks.text.corpus_writing import text_split, write_corpus
 from tasks.text.documents import Reader, cut
 from tasks.text.source_files import Budget
 
-COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
 
 
 def reader(config: CorpusConfig) -> Reader:
@@ -193,6 +193,18 @@ def test_python_standard_library_without_its_tests(tmp_path):
         ("a.jsonl", '{"text": "one"}\n\n{"text": "tw\\u00f6", "id": 2}', ["one", "twö"]),
         ("a.ndjson", '{"text": "one"}\r\n', ["one"]),
         ("a.unknown", "one", ["one"]),
+        ("a.json", '{"text": "one"}\n{"text": "two"}\n', ["one", "two"]),
+        ("a.json", '[{"text": "one"}, {"text": "two"}]', ["one", "two"]),
+        ("a.json", '\ufeff[\r\n  {\r\n    "text": "one"\r\n  }\r\n]\r\n', ["one"]),
+        ("a.json", '{\n  "text": "one"\n}\n{\n  "text": "two"\n}\n', ["one", "two"]),
+        ("a.jsonl", '[{"text": "one"}]', ["one"]),
+        ("part-00000", '{"text": "one"}\n{"text": "two"}\n', ["one", "two"]),
+        ("a.txt", '{"text": "one"}\n', ['{"text": "one"}\n']),
+        ("a.csv", 'id,text\n1,one\n2,"t,w""o\n"\n', ["one", 't,w"o\n']),
+        ("a.csv", "\ufeffid;text\r\n1;one, two\r\n", ["one, two"]),
+        ("a.csv", "text\none\n\ntwo\n", ["one", "two"]),
+        ("a.csv", "text,id\rone,1\rtwo,2\r", ["one", "two"]),
+        ("a.tsv", "text\tid\none, two\t1\n", ["one, two"]),
     ],
 )
 def test_formats(tmp_path, name, content, expected, compression):
@@ -251,7 +263,9 @@ def test_parquet_must_have_a_text_column_without_nulls(tmp_path):
         texts(path)
     assert texts(path, on_bad_text="skip") == ["one"]
     for field in ("id", "body"):
-        with pytest.raises(UserError, match=f"a string column '{field}', got id: int64, text: string"):
+        with pytest.raises(
+            UserError, match=f"a string field '{field}', got id: int64, text: string. Set text_field = 'text'"
+        ):
             texts(path, text_field=field)
 
 
@@ -272,6 +286,7 @@ def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memor
         ("[" * 100_000, "invalid JSON"),
         ('["text"]', "a list"),
         ('{"body": "x", "id": 1}', "{body: str, id: int}"),
+        ('{"text": null}', "{text: NoneType}"),
         ('{"text": 7}', "{text: int}"),
     ],
 )
@@ -284,10 +299,145 @@ def test_bad_json_line_is_named_or_skipped(tmp_path, line, got):
     assert texts(path, on_bad_text="skip") == ["good"]
 
 
-def test_json_lines_that_are_one_long_line_are_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("compression", ["", *COMPRESS])
+@pytest.mark.parametrize(
+    ("name", "content", "place", "remedy"),
+    [
+        ("a.jsonl", '{"url": "u", "body": "long text", "id": 1}', "line 1 of a.jsonl", "'body' (or 'url')"),
+        ("a.json", '{"url": "u", "body": "long text", "id": 1}', "line 1 of a.json", "'body' (or 'url')"),
+        ("a.json", '[{"body": "long text", "id": 1}]', "record 1 of a.json", "'body'"),
+        ("a.csv", "body,id\nlong text,1\n", "a.csv", "'body' (or 'id')"),
+        ("a.tsv", "body\tid\nlong text\t1\n", "a.tsv", "'body' (or 'id')"),
+    ],
+)
+def test_a_wrong_field_is_answered_with_those_that_are_there(tmp_path, name, content, place, remedy, compression):
+    raw = content.encode()
+    path = file(tmp_path, name + compression, COMPRESS[compression](raw) if compression else raw)
+    with pytest.raises(UserError) as error:
+        texts(path)
+    message = str(error.value)
+    assert message.startswith(f"{place}{compression} must have a string field 'text', got ")
+    assert message.endswith(f". Set text_field = {remedy}.")
+    assert "id: " in message
+
+
+def test_a_field_that_only_a_later_record_lacks_is_that_records_mistake(tmp_path):
+    path = file(tmp_path, "a.jsonl", '{"text": "a"}\n{"body": "b"}\n')
+    with pytest.raises(UserError, match=r'in line 2 of a\.jsonl\. Correct it, or set on_bad_text = "skip"'):
+        texts(path)
+
+
+def test_a_corpus_of_skipped_records_says_what_was_wrong(tmp_path):
+    config = CorpusConfig(paths=(str(file(tmp_path, "a.jsonl", '{"body": "b"}\n')),), on_bad_text="skip")
+    with pytest.raises(UserError, match=r"skipped documents in 1 files\. Skipped: .* got \{body: str\} in line 1 of"):
+        write_corpus(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found", "kept"),
+    [
+        (
+            "a.csv",
+            "text,id\none,1\ntwo\nthree,3\n",
+            "2 cells, like the first, got 1 in line 3 of a.csv",
+            ["one", "three"],
+        ),
+        ("a.csv", 'text,id\none,1\n"two" x,2\n', "got ',' expected after '\"' in line 3 of a.csv", ["one"]),
+        ("a.csv", 'text,id\none,1\n"two,2\n3\n', "got unexpected end of data in line 4 of a.csv", ["one"]),
+        ("a.csv", b"text,id\none,1\nt\xffo,2\n", "got 0xff at byte 1 of the text in line 3 of a.csv", ["one"]),
+        ("a.json", '[{"text": "one"}, 7]', "got a int in record 2 of a.json", ["one"]),
+        ("a.json", '[{"text": "one"},', "invalid JSON (the array does not end) in record 2 of a.json", ["one"]),
+        ("a.json", '[{"text": "one"}, {"text"', "got invalid JSON", ["one"]),
+        ("a.json", b'[{"text": "one"}, {"text": "\xff"}]', "at byte 0 of the text in record 2 of a.json", ["one"]),
+    ],
+)
+def test_a_bad_record_is_named_or_skipped(tmp_path, name, content, found, kept):
+    path = file(tmp_path, name, content)
+    with pytest.raises(UserError) as error:
+        texts(path)
+    assert found in str(error.value)
+    assert texts(path, on_bad_text="skip") == kept
+
+
+def test_of_a_folder_json_and_tables_are_read_where_they_have_the_field(tmp_path):
+    folder = tmp_path / "text"
+    file(folder, "README.md", "# Read me\n")
+    file(folder, "package.json", '{\n  "name": "no text"\n}\n')
+    file(folder, "tsconfig.json", "// settings\n{}\n")
+    file(folder, "results.csv", "step,loss\n1,2.5\n")
+    assert names(folder) == ["text/README.md"]
+    file(folder, "train.json.gz", gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
+    file(folder, "train.tsv", "text\tlabel\nthree\t1\n")
+    file(folder, "cut.json.gz", gzip.compress(b'{"text": "one"}\n' * 100)[:-9])
+    assert names(folder) == ["text/README.md", "text/cut.json.gz", "text/train.json.gz", "text/train.tsv"]
+
+
+def test_a_folder_of_nothing_but_records_without_the_field_says_so(tmp_path):
+    file(tmp_path / "text", "train.json.gz", gzip.compress(b'{"content": "one"}\n'))
+    with pytest.raises(UserError, match="Set text_field = 'content'"):
+        texts(tmp_path / "text")
+    assert texts(tmp_path / "text", text_field="content") == ["one"]
+
+
+FOREIGN = {
+    "a PDF": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+    "a ZIP archive": b"PK\x03\x04\x14\0\x06\0",
+    "compressed data": gzip.compress(b"text"),
+    "an archive": b"a.txt".ljust(257, b"\0") + b"ustar\x0000",
+    "an image": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "an executable": b"\x7fELF\x02\x01\x01",
+    "HTML": b"\n<!-- saved -->\n<!DOCTYPE html>\n<html><body>text</body></html>",
+    "XML": b'<?xml version="1.0"?>\n<mediawiki>',
+    "RTF": b"{\\rtf1\\ansi text}",
+    "UTF-16": "text".encode("utf-16"),
+    "UTF-16LE": ("text " * 9).encode("utf-16-le"),
+    "UTF-16BE": ("text " * 9).encode("utf-16-be"),
+    "UTF-32": "text".encode("utf-32"),
+    "binary data": bytes(range(256)) * 9,
+}
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.html", "a", "a.jsonl", "a.json", "a.csv", "a.conllu", "a.txt.gz"])
+@pytest.mark.parametrize(("kind", "content"), FOREIGN.items(), ids=FOREIGN)
+def test_what_is_no_text_is_refused_by_its_content(tmp_path, name, kind, content):
+    path = file(tmp_path, name, gzip.compress(content) if name.endswith(".gz") else content)
+    for policy in ("refuse", "replace"):
+        with pytest.raises(UserError) as error:
+            texts(path, on_bad_text=policy)
+        assert str(error.value).startswith(f"{name} must be text in UTF-8, got {kind}")
+        assert str(error.value).endswith(', or set on_bad_text = "skip".')
+    assert texts(path, on_bad_text="skip") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PK", "%PDF", "<p>html</p>", "MZ is a name", "BZh", "GIF8", "caf\u00e9" * 9, "\x1b[1mbold\x1b[0m", "\ufeff", "\f"],
+)
+def test_text_that_looks_like_something_else_is_text(tmp_path, text):
+    assert texts(file(tmp_path, "a.txt", f"{text}.\n")) == [f"{text.removeprefix(chr(0xFEFF))}.\n"]
+
+
+def test_code_may_be_markup(tmp_path):
+    page = "<!DOCTYPE html>\n<?php echo 1 ?>\n"
+    assert texts(file(tmp_path, "a.php", page)) == [page]
+
+
+def test_zstd_with_a_long_window_is_read_up_to_its_bound(tmp_path):
+    text = "".join(f"{number}\n" for number in range(100_000)).encode()
+
+    packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 31})
+    assert texts(file(tmp_path, "long.txt.zst", packer.compress(text) + packer.flush())) == [text.decode()]
+    frame = bytes.fromhex("28b52ffd 00 b0")  # no content size, a window of 2 ** 32 bytes
+    with pytest.raises(UserError, match=r"must need a window of at most 2 GiB.* Compress it with `zstd --long=31`"):
+        texts(file(tmp_path, "longer.txt.zst", frame + b"\1\0\0"))
+
+
+def test_records_that_are_too_long_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.text.documents.LINE_BYTES", 1_000)
     with pytest.raises(UserError, match=r"a line must hold at most 1,000 bytes, got more in line 1 of a\.jsonl"):
-        texts(file(tmp_path, "a.jsonl", json.dumps([{"text": "x"}] * 100)))
+        texts(file(tmp_path, "a.jsonl", json.dumps({"text": "x" * 1_000})))
+    with pytest.raises(UserError, match=r"a record must hold at most 1,000 characters\) in record 1 of a\.json"):
+        texts(file(tmp_path, "a.json", json.dumps([{"text": "x" * 1_100_000}])))
 
 
 @pytest.mark.parametrize(

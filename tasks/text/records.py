@@ -1,0 +1,81 @@
+"""Records in files that are not a record a line: values of JSON, rows of a table."""
+
+import codecs
+import csv
+import io
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from tasks.text.source_files import BLOCK_BYTES
+
+CELL_LENGTH = 32 << 20  # characters: a quotation mark that nothing closes ends there, before it fills memory
+_BETWEEN = re.compile(r"[\s,\[\]]*")
+
+
+def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
+    """The items of arrays, and values outside any, as they are read; bytes that are no UTF-8 become lone surrogates.
+
+    Raises: ValueError for what isn't JSON, is cut off, or has more than `longest` characters in a value;
+    RecursionError for one too deep.
+    """
+    decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
+    scan = json.JSONDecoder().raw_decode
+    text, place, depth, ended = "", 0, 0, False
+    while True:
+        between = _BETWEEN.match(text, place)
+        assert between
+        depth += between[0].count("[") - between[0].count("]")
+        place = between.end()
+        try:
+            if place < len(text):
+                value, end = scan(text, place)
+                if end < len(text) or ended:  # else it may be a number that goes on
+                    yield value
+                    place = end
+                    continue
+        except json.JSONDecodeError as error:
+            cut_off = error.msg.startswith("Unterminated string") or error.pos > len(text) - 16
+            if ended or not cut_off:
+                raise
+        if ended:
+            if depth:
+                raise ValueError("the array does not end" if depth > 0 else "an array ends that did not begin")
+            return
+        if len(text) - place > longest:
+            raise ValueError(f"a record must hold at most {longest:,} characters")
+        raw = stream.read(max(BLOCK_BYTES, len(text) - place))
+        ended = not raw
+        text, place = text[place:] + decode(raw, final=ended), 0
+
+
+def table_rows(lines: Iterable[str], delimiters: str) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """The rows of a table that aren't blank, each with the number of its last line, or else what is wrong with it.
+
+    The delimiter is the one that the first line has most of.
+    """
+    csv.field_size_limit(CELL_LENGTH)
+    lines = iter(lines)
+    first = next(lines, "")
+    delimiter = max(delimiters, key=first.partition("\r")[0].count)
+    rows = csv.reader(_pieces(itertools.chain([first], lines)), delimiter=delimiter, strict=True)
+    while True:
+        try:
+            row: list[str] | csv.Error = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            row = error
+        if row:
+            yield rows.line_num, row
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, cut where a carriage return alone ends one."""
+    for line in lines:
+        if "\r" in line[:-2]:
+            yield from io.StringIO(line, newline="")
+        else:
+            yield line

@@ -1,0 +1,58 @@
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.text import records
+from tasks.text.records import json_values, table_rows
+
+RECORD = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none() | st.lists(st.text()), max_size=4)
+
+
+@given(st.lists(RECORD, max_size=8), st.sampled_from([None, 0, 2]), st.booleans(), st.booleans(), st.integers(1, 64))
+def test_json_is_what_was_written_wherever_a_block_ends(written, indent, is_array, is_ascii, block):
+    def dump(value: object) -> str:
+        return json.dumps(value, indent=indent, ensure_ascii=is_ascii)
+
+    raw = dump(written) if is_array else "\n".join(map(dump, written))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "BLOCK_BYTES", block)
+        assert list(json_values(io.BytesIO(raw.encode()), 1_000_000)) == written
+
+
+@pytest.mark.parametrize("raw", ['[{"a": 1}', '{"a": 1', "[1, x]", "1]", '{"a": "\x00"}', "nul"])
+def test_what_is_not_json_or_cut_off_raises(raw):
+    with pytest.raises(ValueError, match=r"."):
+        list(json_values(io.BytesIO(raw.encode()), 1_000))
+
+
+def test_a_mistake_is_found_without_reading_on():
+    stream = io.BytesIO(b'[{"a" 1},' + b" " * (8 << 20) + b"]")
+    with pytest.raises(ValueError, match="delimiter"):
+        list(json_values(stream, 1 << 30))
+    assert stream.tell() <= 1 << 20
+
+
+CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+
+
+@given(
+    st.lists(st.lists(CELL, min_size=2, max_size=2), min_size=1),
+    st.sampled_from(",;\t"),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_rows_are_what_was_written(written, delimiter, line_end):
+    table = io.StringIO(newline="")
+    csv.writer(table, delimiter=delimiter, lineterminator=line_end, quoting=csv.QUOTE_ALL).writerows(written)
+    lines = table.getvalue().splitlines(keepends=True)
+    header = f'"a"{delimiter}"b"\n'
+    assert [row for _, row in table_rows([header, *lines], ",;\t")] == [["a", "b"], *written]
+
+
+def test_a_quotation_mark_that_nothing_closes_does_not_fill_memory(monkeypatch):
+    monkeypatch.setattr(records, "CELL_LENGTH", 1_000)
+    rows = list(table_rows(["text\n", '"one\n', *["two\n"] * 1_000], ","))
+    assert "field larger than field limit (1000)" in str(rows[1][1])
