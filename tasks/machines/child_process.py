@@ -18,7 +18,8 @@ from tasks.system_errors import disk_is_full, memory_is_short
 
 # A server that has imported torch and all stages once forks children from itself: in milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tasks.training.model_training", "tasks.artifact_specs"])
+PRELOADED = ["tasks.training.model_training", "tasks.training.compiler_preload", "tasks.artifact_specs"]
+_context.set_forkserver_preload(PRELOADED)
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave things to clear away
 

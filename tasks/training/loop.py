@@ -51,12 +51,23 @@ class Progress:
     eta_seconds: float
 
 
+CrossEntropy = Callable[[Float[Tensor, "batch pos d_vocab"], Int[Tensor, "batch pos"]], Float[Tensor, ""]]
+
+
+def mean_cross_entropy(
+    logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy in nats, in float32."""
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
 def next_token_loss(
     model: Transformer,
     windows: Int[Tensor, "batch pos_and_next"],
     precision: str,
     noise: Float[Tensor, "batch head"] | None,
     gates: list[Tensor],
+    cross_entropy: CrossEntropy = mean_cross_entropy,
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of the next token in nats, with matrix products in the given precision.
 
@@ -70,7 +81,7 @@ def next_token_loss(
         by_layer = noise.split([len(own) for own in log_alpha.values()], dim=1)
         copies |= {name: noisy(own, u) for (name, own), u in zip(log_alpha.items(), by_layer, strict=True)}
     logits = functional_call(model, copies, (windows[:, :-1],), {"gates": gates})
-    return F.cross_entropy(logits.flatten(0, 1).float(), windows[:, 1:].flatten())
+    return cross_entropy(logits, windows[:, 1:])
 
 
 def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig) -> Float[Tensor, ""] | None:
@@ -130,7 +141,12 @@ class TrainingRun:
         self.step = 0
         self.log: list[dict[str, float]] = []  # rows of the table `training`
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
-        self.losses = torch.compile(self._losses) if numerics.compiled else self._losses
+        self.cross_entropy: CrossEntropy = mean_cross_entropy
+        if numerics.compiled:
+            from tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
+
+            compile_layers(self.model, numerics.device)
+            self.cross_entropy = compiled_cross_entropy(numerics.device)
 
     def train(self, on_progress: Callable[[Progress], None]) -> None:
         """Train to the end, from where an interrupted run was last saved if there was one."""
@@ -165,7 +181,7 @@ class TrainingRun:
         windows = torch.from_numpy(self.batches.batch(self.step))
         if self.numerics.device == "cuda":
             windows = windows.pin_memory().to("cuda", non_blocking=True)
-        loss, penalty = self.losses(windows, self._gate_noise())
+        loss, penalty = self._losses(windows, self._gate_noise())
         (loss if penalty is None else loss + penalty).backward()
         if self.config.prune_to < 1:
             self.pruning.before_step()
@@ -183,7 +199,7 @@ class TrainingRun:
 
     def _losses(self, windows: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor | None]:
         gates: list[Tensor] = []
-        loss = next_token_loss(self.model, windows, self.numerics.precision, noise, gates)
+        loss = next_token_loss(self.model, windows, self.numerics.precision, noise, gates, self.cross_entropy)
         return loss, gate_penalty(self.model, gates, self.config)
 
     def _gate_noise(self) -> Tensor | None:
@@ -226,7 +242,8 @@ class TrainingRun:
             WorkError: its loss isn't finite, or has diverged.
         """
         windows = torch.from_numpy(self.batches.batch(self.n_steps)).to(self.numerics.device)
-        loss = next_token_loss(self.model, windows, self.numerics.precision, None, []).item()
+        with torch.compiler.set_stance("force_eager"):  # one pass doesn't pay for compiling it
+            loss = next_token_loss(self.model, windows, self.numerics.precision, None, []).item()
         if not math.isfinite(loss) or self._has_diverged(loss):
             self._stop(self.n_steps, f"ended at {loss:.4g} nats")
 

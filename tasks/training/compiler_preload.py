@@ -1,0 +1,16 @@
+"""What each process that compiles would do first: load torch's compiler, and try which vector instructions g++ knows.
+
+To be imported by the server that those processes are forked from: then it takes these seconds once.
+"""
+
+import os
+
+import torch._inductor.compile_fx  # noqa: F401
+from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+from tasks import places
+from tasks.training.device import has_compiler
+
+if has_compiler():
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(places.compiler_cache())  # the trials are kept there
+    pick_vec_isa()
