@@ -6,7 +6,6 @@ Prints each stage's speed and peak memory, its own process each; the speed of en
 
 import json
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -79,7 +78,13 @@ def measured(function: Callable[..., Any], *args: Any) -> tuple[Any, float, floa
 def _measure(function: Callable[..., Any], *args: Any) -> tuple[Any, float, float]:
     start = time.perf_counter()
     result = function(*args)
-    return result, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return result, time.perf_counter() - start, _peak_megabytes()
+
+
+def _peak_megabytes() -> float:
+    """The most memory that this process had at once; `ru_maxrss` would count that of its parent before it began."""
+    (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(peak.split()[1]) / 1024
 
 
 def main(megabytes: int) -> None:

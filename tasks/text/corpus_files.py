@@ -103,11 +103,13 @@ def _has_text(config: CorpusConfig, path: Path) -> bool:
 def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[Path, str]]:
     """The files that one entry of `paths` stands for, with their names."""
     path = Path(os.path.abspath(os.path.expanduser(pattern)))
+    while path.name == "**" and not os.path.lexists(path):  # all below a folder is what the folder gives
+        path = path.parent
     top = path
     while not os.path.lexists(path) and any(magic in str(top) for magic in "*?["):
         top = top.parent
     try:
-        matches = [path] if top == path else sorted(top.glob(str(path.relative_to(top))))
+        matches = [path] if top == path else sorted(top.glob(_valid_glob(path.relative_to(top))))
         visible = (m for m in matches if not any(part.startswith(".") for part in m.relative_to(top).parts))
         files = [file for match in visible for file in _files(match, has_text)]
         why = "it is no file, and no file in it has a known suffix"
@@ -119,6 +121,17 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
         raise UserError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
     for file in files:
         yield file, file.relative_to(top.parent).as_posix()
+
+
+def _valid_glob(pattern: Path) -> str:
+    """The pattern as text.
+
+    Raises:
+        ValueError: a part of it says more than `**`, which only Python up to 3.12 refuses.
+    """
+    if part := next((part for part in pattern.parts if "**" in part and part != "**"), None):
+        raise ValueError(f"`**` must be a whole part of a path, as in text/**/*.txt, and not {part!r}")
+    return str(pattern)
 
 
 def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
