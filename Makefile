@@ -17,7 +17,7 @@ test: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy flows tasks models benchmarks calibration
+	$(BIN)/mypy headstream flows tasks models benchmarks calibration
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,169 @@
+"""A model at one of its checkpoints, and what it computes on a text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
+from models.heads.head import Head
+from models.transformer import Transformer
+from tasks.errors import UserError
+from tasks.markdown import short_count
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_per_step
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention on a text, by layer and head: `attention["L1H0"]` or `attention[1, 0]` is [query, key]."""
+
+    tokens: tuple[str, ...]  # as people read them, BOS first
+    layers: tuple[Float[Tensor, "head query key"], ...]  # rows sum to 1; layers may have different numbers of heads
+
+    @property
+    def heads(self) -> list[str]:
+        """The names of all heads, like L1H0."""
+        return [str(Head(layer, head)) for layer, patterns in enumerate(self.layers) for head in range(len(patterns))]
+
+    def __getitem__(self, head: str | tuple[int, int]) -> Float[Tensor, "query key"]:
+        """The pattern of one head.
+
+        Raises:
+            UserError: there is no such head.
+        """
+        name = head if isinstance(head, str) else str(Head(*head))
+        if name not in self.heads:
+            raise UserError(f"a head must be one of {', '.join(self.heads) or 'none'}, got {head!r}. Choose one.")
+        return next(
+            pattern
+            for layer, patterns in enumerate(self.layers)
+            for i, pattern in enumerate(patterns)
+            if str(Head(layer, i)) == name
+        )
+
+    def frame(self, head: str | tuple[int, int]) -> pd.DataFrame:
+        """The pattern of one head as a table: a row a query, a column a key, both named by place and token."""
+        names = [f"{place} {token}" for place, token in enumerate(self.tokens)]
+        return pd.DataFrame(self[head].numpy(), index=names, columns=names)
+
+    def __repr__(self) -> str:
+        headings = "".join(f"{heading:>14}" for heading in ("to BOS", "to itself", "to previous", "after copies"))
+        lines = [f"Attention on {len(self.tokens)} tokens: {' '.join(self.tokens)}", f"{'mean share':<10}{headings}"]
+        return "\n".join([*lines, *(f"{head:<10}{self._shares(head)}" for head in self.heads)])
+
+    def _shares(self, head: str) -> str:
+        """Where attention goes, over the queries after BOS that have such keys: `after copies`, as induction does."""
+        ids = torch.tensor([[self.tokens.index(token) for token in self.tokens]])
+        itself = torch.eye(ids.shape[1]).bool()[None]
+        bos = itself[:, :1].expand_as(itself)
+        shares = (
+            attention_on(self[head][None, None], keys)[0, 0, 1:].nanmean()
+            for keys in (bos, itself, previous_token_keys(ids, bos=0), induction_keys(ids, bos=0))
+        )
+        return "".join(f"{'-' if share.isnan() else f'{share:.2f}':>14}" for share in shares)
+
+
+class NamedTensors(dict[str, Tensor]):
+    """Tensors by name, and the tokens that their axis `pos` counts."""
+
+    def __init__(self, tokens: Sequence[str], tensors: dict[str, Tensor]) -> None:
+        super().__init__(tensors)
+        self.tokens = tuple(tokens)
+
+    def __repr__(self) -> str:
+        lines = [f"Trace of {len(self.tokens)} tokens: {' '.join(self.tokens)}"]
+        width = max(map(len, self), default=0)
+        return "\n".join([*lines, *(f"  {name:<{width}}  {[*tensor.shape]}" for name, tensor in self.items())])
+
+
+class Model:
+    """A model of a study as it was after some training step, in float32 on the CPU.
+
+    `module` is the transformer itself, a torch module that takes tokens [batch, pos] to logits [batch, pos, d_vocab].
+    """
+
+    def __init__(self, label: str, model_id: str, training: Path, tokens: Path, step: int | None = None) -> None:
+        self.label, self.model_id = label, model_id
+        self._training, self._tokens = training, Tokens.open(tokens)
+        self.steps = checkpoint_steps(training)
+        self.step = self.steps[-1] if step is None else step
+        self.module: Transformer = load_model(training, self.step)
+        self.vocabulary = self._tokens.token_labels()  # each token as people read it: a space is `·`
+
+    def at(self, step: int | None = None, tokens: float | None = None) -> "Model":
+        """The same model after that training step, or at the checkpoint nearest to that many tokens.
+
+        Raises:
+            UserError: no weights were kept at that step.
+        """
+        if tokens is not None:
+            step = min(self.steps, key=lambda kept: abs(kept * tokens_per_step(self._training) - tokens))
+        if step not in self.steps:
+            kept = ", ".join(map(str, self.steps))
+            raise UserError(f"a step must be one of those at which weights were kept ({kept}), got {step}. Choose one.")
+        return Model(self.label, self.model_id, self._training, self._tokens.folder, step)
+
+    @property
+    def tokens_seen(self) -> int:
+        """Tokens that it was trained on up to here."""
+        return self.step * tokens_per_step(self._training)
+
+    def encode(self, text: str) -> Int[Tensor, "1 pos"]:
+        """A text as token ids, after BOS, which every document begins with.
+
+        Raises:
+            UserError: it is no text, or longer than the model's context.
+        """
+        try:
+            ids = [self._tokens.bos, *self._tokens.tokenizer.encode(text).ids]
+        except (TypeError, UnicodeError):
+            raise UserError(f"a text must be a string of Unicode, got {text!r:.100}. Correct it.") from None
+        n_ctx = self.module.architecture.n_ctx
+        if len(ids) > n_ctx:
+            raise UserError(f"a text must fit n_ctx={n_ctx} tokens, BOS included, got {len(ids)}. Cut it shorter.")
+        return torch.tensor([ids])
+
+    def tokens(self, text: str) -> list[str]:
+        """A text's tokens as people read them, BOS first."""
+        return [self.vocabulary[token] for token in self.encode(text)[0].tolist()]
+
+    def attention(self, text: str) -> Attention:
+        """Which tokens of a text each head attends to.
+
+        Raises:
+            UserError: it is no text, or longer than the model's context.
+        """
+        layers = self.module.trace(self.encode(text)).layers
+        return Attention(tuple(self.tokens(text)), tuple(layer.pattern[0] for layer in layers))
+
+    def trace(self, text: str) -> NamedTensors:
+        """Everything that a forward pass over a text computes, by name.
+
+        `embedding` [pos, d_model]; of each layer, as L0: `L0.residual_in` [pos, d_model], `L0.pattern` [head, query,
+        key], `L0.z` [head, pos, d_value], `L0.head_outputs` [head, pos, d_model], `L0.attention_out`,
+        `L0.feed_forward_out` (where it has one) and `L0.residual_out` [pos, d_model], `L0.gates` [head, pos] (where it
+        has them); `residual_final` [pos, d_model], after the final norm; `logits` [pos, d_vocab].
+
+        Raises:
+            UserError: it is no text, or longer than the model's context.
+        """
+        traced = self.module.trace(self.encode(text))
+        parts = ("residual_in", "pattern", "gates", "z", "head_outputs", "attention_out", "feed_forward_out")
+        named: dict[str, Tensor | None] = {"embedding": traced.embedding}
+        for i, layer in enumerate(traced.layers):
+            named |= {f"L{i}.{part}": getattr(layer, part) for part in (*parts, "residual_out")}
+        named |= {"residual_final": traced.residual_final, "logits": traced.logits}
+        return NamedTensors(self.tokens(text), {name: each[0] for name, each in named.items() if each is not None})
+
+    def __repr__(self) -> str:
+        a = self.module.architecture
+        heads = f"{sum(a.heads_per_layer)} heads in {a.n_layers} layers"
+        return (
+            f"Model {self.label} ({self.model_id}) after {short_count(self.tokens_seen)} tokens, step {self.step} of"
+            f" {self.steps[-1]}: {heads}, d_model {a.d_model}, n_ctx {a.n_ctx}, vocabulary {self.module.d_vocab}"
+        )

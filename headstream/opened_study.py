@@ -1,0 +1,206 @@
+"""A study's results, asked from Python."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from headstream.opened_model import Model
+from tasks import places
+from tasks.errors import UserError, WorkError
+from tasks.report.answer import answer_lines
+from tasks.results.study_record import latest_records
+from tasks.results.study_results import open_results
+from tasks.results.tables import quoted
+from tasks.results.warehouse import build_warehouse
+from tasks.results.warehouse_reading import attach_warehouse
+from tasks.storage.store import Store
+from tasks.study.mistakes import nearest
+from tasks.study.schema import parse_study
+from tasks.study.sources import read_study_file
+
+MOST_LISTED = 12  # models in an error
+NAMES = ["label", "name", "cell", "model_id"]  # columns by which a model is called
+# Which rows of a table are about a study, by the first of these columns that it has.
+OF_STUDY = {
+    "study": "study = {study}",
+    "model_id": "model_id IN (SELECT model_id FROM study_models WHERE study = {study})",
+    "corpus_id": "corpus_id IN (SELECT corpus_id FROM models JOIN study_models USING (model_id) WHERE study = {study})",
+}
+
+
+class Results:
+    """What a study's last run found."""
+
+    def __init__(self, study: str) -> None:
+        self.study = study
+        with open_results(places.warehouse_file(), study) as results:
+            self.question: str = results.rows("study")[0]["question"]
+            self.answer = answer_lines(results)
+
+    @property
+    def models(self) -> pd.DataFrame:
+        """The study's models: what each is called, and a column for every setting."""
+        return _query(
+            "SELECT label, cell, models.* FROM labelled_models JOIN models USING (model_id)"
+            f" WHERE study = {quoted(self.study)} ORDER BY label, models.seed, model_id"
+        )
+
+    def model(
+        self, name: str | None = None, *, step: int | None = None, tokens: float | None = None, **settings: Any
+    ) -> Model:
+        """One of the study's models: after its last training step, after `step`, or nearest to so many `tokens`.
+
+        `name` is its label in reports, like 2L4H, its place in the grid or its id; `settings` are columns of `models`,
+        like seed=0.
+
+        Raises:
+            UserError: that doesn't name one model, or no weights were kept at that step.
+            WorkError: its weights are not in the store as they were written.
+        """
+        models = self.models
+        found = models if name is None else models[(models[NAMES] == name).any(axis=1)]
+        for column, value in settings.items():
+            if column not in models:
+                raise UserError(f"a setting must be a column of `models`, got {column!r}.{nearest(column, models)}")
+            found = found[[_plain(each) == value for each in found[column]]]
+        if len(found) != 1:
+            asked = " ".join(filter(None, [name, *(f"{column}={value}" for column, value in settings.items())]))
+            raise UserError(
+                f"a name and settings must be those of one model, got {asked or 'none'!r}, those of {len(found)}."
+                f" Choose one of {_listed(models if found.empty else found)}."
+            )
+        model_id = found.model_id.iloc[0]
+        model = Model(found.label.iloc[0], model_id, *self._folders(model_id))
+        return model if step is None and tokens is None else model.at(step, tokens)
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """The rows of a table or view (data/README.md describes them) that are about this study.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        columns = _query(f"SELECT column_name FROM duckdb_columns() WHERE table_name = {quoted(name)}").column_name
+        if columns.empty:
+            tables = _query("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal").table_name
+            raise UserError(f"a frame must be a table or view of the warehouse, got {name!r}.{nearest(name, tables)}")
+        of_study = next((where for column, where in OF_STUDY.items() if column in set(columns)), "true")
+        return _query(f"FROM {name} WHERE {of_study.format(study=quoted(self.study))}")
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """The rows of a query over all studies.
+
+        Raises:
+            UserError: the query is wrong.
+        """
+        return _query(query)
+
+    def _folders(self, model_id: str) -> tuple[Path, Path]:
+        """Where a model's checkpoints and its tokens are, verified."""
+        store = Store(places.store_folder())
+        of_model = (each for each in store.artifacts("training") if each.manifest.facts["model_id"] == model_id)
+        trained = next(filter(None, (store.open("training", each.manifest.key) for each in of_model)), None)
+        tokens = trained and store.open("tokens", trained.manifest.inputs["tokens"].key)
+        if trained is None or tokens is None:
+            raise WorkError(
+                f"weights and tokens of {model_id} must be in the store as they were written, but are not."
+                f" Run `headstream run {self.study}` again."
+            )
+        return trained.folder, tokens.folder
+
+    def __repr__(self) -> str:
+        lines = [f"- {line}" for line in self.answer]
+        return "\n".join([f"Study {self.study}: {self.question}", *lines, f"Models: {_listed(self.models)}"])
+
+
+def open(study: str) -> Results:
+    """The results of a study, by its name or the path of its file.
+
+    Raises:
+        UserError: there is no such study, or it hasn't run.
+    """
+    store = Store(places.store_folder())
+    name = study if study in latest_records(store) else parse_study(*read_study_file(study)).name
+    if name not in latest_records(store):
+        raise UserError(f"a study must have run to be opened, got {study!r}. Run it: headstream.run({study!r}).")
+    build_warehouse(store, places.warehouse_file())
+    return Results(name)
+
+
+def run(study: str, *, jobs: int | None = None) -> Results:
+    """Make what a study still lacks, as `headstream run` does, and open its results.
+
+    It runs in a process of its own, whose progress is printed here. `jobs` is how many models are made at once.
+
+    Raises:
+        UserError: the study is wrong.
+        WorkError: a model failed, or the machine did.
+    """
+    name = parse_study(*read_study_file(study)).name
+    options = [] if jobs is None else ["--jobs", str(jobs)]
+    command = [sys.executable, "-P", "-m", "flows.command_line", "run", study, *options]
+    folders = filter(None, [str(places.ROOT), os.environ.get("PYTHONPATH")])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    said = ""
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith("headstream: "):
+                    said = line.removeprefix("headstream: ").strip()
+                else:
+                    print(line, end="", flush=True)
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)  # where only this process was interrupted
+            raise
+    if process.returncode:
+        raise (UserError if process.returncode == 2 else WorkError)(said or f"it ended with code {process.returncode}")
+    return open(name)
+
+
+def studies() -> pd.DataFrame:
+    """The studies that have run.
+
+    Raises:
+        UserError: none has.
+    """
+    return _query("SELECT study, question, n_models, n_failed, finished_at FROM studies ORDER BY study")
+
+
+def _in_one_line(error: Exception) -> list[str]:
+    return [f"{type(error).__name__}: {error}"]
+
+
+# A notebook shows these errors as what they say, without the places in Headstream that they passed.
+UserError._render_traceback_ = _in_one_line  # type: ignore[attr-defined]
+WorkError._render_traceback_ = _in_one_line  # type: ignore[attr-defined]
+
+
+def _query(query: str) -> pd.DataFrame:
+    with duckdb.connect() as connection:
+        attach_warehouse(connection, places.warehouse_file())
+        try:
+            if (rows := connection.sql(query)) is not None:
+                return rows.df()
+        except duckdb.Error as error:
+            reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
+            raise UserError(f"a query must be SQL that the warehouse can answer, got: {reason}") from None
+    raise UserError(f"a query must give rows, got {query!r:.100}. Write a SELECT.")
+
+
+def _plain(value: Any) -> Any:
+    """A value of a frame as Python has it: arrays are lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _listed(models: pd.DataFrame) -> str:
+    names = [f"{row.label} seed={row.seed}" for row in models.head(MOST_LISTED).itertuples()]
+    more = f" and {len(models) - MOST_LISTED} more" if len(models) > MOST_LISTED else ""
+    return "; ".join(names) + more

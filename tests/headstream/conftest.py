@@ -1,0 +1,56 @@
+"""A study that has run, in a home of its own, made by its steps without any flow."""
+
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny import tiny_text
+
+from tasks import steps
+from tasks.artifact_specs import cell_id, training_spec
+from tasks.machines.child_process import start_fork_server
+from tasks.making import find_or_make
+from tasks.results.study_record import ModelOutcome
+from tasks.study.schema import parse_study
+from tasks.training.device import resolve_numerics
+from tasks.training.model_training import INCIDENTAL_FILES, train_model
+
+CONTENT = f"""
+name = "ours"
+question = "Does the door open?"
+corpus = {{ paths = ["{tiny_text()}"], validation_fraction = 0.2 }}
+tokenizer.vocabulary = 270
+grid = {{ n_heads = [[2, 3]], seed = [0, 1] }}
+model = {{ n_layers = 2, d_model = 20, d_head = 5, n_ctx = 64 }}
+training = {{ tokens = 16_000, batch_size = 8, warmup_steps = 5, checkpoints = 3 }}
+analysis.stages = ["behaviour"]
+analysis.behaviour = {{ loss_windows = 8, pattern_windows = 4, random_period_sequences = 4 }}
+"""
+STUDY = parse_study("ours.toml", tomllib.loads(CONTENT))
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTREAM_HOME", str(folder))
+        patch.setenv("PREFECT_HOME", str(folder / "prefect"))
+        patch.delenv("PREFECT_API_URL", raising=False)
+        started = time.monotonic()
+        start_fork_server()
+        corpus = steps.read_corpus.fn(STUDY.corpus)
+        tokens = steps.tokenise.fn(STUDY.tokenizer, corpus)
+        outcomes = []
+        for cell in STUDY.cells:
+            numerics, _ = resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])
+            spec = training_spec(cell, tokens, numerics)
+            ids = {"cell_id": cell_id(cell, spec), "corpus_id": tokens.manifest.facts["corpus_id"]}
+            what = (cell.architecture, cell.training, numerics, tokens.folder)
+            model = find_or_make(spec, cell.label, train_model, *what, incidental=INCIDENTAL_FILES, **ids)
+            measured = steps.analyse.fn("behaviour", STUDY.analysis, cell, model, tokens)
+            outcomes.append(ModelOutcome(cell.label, model.manifest.facts["model_id"], [model, measured]))
+        config = STUDY.model_dump(mode="json", exclude_none=True)
+        steps.record_study.fn(STUDY.name, STUDY.question, config, outcomes, [corpus, tokens], started)
+        yield folder

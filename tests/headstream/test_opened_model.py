@@ -1,0 +1,76 @@
+"""A model in Python: its checkpoints, and what it computes on a text, against the plain forward pass."""
+
+import pickle
+
+import pytest
+import torch
+
+import headstream as hs
+from headstream.opened_model import Attention, Model
+
+TEXT = "the river runs to the river"
+
+
+@pytest.fixture(scope="module")
+def model(home) -> Model:
+    return hs.open("ours").model(seed=0)
+
+
+def test_attention_is_by_head_over_the_tokens_of_the_text(model):
+    attention = model.attention(TEXT)
+    assert attention.tokens[0] == "<|bos|>"
+    assert "".join(attention.tokens[1:]).replace("·", " ") == TEXT
+    n = len(attention.tokens)
+    assert [tuple(patterns.shape) for patterns in attention.layers] == [(2, n, n), (3, n, n)]
+    assert attention.heads == ["L0H0", "L0H1", "L1H0", "L1H1", "L1H2"]
+    assert torch.equal(attention["L1H2"], attention[1, 2])
+    assert torch.allclose(attention["L0H1"].sum(1), torch.ones(n))
+    assert attention.frame("L1H0").index[1] == f"1 {attention.tokens[1]}"
+    with pytest.raises(hs.UserError, match="got 'L2H0'"):
+        attention["L2H0"]
+
+
+def test_attention_is_shown_by_where_it_goes():
+    patterns = torch.tensor([[[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.7, 0], [0.3, 0.1, 0.4, 0.2]]])
+    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (patterns,))).splitlines()
+    assert shown[0] == "Attention on 4 tokens: <|bos|> a b a"
+    # Only the last query has an earlier copy, at 1, which `b` at 2 followed.
+    assert shown[2].split() == ["L0H0", "0.30", "0.47", "0.30", "0.40"]
+
+
+def test_a_trace_names_what_the_forward_pass_computes(model):
+    trace, n = model.trace(TEXT), len(model.tokens(TEXT))
+    assert torch.allclose(trace["logits"], model.module(model.encode(TEXT))[0], atol=1e-5)
+    assert list(trace["L1.head_outputs"].shape) == [3, n, 20]
+    written = trace["L1.residual_in"] + trace["L1.head_outputs"].sum(0)
+    assert torch.allclose(trace["L1.residual_out"], written, atol=1e-5)
+    assert torch.equal(trace["L0.pattern"], model.attention(TEXT).layers[0])
+    assert trace["logits"].shape[1] == len(model.vocabulary)
+    assert "L0.pattern" in repr(trace)
+    assert "L0.gates" not in trace
+
+
+def test_any_checkpoint_is_opened(model):
+    first, middle, last = model.steps
+    assert model.step == last
+    assert model.at(step=first).tokens_seen == 0
+    near = model.at(tokens=0.6 * middle / last * model.tokens_seen)
+    assert near.step == middle
+    assert hs.open("ours").model(seed=0, tokens=0).step == first
+    assert not torch.equal(near.module.W_E, model.module.W_E)
+    assert f"step {middle} of {last}" in repr(near)
+
+
+@pytest.mark.parametrize(("text", "message"), [("a" * 70, "must fit n_ctx=64"), ("\ud800", "Unicode"), (7, "Unicode")])
+def test_a_text_that_is_none_or_too_long(model, text, message):
+    with pytest.raises(hs.UserError, match=message):
+        model.attention(text)
+
+
+def test_no_text_is_bos_alone(model):
+    assert model.attention("")["L0H0"].tolist() == [[1.0]]
+    assert "L0H0" in repr(model.attention(""))
+
+
+def test_a_module_can_be_sent_to_another_process(model):
+    assert torch.equal(pickle.loads(pickle.dumps(model.module)).W_E, model.module.W_E)

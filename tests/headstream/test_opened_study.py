@@ -1,0 +1,66 @@
+"""A study opened in Python: its frames and models, and mistakes in one line."""
+
+import pytest
+
+import headstream as hs
+from headstream.opened_study import OF_STUDY
+from tasks.results.tables import tables
+
+
+def test_open_says_what_was_found(home):
+    results = hs.open("ours")
+    assert repr(results).startswith("Study ours: Does the door open?\n- ")
+    assert repr(results).endswith("\nModels: 2L2-3H seed=0; 2L2-3H seed=1")
+    assert hs.studies()[["study", "n_models", "n_failed"]].values.tolist() == [["ours", 2, 0]]
+
+
+def test_frames_are_tables_and_views_of_the_study(home):
+    results = hs.open("ours")
+    heads = results.frame("heads")
+    assert set(heads.model_id) == set(results.models.model_id)
+    assert {(layer, head) for layer, head in heads[["layer", "head"]].values} == {
+        (0, 0), (0, 1), (1, 0), (1, 1), (1, 2),
+    }  # fmt: skip
+    assert results.frame("corpora").vocabulary.tolist() == [270]
+    assert results.frame("labelled_models").label.tolist() == ["2L2-3H"] * 2
+    assert results.sql("SELECT count(*) AS n FROM models").n.tolist() == [2]
+
+
+def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
+    without = {name for name, table in tables().items() if not set(OF_STUDY) & set(table.schema.names)}
+    assert without == {"artifacts", "warehouse"}
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: hs.open("our"), "a study must be"),
+        (lambda: hs.open("quick"), r"must have run to be opened, got 'quick'. Run it: headstream.run\('quick'\)."),
+        (lambda: hs.run("nothing.toml"), "a study must be"),
+        (
+            lambda: hs.open("ours").model("2L2-3H"),
+            "got '2L2-3H', those of 2. Choose one of 2L2-3H seed=0; 2L2-3H seed=1",
+        ),
+        (lambda: hs.open("ours").model("2L4H"), "got '2L4H', those of 0. Choose one of 2L2-3H seed=0; 2L2-3H seed=1"),
+        (lambda: hs.open("ours").model(sed=0), "got 'sed'. Did you mean 'seed'?"),
+        (lambda: hs.open("ours").model(seed=0, step=7), r"\(0, \d+, \d+\), got 7. Choose one."),
+        (lambda: hs.open("ours").frame("head"), "got 'head'. Did you mean 'heads'?"),
+        (lambda: hs.open("ours").frame("heads; DROP"), "must be a table or view"),
+        (lambda: hs.open("ours").sql("SELECT nothing FROM heads"), 'got: Binder Error: .*"nothing"'),
+        (lambda: hs.open("ours").sql("DELETE FROM heads"), "read-only"),
+        (lambda: hs.open("ours").sql(""), "must give rows"),
+    ],
+)
+def test_a_mistake_is_one_line(home, ask, message):
+    with pytest.raises(hs.UserError, match=message) as error:
+        ask()
+    assert "\n" not in str(error.value)
+    assert error.value._render_traceback_() == [f"UserError: {error.value}"]  # all that a notebook shows
+
+
+def test_a_model_is_named_by_label_place_id_or_settings(home):
+    results = hs.open("ours")
+    second = results.models.iloc[1]
+    for name, settings in [("2L2-3H", {"seed": 1}), (second.cell, {}), (second.model_id, {}), (None, {"seed": 1})]:
+        assert results.model(name, **settings).model_id == second.model_id
+    assert results.model(heads_per_layer=[2, 3], seed=0).model_id == results.models.model_id[0]

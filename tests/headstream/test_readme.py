@@ -1,0 +1,25 @@
+"""What the README says of Python."""
+
+import re
+from pathlib import Path
+
+from conftest import CONTENT
+
+import headstream as hs
+from tasks import places
+
+BLOCKS = re.findall(r"```python\n(.*?)```", (places.ROOT / "README.md").read_text(), flags=re.DOTALL)
+
+
+def test_its_code_works(home: Path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my_study.toml").write_text(CONTENT)
+    names: dict[str, object] = {}
+    for block in BLOCKS:
+        exec(block.replace("quick", "ours").replace("2L4H", "2L2-3H"), names)
+    assert "L1H2" in capsys.readouterr().out
+    assert isinstance(names["results"], hs.Results)
+
+
+def test_a_model_and_its_patterns_are_three_lines_away():
+    assert len(BLOCKS[0].strip().splitlines()) == 3
