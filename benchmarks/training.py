@@ -53,13 +53,13 @@ class UsualAttention(nn.Module):
 
 
 class UsualModel(nn.Module):
-    """The same size of model: learned positions, two attention layers, no normalisation."""
+    """The same size of model: learned positions, attention layers, no normalisation."""
 
-    def __init__(self, vocabulary: int) -> None:
+    def __init__(self, vocabulary: int, n_layers: int) -> None:
         super().__init__()
         self.embed = nn.Embedding(vocabulary, MODEL.d_model)
         self.position = nn.Embedding(MODEL.n_ctx, MODEL.d_model)
-        self.layers = nn.Sequential(*(UsualAttention(MODEL.d_model, 4) for _ in range(MODEL.n_layers)))
+        self.layers = nn.Sequential(*(UsualAttention(MODEL.d_model, 4) for _ in range(n_layers)))
         self.unembed = nn.Linear(MODEL.d_model, vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -68,11 +68,11 @@ class UsualModel(nn.Module):
         return self.unembed(self.layers(x))
 
 
-def usual_step(folder: Path, threads: int) -> Callable[[], None]:
+def usual_step(folder: Path, threads: int, n_layers: int = MODEL.n_layers) -> Callable[[], None]:
     """One step of a plain float32 loop: SDPA, AdamW, clipping, random windows."""
     torch.set_num_threads(threads)
     tokens = Tokens.open(folder)
-    model = UsualModel(tokens.vocabulary)
+    model = UsualModel(tokens.vocabulary, n_layers)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     rng = np.random.default_rng(0)
 

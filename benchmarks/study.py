@@ -1,0 +1,96 @@
+"""A whole study, from text to report, against plain float32 loops that only train the same models on as many tokens.
+
+python -m benchmarks.study; seven minutes on two quiet cores
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from tempfile import TemporaryDirectory
+
+from benchmarks.training import TOKENS_PER_STEP, usual_step
+from tasks.study.schema import Study, parse_study
+from tasks.study.sources import read_study_file
+from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_writing import write_tokens
+
+STUDY = "quick"
+PLAIN_SHARE = 8  # plain loops train on an eighth of the tokens, and their seconds are scaled
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def plain_training(folder: Path, n_layers: int, tokens: int) -> None:
+    """Train one model by a plain loop."""
+    step = usual_step(folder, threads=1, n_layers=n_layers)
+    for _ in range(tokens // TOKENS_PER_STEP):
+        step()
+
+
+def plain_seconds(study: Study, folder: Path) -> float:
+    """Wall-clock seconds of plain loops, one a core, the longest first."""
+    corpus, tokens = folder / "corpus", folder / "tokens"
+    for place in (corpus, tokens):
+        place.mkdir()
+    write_corpus(study.corpus, corpus)
+    write_tokens(study.tokenizer, corpus, tokens)
+    cells = sorted(study.cells, key=lambda cell: -cell.architecture.n_layers)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as processes:
+        list(processes.map(abs, range(8)))  # started
+        begun = time.perf_counter()
+        work = [
+            processes.submit(plain_training, tokens, c.architecture.n_layers, c.training.tokens // PLAIN_SHARE)
+            for c in cells
+        ]
+        for future in work:
+            future.result()
+        return PLAIN_SHARE * (time.perf_counter() - begun)
+
+
+def run_seconds(home: Path) -> tuple[float, float]:
+    """Wall-clock and processor seconds of `headstream run` with a home."""
+    before = getrusage(RUSAGE_CHILDREN)
+    begun = time.perf_counter()
+    command = [str(Path(sys.executable).parent / "headstream"), "run", STUDY]
+    subprocess.run(command, env={**os.environ, "HEADSTREAM_HOME": str(home)}, check=True, capture_output=True)
+    seconds = time.perf_counter() - begun
+    _reap_orphans()
+    after = getrusage(RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _reap_orphans() -> None:
+    """Wait for what the command left to end by itself: the servers of child processes."""
+    for _ in range(600):
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.1)
+        except ChildProcessError:
+            return
+
+
+def main() -> None:
+    """Print seconds and ratios: nothing cached, compiled code cached, nothing to do."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # else processes whose parents end go uncounted
+    study = parse_study(*read_study_file(STUDY))
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        plain = plain_seconds(study, folder)
+        print(f"plain training of the models of {STUDY}: {plain:.0f} s")
+        cold, warm = folder / "cold", folder / "warm"
+        for home, what in ((cold, "nothing cached"), (warm, "compiled code cached"), (warm, "nothing to do")):
+            if home == warm and not home.exists():
+                shutil.copytree(cold / "data" / "compiled", warm / "data" / "compiled")
+            seconds, processor = run_seconds(home)
+            ratio = f"{seconds / plain:.2f} of plain training"
+            print(f"run {STUDY}, {what}: {seconds:.1f} s, {ratio}; {processor:.0f} processor seconds")
+
+
+if __name__ == "__main__":
+    main()
