@@ -180,7 +180,8 @@ class TrainingRun:
         """One step of the optimisers; returns loss and gradient norm without waiting for the device."""
         windows = torch.from_numpy(self.batches.batch(self.step))
         if self.numerics.device == "cuda":
-            windows = windows.pin_memory().to("cuda", non_blocking=True)
+            windows = windows.pin_memory()
+        windows = windows.to(self.numerics.device, non_blocking=True)
         loss, penalty = self._losses(windows, self._gate_noise())
         (loss if penalty is None else loss + penalty).backward()
         if self.config.prune_to < 1:
