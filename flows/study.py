@@ -1,5 +1,6 @@
 """A study from corpus to report: the table of contents of Headstream."""
 
+import os
 import time
 from pathlib import Path
 
@@ -7,8 +8,10 @@ from prefect import flow, runtime
 
 from flows.hooks import notify_of_failure
 from tasks import steps
+from tasks.finished_study import recorded_config
 from tasks.machines.runners import opened_runner
 from tasks.planning import plan_artifacts, require_space
+from tasks.scheduling import first_finished_first, longest_first
 from tasks.study.schema import ShippedStudy, Study, complete_study
 from tasks.text.allowed_files import require_allowed
 
@@ -47,19 +50,27 @@ def run_study(study: ShippedStudy | Study) -> Path:
         tokens = steps.tokenise(study.tokenizer, corpus)
         costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
 
-        cells = sorted(study.cells, key=steps.training_work, reverse=True)  # the longest first: none is left to the end
+        vocabulary, jobs = study.tokenizer.vocabulary, study.resources.jobs or os.cpu_count() or 1
+        cells = longest_first(study.cells, vocabulary)
         with opened_runner(study.runner, study.resources) as submit:
             models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
             analyses = {
                 cell: [
-                    submit(steps.analyse, stage=stage, config=study.analysis, cell=cell, training=model, tokens=tokens)
+                    submit(
+                        steps.analyse,
+                        stage=stage,
+                        config=study.analysis,
+                        cell=cell,
+                        training=models[cell],
+                        tokens=tokens,
+                    )
                     for stage in study.analysis.stages
                 ]
-                for cell, model in models.items()
+                for cell in first_finished_first(cells, vocabulary, jobs)
             }
             outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
 
-        config = study.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
+        config = recorded_config(study)
         record = steps.record_study(study.name, study.question, config, outcomes, [corpus, tokens, *costs], started)
         steps.index_results()
         report = steps.write_report(record)

@@ -52,7 +52,7 @@ from tasks.text import token_writing
 from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_writing import write_tokens
 from tasks.training import model_training
-from tasks.training.device import Numerics, resolve_numerics, training_flops
+from tasks.training.device import Numerics, resolve_numerics
 from tasks.training.loop import Progress
 
 
@@ -187,11 +187,6 @@ def analyse(stage: Stage, config: AnalysisConfig, cell: Cell, training: Artifact
         tokens.folder,
         incidental=ANALYSES[stage].incidental,
     )
-
-
-def training_work(cell: Cell) -> float:
-    """How long a cell trains, in units that only compare cells."""
-    return training_flops(cell.architecture, d_vocab=0, tokens=cell.training.tokens)
 
 
 def outcome(

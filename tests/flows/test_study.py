@@ -8,6 +8,7 @@ from tiny import tiny_text
 from flows.study import run_study
 from tasks import places, steps
 from tasks.errors import WorkError
+from tasks.finished_study import finished_report
 from tasks.making import open_store
 from tasks.measuring.stages import ANALYSES
 from tasks.results.study_record import latest_record
@@ -74,6 +75,14 @@ def test_a_second_run_makes_nothing():
     before = made()
     run_study(study())
     assert made() == before
+
+
+def test_what_is_finished_is_known_without_a_run():
+    report = finished_report(study())
+    assert (report.folder / "report.md").read_text() == (places.report_folder("tiny") / "report.md").read_text()
+    assert finished_report(study(question="Another?")) is None
+    assert finished_report(study(grid={"n_layers": [0, 1, 2]})) is None
+    assert finished_report(study(tokenizer={"vocabulary": 271})) is None
 
 
 def test_another_cell_trains_alone():
