@@ -54,19 +54,13 @@ def run_study(study: ShippedStudy | Study) -> Path:
         cells = longest_first(study.cells, vocabulary)
         with opened_runner(study.runner, study.resources) as submit:
             models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
+            models = {cell: models[cell] for cell in first_finished_first(cells, vocabulary, jobs)}
             analyses = {
                 cell: [
-                    submit(
-                        steps.analyse,
-                        stage=stage,
-                        config=study.analysis,
-                        cell=cell,
-                        training=models[cell],
-                        tokens=tokens,
-                    )
+                    submit(steps.analyse, stage=stage, config=study.analysis, cell=cell, training=model, tokens=tokens)
                     for stage in study.analysis.stages
                 ]
-                for cell in first_finished_first(cells, vocabulary, jobs)
+                for cell, model in models.items()
             }
             outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
 
