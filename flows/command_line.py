@@ -61,7 +61,7 @@ def sql(
     from tasks.results.sql import list_tables, run_sql
 
     warehouse = places.warehouse_file()
-    rows = run_sql(warehouse, query, timeout_seconds=timeout) if query else list_tables(warehouse)
+    rows = run_sql(warehouse, query, timeout, lossless=True) if query else list_tables(warehouse)
     print(format_table(rows, format))
 
 

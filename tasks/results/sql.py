@@ -1,6 +1,7 @@
 """A user's SQL over the warehouse, run in a sandbox."""
 
 import os
+import re
 import resource
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ QUERY_LENGTH = 100_000  # characters
 LONGEST_SECONDS = 86_400  # that a timeout may be
 STUBBORN_SECONDS = 10.0  # that a query may go on after its time
 
+NESTED = {"list", "array", "struct", "map", "union", "tuple"}  # types of DuckDB that hold values of others
+
 _ADDRESS_SPACE = resource.getrlimit(resource.RLIMIT_AS)
 _MEMORY_IN_USE = Path("/proc/self/statm")
 _LISTING = """
@@ -30,8 +33,11 @@ _LISTING = """
 """
 
 
-def run_sql(path: Path, query: str, timeout_seconds: float = 30) -> pa.Table:
+def run_sql(path: Path, query: str, timeout_seconds: float = 30, *, lossless: bool = False) -> pa.Table:
     """The result of one SELECT over the warehouse.
+
+    With `lossless`, DuckDB reads every value back as it was: those of types that Arrow lacks are in extension types,
+    unions and tuples are JSON. Without, they are the nearest that Arrow has.
 
     Raises: UserError when there is no warehouse, or the query is refused, wrong, too slow or too large.
     """
@@ -39,9 +45,10 @@ def run_sql(path: Path, query: str, timeout_seconds: float = 30) -> pa.Table:
         raise UserError(
             f"the timeout must be over 0 and at most {LONGEST_SECONDS:,} s, got {timeout_seconds}. Choose another."
         )
-    with _sandbox(path) as connection, _time_limit(connection, timeout_seconds) as expired, _memory_limit():
+    with _sandbox(path, lossless) as connection, _time_limit(connection, timeout_seconds) as expired, _memory_limit():
         try:
-            return _fetch(connection, _select(connection, query))
+            found = connection.sql(_select(connection, query))
+            return _fetch(found.project(", ".join(_lossless(found))) if lossless else found)
         except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ValueError) as error:
             if expired.is_set():
                 raise UserError(
@@ -67,7 +74,7 @@ def list_tables(path: Path) -> pa.Table:
 
 
 @contextmanager
-def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _sandbox(path: Path, lossless: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that can read the warehouse and do nothing else: no file, no network, no setting."""
     with duckdb.connect() as connection:
         attach_warehouse(connection, path)
@@ -75,6 +82,7 @@ def _sandbox(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             f"""
             SET memory_limit = '{MEMORY_GIB}GiB';
             SET threads = 4;
+            SET arrow_lossless_conversion = {lossless};
             SET temp_directory = '';
             SET allow_persistent_secrets = false;
             SET python_enable_replacements = false;
@@ -99,8 +107,16 @@ def _select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Stateme
     return statements[0]
 
 
-def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:
-    reader = connection.sql(statement).to_arrow_reader()
+def _lossless(found: duckdb.DuckDBPyRelation) -> Iterator[str]:
+    """The columns in SQL. Arrow forgets which member of a union is NULL, and that members of a tuple have no names."""
+    for place, (name, kind) in enumerate(zip(found.columns, found.types, strict=True), start=1):
+        unlike_arrow = kind.id in NESTED and re.search(r"\b(UNION|TUPLE)\b", str(kind))
+        quoted = name.replace('"', '""')
+        yield f'{f"to_json(#{place})" if unlike_arrow else f"#{place}"} AS "{quoted}"'
+
+
+def _fetch(found: duckdb.DuckDBPyRelation) -> pa.Table:
+    reader = found.to_arrow_reader()
     batches, n_bytes = [], 0
     for batch in reader:
         batches.append(batch)

@@ -44,7 +44,15 @@ def test_a_query_gives_an_arrow_table(path):
     ],
 )
 def test_whatever_only_reads_is_allowed(path, query):
-    assert run_sql(path, query).num_rows > 0
+    assert run_sql(path, query).num_rows == run_sql(path, query, lossless=True).num_rows > 0
+
+
+def test_lossless_results_have_the_columns_and_the_order_of_the_query(path):
+    query = 'SELECT range AS "a ""b", (range, 1) AS "a ""b" FROM range(20_000) ORDER BY range DESC'
+    found = run_sql(path, query, lossless=True)
+    assert found.column_names == ['a "b', 'a "b']
+    assert found.column(0).to_pylist() == list(range(20_000))[::-1]
+    assert found.column(1)[0].as_py() == "[19999,1]"
 
 
 def test_no_rows_have_columns_all_the_same(path):
