@@ -32,13 +32,16 @@ def run(
     ] = None,
 ) -> None:
     """Make whatever a study still lacks, then print its answer and the path of its report."""
-    loaded = _load(study).placed(runner, jobs)
-    from flows.prefect_server import starting_server
+    from tasks.machines.quiet_output import output_to_log
+    from tasks.machines.stopping import stopping_at_signals
 
-    with starting_server() as server:
-        from flows.run_command import run_with_progress  # imports torch, while the server starts
+    with stopping_at_signals() as words:
+        loaded = _load(study).placed(runner, jobs)
+        with output_to_log(words) as terminal:
+            from flows.run_command import run_with_progress  # imports torch and Prefect
 
-        run_with_progress(loaded, server)
+            lines = run_with_progress(loaded, terminal, words)
+        print(*lines, sep="\n")
 
 
 @app.command(epilog="Example: headstream plan quick")
@@ -183,9 +186,6 @@ def main() -> None:
             f"headstream: files must be readable and writable, got: {error}. Correct that and repeat.", file=sys.stderr
         )
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("headstream: stopped; `headstream run` continues from here.", file=sys.stderr)
-        sys.exit(130)
 
 
 if __name__ == "__main__":

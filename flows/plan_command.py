@@ -8,11 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, training_warning
+from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, seconds_left, training_warning
 from tasks.study.schema import Study, parse_study
 from tasks.study.sources import read_study_file, shipped_studies
-
-SHARED = ("corpus", "tokens", "costs")  # stages that run alone, on one core
 
 
 def print_plan(study: Study) -> None:
@@ -54,9 +52,7 @@ def _what_is_left(planned: list[PlannedArtifact]) -> str:
     if not left:
         return "Nothing to run: only the report is written, which takes seconds."
     cores = os.cpu_count() or 1
-    shared = sum(each.seconds for each in left if each.stage in SHARED)
-    models = [each.seconds for each in left if each.stage not in SHARED]
-    minutes = (shared + max([sum(models) / cores, *models])) / 60
+    minutes = seconds_left(left, cores) / 60
     megabytes = sum(each.bytes for each in left) / 1e6
     what = f"{len(left)} of {len(planned)} to run"
     return f"{what}: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."

@@ -1,16 +1,16 @@
-"""Prefect as the command line uses it: quiet, and with a server that starts while other work goes on."""
+"""Prefect as the command line uses it: quiet, and with a server of its own where none is up."""
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 # Before Prefect is imported: no telemetry, which fails loudly offline; enough time for its server to start on a busy
-# machine; and no log lines between the progress bars, which say the same (Prefect's server keeps the lines).
+# machine; and no log lines in a run's log (Prefect's server keeps them).
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
+os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # the text is made before the flow begins
 
 import httpx
 from prefect.client.orchestration import get_client
@@ -22,14 +22,18 @@ from tasks.machines.child_process import end_with_this_process
 
 
 @contextmanager
-def starting_server() -> Iterator[Future[None]]:
-    """Start Prefect's server in the background if none is running; the flow must wait for the result.
+def reached_server() -> Iterator[None]:
+    """Inside the block, Prefect's server answers: the one that PREFECT_API_URL names, else one that is started here.
 
     Heartbeats are off: they tell a scheduler which runs have died, which a run in a terminal doesn't need, and take a
     second to stop.
+
+    Raises:
+        UserError: it doesn't answer.
     """
-    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(1) as thread:
-        yield thread.submit(_reach_server)
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        _reach_server()
+        yield
 
 
 def _reach_server() -> None:

@@ -1,67 +1,96 @@
-"""Progress of a run: live bars in a terminal, plain lines in a file."""
+"""Progress of a run: a live picture in a terminal, plain lines in a file."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
-from tasks.progress import Event, listening
+from flows.study_progress import ModelProgress, StudyProgress, percent
+from tasks.progress import COMPILING, Event, listening
 
 PLAIN_SECONDS = 20.0
+OTHER_LINES = 4  # of a terminal: the study's, those that it wraps to, and what sums up models
 
 
 @contextmanager
-def shown_progress(console: Console) -> Iterator[None]:
-    """Show the progress of every step while the block runs."""
+def shown_progress(study: StudyProgress, file: TextIO) -> Iterator[None]:
+    """Show how far a study is while the block runs."""
+    console = Console(file=file, highlight=False)
     if not console.is_terminal:
-        with listening(_PlainLines(console)):
+        lines = _PlainLines(study, console)
+        with listening(lines):
             yield
+        lines.say(study.summary())
         return
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[text]}"),
-    ]
-    with Progress(*columns, console=console) as progress, listening(_Bars(progress)):
+
+    def hear(event: Event) -> None:
+        if notice := study.hear(event):
+            console.print(Text(notice))
+
+    def picture() -> Group:
+        return study_picture(study, console)
+
+    live = Live(console=console, get_renderable=picture, transient=True, redirect_stdout=False, redirect_stderr=False)
+    with live, listening(hear):
         yield
+    console.print(Text(study.summary()))
 
 
-class _Bars:
-    """Live bars, one for each step of each model."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.tasks: dict[tuple[str, str], TaskID] = {}
-
-    def __call__(self, event: Event) -> None:
-        key = event.step, event.subject
-        if key not in self.tasks:
-            self.tasks[key] = self.progress.add_task(f"{event.step:<10} {event.subject}", total=1.0, text="")
-        self.progress.update(self.tasks[key], completed=event.fraction, text=event.text)
-        if event.fraction >= 1:
-            self.progress.stop_task(self.tasks[key])
+def study_picture(study: StudyProgress, console: Console) -> Group:
+    """A line for the study, one for each model in work as far as they fit, and one that counts the others."""
+    in_work = study.in_state("in work")
+    shown = in_work[: max(1, console.height - OTHER_LINES)]
+    table = Table.grid(padding=(0, 2, 0, 0))
+    phase, share = len("measuring"), len("100 %")
+    room = console.width - phase - share - 6  # for a name and the details, the latter at least a fifth
+    name = min(max((len(model.name) for model in shown), default=0), 4 * room // 5)
+    for width in (name, phase, share, room - name):
+        table.add_column(max_width=width, no_wrap=True, overflow="ellipsis")
+    for model in shown:
+        fraction = "" if model.phase == COMPILING else f"{percent(model.fraction):>5}"
+        table.add_row(Text(model.name), model.phase, fraction, Text(model.details, style="dim"))
+    others = {"more in work": len(in_work) - len(shown), "waiting": len(study.in_state("waiting"))}
+    counted = ", ".join(f"{n} {what}" for what, n in others.items() if n)
+    bar = Table.grid(padding=(0, 2, 0, 0))
+    bar.add_row(ProgressBar(total=1.0, completed=study.fraction(), width=24), percent(study.fraction()))
+    return Group(Text(study.headline()), bar, table, *([Text(counted, style="dim")] if counted else []))
 
 
 class _PlainLines:
-    """Plain lines: one when a step begins, one when it ends, and one every PLAIN_SECONDS between."""
+    """A line when a model comes to another phase or the study to another step, and how all are every PLAIN_SECONDS."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.printed: dict[tuple[str, str], float] = {}
+    def __init__(self, study: StudyProgress, console: Console) -> None:
+        self._study, self._console = study, console
+        self._phases = {model.name: model.phase for model in study.models.values()}
+        self._steps: set[str] = set()
+        self._summed_up = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        key, now = (event.step, event.subject), time.monotonic()
-        if event.fraction < 1 and now - self.printed.get(key, -PLAIN_SECONDS) < PLAIN_SECONDS:
-            return
-        self.printed[key] = now
-        text = event.text or ("started" if event.fraction == 0 else "")
-        self.console.print(
-            f"{time.strftime('%H:%M:%S')} {event.step:<10} {event.subject:<24} {event.fraction:>4.0%}  {text}",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-        )
+        if notice := self._study.hear(event):
+            self.say(notice)
+        model = self._study.models.get(event.subject)
+        if model is None and event.step not in self._steps:
+            self._steps.add(event.step)
+            self.say(self._study.headline())
+        if model and model.phase not in ("waiting", self._phases[model.name]):
+            self._phases[model.name] = model.phase
+            self.say(f"{model.name}: {model.phase}")
+        if time.monotonic() - self._summed_up >= PLAIN_SECONDS:
+            self._summed_up = time.monotonic()
+            self.say(self._study.headline())
+            for model in self._study.in_state("in work"):
+                self.say(_described(model))
+
+    def say(self, line: str) -> None:
+        """Print a line with the time of day."""
+        self._console.print(Text(f"{time.strftime('%H:%M:%S')} {line}"), soft_wrap=True)
+
+
+def _described(model: ModelProgress) -> str:
+    return ", ".join(filter(None, (f"{model.name}: {model.phase} {percent(model.fraction)}", model.details)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks import places
 from tasks.machines.child_process import run_in_process
-from tasks.progress import Event, publish
+from tasks.progress import FAILED, Event, publish
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
@@ -35,17 +35,18 @@ def find_or_make(
     it is short or uses all cores by itself.
     """
     show = on_progress or (lambda fraction: publish(Event(spec.stage, subject, fraction)))
-    end = "already there"
 
     def write(folder: Path) -> Mapping[str, Any]:
-        nonlocal end
-        end = "done"
         publish(Event(spec.stage, subject, 0.0))
         if not apart:
             return work(*arguments, folder=folder, on_progress=show, **options)
         with holding or nullcontext() as environment:
             return run_in_process(work, *arguments, folder=folder, on_progress=show, environment=environment, **options)
 
-    artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable)
-    publish(Event(spec.stage, subject, 1.0, end))
+    try:
+        artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable)
+    except Exception:
+        publish(Event(spec.stage, subject, 0.0, FAILED))
+        raise
+    publish(Event(spec.stage, subject, 1.0))
     return artifact

@@ -24,6 +24,8 @@ from tasks.training.device import training_flops
 from tasks.training.loop import kept_steps, step_count
 from tasks.training.model_training import model_columns
 
+SHARED = ("corpus", "tokens", "costs")  # stages that are not of a model
+
 # What one core does, roughly: used where this store has no earlier artifact to go by.
 FLOPS_PER_SECOND = 80e9
 CORPUS_BYTES_PER_SECOND = 10e6
@@ -93,6 +95,13 @@ def require_space(planned: Iterable[PlannedArtifact]) -> None:
             f" {free / 1e6:,.0f} MB free. Free disk space (`headstream gc` removes what no study needs), or shorten the"
             " grid or `checkpoints`."
         )
+
+
+def seconds_left(planned: Iterable[PlannedArtifact], jobs: int) -> float:
+    """How long what is to run takes, so many models at a time: text and costs run alone, on one core."""
+    to_run = [step for step in planned if not step.done]
+    models = [step.seconds for step in to_run if step.stage not in SHARED]
+    return sum(step.seconds for step in to_run if step.stage in SHARED) + max([sum(models) / jobs, *models])
 
 
 def plan_claims(study: Study) -> dict[str, str | None]:

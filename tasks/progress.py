@@ -8,13 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """How far one step has come; `subject` names the model or corpus that it works on."""
+    """How far one step has come; `subject` names the model or corpus that it works on.
+
+    `kept` is the fraction from which the step would go on if it were interrupted.
+    """
 
     step: str
     subject: str
     fraction: float
     text: str = ""
+    kept: float = 0.0
 
+
+COMPILING, FAILED = "compiling", "failed"  # texts of events
 
 Listener = Callable[[Event], None]
 _listeners: list[Listener] = []

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import torch
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
@@ -36,7 +37,7 @@ from tasks.making import find_or_make, open_store
 from tasks.measuring import costs
 from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.prefect_progress import shown_in_prefect
-from tasks.progress import Event, publish
+from tasks.progress import COMPILING, Event, publish
 from tasks.report import rendering
 from tasks.report.publishing import previous_summary, publish_report
 from tasks.report.rendering import render_report
@@ -47,10 +48,11 @@ from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
-from tasks.study.sources import shipped_studies
+from tasks.study.schema import Study
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text import token_writing
 from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_reading import Tokens, require_context
 from tasks.text.token_writing import write_tokens
 from tasks.training import model_training
 from tasks.training.device import Numerics, resolve_numerics
@@ -92,14 +94,6 @@ def store_in_use() -> Iterator[None]:
         yield
 
 
-def recorded_study(study: object) -> Mapping[str, Any] | None:
-    """The content of a study that doesn't ship, if that is its name and it has run here."""
-    if not isinstance(study, str) or study in shipped_studies():
-        return None
-    record = latest_record(open_store(), study)
-    return record.manifest.config["study"] if record else None
-
-
 def prepare() -> None:
     """Start what later steps would wait for, and clear what killed runs left."""
     start_fork_server()
@@ -131,10 +125,28 @@ def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
     return find_or_make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, apart=False)
 
 
-def make_text(config: CorpusConfig, tokenizer: TokenizerConfig) -> None:
-    """Corpus and tokens, outside of any flow."""
+def make_text(study: Study) -> None:
+    """Corpus and tokens, outside of any flow.
+
+    Raises:
+        UserError: the text can't be read, or a model of the study can't be trained on it.
+    """
     start_fork_server()
-    tokenise.fn(tokenizer, read_corpus.fn(config))
+    require_text(study, tokenise.fn(study.tokenizer, read_corpus.fn(study.corpus)))
+
+
+def require_text(study: Study, tokens: Artifact) -> None:
+    """Raises UserError when a split of the text doesn't fill the longest context of the study."""
+    require_context(Tokens.open(tokens.folder), max(cell.architecture.n_ctx for cell in study.cells))
+
+
+def require_device(study: Study) -> None:
+    """Raises UserError when a model is to be trained on a GPU here, and there is none; a cluster may have one."""
+    on_gpu = any(cell.training.device == "cuda" for cell in study.cells)
+    if on_gpu and study.runner == "threads" and not torch.cuda.is_available():
+        raise UserError(
+            "device must be one this machine has, got device = 'cuda' without a CUDA GPU. Set device = 'auto' or 'cpu'."
+        )
 
 
 @step("measure costs")
@@ -160,9 +172,8 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
     move_bar = shown_in_prefect(name, cell.label)
 
     def show(progress: Progress) -> None:
-        text = f"loss {progress.loss_nats:.3f} nats, {progress.tokens_per_second:,.0f} tokens/s"
-        fraction = progress.step / progress.n_steps
-        publish(Event("training", cell.label, fraction, f"{text}, {progress.eta_seconds:.0f} s left"))
+        fraction, kept = progress.step / progress.n_steps, progress.saved_step / progress.n_steps
+        publish(Event("training", cell.label, fraction, _training_text(progress), kept))
         move_bar(fraction)
 
     return find_or_make(
@@ -180,6 +191,14 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
         on_progress=show,
         holding=gpu_slot(gpu_share) if gpu_share else None,
     )
+
+
+def _training_text(progress: Progress) -> str:
+    if progress.compiling:
+        return COMPILING
+    loss = "" if progress.loss_nats is None else f"loss {progress.loss_nats:.3f} nats"
+    speed = "" if progress.tokens_per_second is None else f"{progress.tokens_per_second:,.0f} tokens/s"
+    return ", ".join(filter(None, (loss, speed)))
 
 
 @step("measure {stage} of {cell.label}")
@@ -247,7 +266,7 @@ def index_results() -> Path:
     """The warehouse, rebuilt when the store holds anything new."""
     publish(Event("warehouse", "index", 0.0))
     build_warehouse(open_store(), places.warehouse_file())
-    publish(Event("warehouse", "index", 1.0, "done"))
+    publish(Event("warehouse", "index", 1.0))
     return places.warehouse_file()
 
 

@@ -74,6 +74,8 @@ def run_in_process(
 
 def _work(sender: Connection, variables: dict, work: Callable[..., Any], args: tuple, kwargs: dict) -> None:
     os.environ.update(variables)
+    for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal, which asks the parent
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_after_parent, args=(os._exit, 1), daemon=True).start()
     try:
         result = work(*args, on_progress=lambda value: sender.send(("progress", value)), **kwargs)
@@ -97,7 +99,8 @@ def _error_for_parent(name: str, error: Exception) -> Exception:
     if isinstance(error, OSError):
         return OSError(error.errno, f"{name} failed: {error.strerror or error}", error.filename)
     traceback.print_exc()
-    return WorkError(f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())}")
+    what = " ".join(str(error).split()).rstrip(".")
+    return WorkError(f"{name} failed: {type(error).__name__}: {what}. The traceback is in {places.log_folder()}.")
 
 
 def _cause_of_death(name: str, exit_code: int | None) -> str:

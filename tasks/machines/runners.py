@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from prefect import Task
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
@@ -21,7 +20,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
     """Yields `submit(task, gpus=0.0, **parameters)`, which returns a future; the end of the block waits for all.
 
     Raises:
-        UserError: Ray isn't installed, a node of its cluster can't take part, or a GPU is asked for where none is.
+        UserError: Ray isn't installed, or a node of its cluster can't take part.
     """
     if runner == "threads":
         opened = _opened_threads(resources.jobs or os.cpu_count() or 1)
@@ -44,11 +43,6 @@ def _opened_threads(jobs: int) -> Iterator[Submit]:
     with runner as threads:
 
         def submit(task: Task[..., Any], gpus: float = 0.0, **parameters: Any) -> PrefectFuture[Any]:
-            if gpus and not torch.cuda.is_available():
-                raise UserError(
-                    "device must be one this machine has, got device='cuda' without a CUDA GPU."
-                    " Set device = 'auto' or 'cpu'."
-                )
             return threads.submit(task, parameters)
 
         yield submit

@@ -34,7 +34,7 @@ class Service:
         self._command, self._environment, self._announce = command, dict(environment), announce
         self._restarts: deque[float] = deque(maxlen=MAX_RESTARTS)
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        _rotate(self.log)
+        rotate_log(self.log)
         self.process = self._start()
 
     def has_ended(self) -> bool:
@@ -95,7 +95,7 @@ class Services:
         for service in self.started:
             with suppress(FileNotFoundError):
                 if service.log.stat().st_size > LOG_BYTES:
-                    _rotate(service.log)
+                    rotate_log(service.log)
 
     def end(self) -> None:
         """End all services and what they left running."""
@@ -159,7 +159,7 @@ def require_free_address(host: str, port: int) -> None:
             ) from None
 
 
-def _rotate(log: Path) -> None:
+def rotate_log(log: Path) -> None:
     """Move older logs one number on, copy a log to name.log.1, and empty it even if the disk is full."""
     if not log.exists():
         return

@@ -42,13 +42,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training run is."""
+    """Where a training run is, and from which step another would go on."""
 
     step: int
     n_steps: int
-    loss_nats: float
-    tokens_per_second: float
-    eta_seconds: float
+    saved_step: int
+    loss_nats: float | None
+    tokens_per_second: float | None
+    compiling: bool
 
 
 CrossEntropy = Callable[[Float[Tensor, "batch pos d_vocab"], Int[Tensor, "batch pos"]], Float[Tensor, ""]]
@@ -138,7 +139,7 @@ class TrainingRun:
         self.tokens_per_step = config.batch_size * architecture.n_ctx
         self.n_steps = step_count(architecture, config)
         self.pruning = GradualPruning(self.model, self.n_steps, config.prune_to)
-        self.step = 0
+        self.step = self.saved_step = 0
         self.log: list[dict[str, float]] = []  # rows of the table `training`
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
         self.cross_entropy: CrossEntropy = mean_cross_entropy
@@ -155,11 +156,14 @@ class TrainingRun:
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
         if self.step == 0:
             save_checkpoint(self.folder, self.model, 0)
+        on_progress(self._progress(compiling=self.numerics.compiled))
         started = time.perf_counter() - (self.log[-1]["seconds"] if self.log else 0.0)
-        saved = time.perf_counter()
+        saved, first = time.perf_counter(), self.step
         pending: list[tuple[Tensor, Tensor]] = []
         while self.step < self.n_steps:
             pending.append(self.take_step())
+            if self.numerics.compiled and self.step == first + 1:
+                on_progress(self._progress())
             log_now = self.step % LOG_EVERY_STEPS == 0 or self.step == self.n_steps
             if not (log_now or self.step in kept):
                 continue
@@ -267,11 +271,9 @@ class TrainingRun:
         first, last = self.log[0], self.log[-1]
         return (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"])
 
-    def _progress(self) -> Progress:
-        last = self.log[-1]
-        rate = self.tokens_per_second() or last["tokens"] / last["seconds"]
-        eta = (self.n_steps - self.step) * self.tokens_per_step / rate
-        return Progress(self.step, self.n_steps, last["loss_nats"], rate, eta)
+    def _progress(self, compiling: bool = False) -> Progress:
+        loss = self.log[-1]["loss_nats"] if self.log else None
+        return Progress(self.step, self.n_steps, self.saved_step, loss, self.tokens_per_second(), compiling)
 
     # Resuming. One file holds weights, optimiser state and log, replaced whole.
 
@@ -287,6 +289,7 @@ class TrainingRun:
         state, progress = self._state(), {"step": str(self.step), "log": json.dumps(self.log)}
         checksum = _checksum(state, progress)
         save_whole(state, self.folder / RESUME / STATE, {**progress, "checksum": checksum})
+        self.saved_step = self.step
 
     def _restore(self) -> None:
         path = self.folder / RESUME / STATE
@@ -309,7 +312,8 @@ class TrainingRun:
                     _, _, j, key = name.split(".", 3)
                     restored.setdefault(int(j), {})[key] = value
             optimizer.load_state_dict({**optimizer.state_dict(), "state": restored})
-        self.step, self.log = int(progress["step"]), json.loads(progress["log"])
+        self.step = self.saved_step = int(progress["step"])
+        self.log = json.loads(progress["log"])
 
 
 def _read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

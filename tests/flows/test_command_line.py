@@ -121,6 +121,33 @@ def test_a_mistake_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, argum
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "section", "message"),
+    [
+        ('{"text": "a"}\n{"text": ', "", "invalid JSON"),
+        ('{"text": "a b"}\n{"text": "c d"}\n' * 9, "[model]\nn_ctx = 512", "each split must hold"),
+        ('{"text": "a"}\n', '[training]\ndevice = "cuda"', "without a CUDA GPU. Set device = 'auto' or 'cpu'"),
+    ],
+)
+def test_what_a_study_cannot_be_run_on_is_told_before_prefect_starts(
+    monkeypatch, capsys, tmp_path, text, section, message
+):
+    from flows import prefect_server
+
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(prefect_server, "_reach_server", lambda: pytest.fail("Prefect was started"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    (tmp_path / "text.jsonl").write_text(text)
+    study = tmp_path / "study.toml"
+    corpus = f'[corpus]\npaths = ["{tmp_path}/text.jsonl"]\nvalidation_fraction = 0.5\n'
+    study.write_text(f'name = "early"\nquestion = "?"\n{corpus}[tokenizer]\nvocabulary = 260\n{section}\n')
+    code, out, err = call(monkeypatch, capsys, "run", str(study))
+    assert (code, out) == (2, ""), err
+    assert err.startswith("headstream: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
 def test_diff_of_a_study_with_itself(smoke, monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, "diff", "smoke", "smoke")
     assert code == 0

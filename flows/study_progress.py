@@ -1,0 +1,198 @@
+"""How far a study is: what was planned, brought up to date by what its steps tell."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tasks.planning import SHARED, PlannedArtifact, seconds_left
+from tasks.progress import COMPILING, FAILED, Event
+
+PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's
+LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
+MOST_NUMBERS = 5  # in one sentence
+
+
+@dataclass
+class ArtifactProgress:
+    """An artifact that the study needs: what was planned, and how far it is."""
+
+    planned: PlannedArtifact
+    fraction: float = 0.0
+    kept: float = 0.0
+    text: str = ""
+    began: float | None = None
+    """When its work began in this run: compiling, and what an earlier run had done, don't count."""
+    first: float = 0.0
+    """The fraction at which it began."""
+    worked: float = 0.0
+    """Seconds from then to its last event."""
+
+    @property
+    def kind(self) -> str:
+        """Its stage, or that it measures a model."""
+        return self.planned.stage if self.planned.stage in (*SHARED, "training") else "measuring"
+
+    @property
+    def in_work(self) -> bool:
+        return self.began is not None and self.fraction < 1 and self.text != FAILED
+
+    def hear(self, event: Event, now: float) -> bool:
+        """Take in an event; whether it says that the work goes on from where an earlier run was interrupted."""
+        goes_on = event.kept > 0 and self.fraction == 0
+        if goes_on or self.began is None or event.fraction == 0 or COMPILING in (event.text, self.text):
+            self.began, self.first = now, event.fraction
+        self.fraction, self.kept, self.text = event.fraction, event.kept, event.text
+        self.worked = now - self.began
+        return goes_on
+
+
+@dataclass
+class ModelProgress:
+    """A model of the grid, by the name that the plan gives it: its training and, by stage, what measures it."""
+
+    name: str
+    parts: dict[str, ArtifactProgress] = field(default_factory=dict)
+
+    @property
+    def state(self) -> str:
+        """One of failed, done, in work, waiting."""
+        parts = self.parts.values()
+        if any(part.text == FAILED for part in parts):
+            return "failed"
+        if all(part.fraction == 1 for part in parts):
+            return "done"
+        return "in work" if any(part.in_work for part in parts) else "waiting"
+
+    @property
+    def training(self) -> ArtifactProgress:
+        return self.parts["training"]
+
+    @property
+    def phase(self) -> str:
+        """Its state; while it is in work, one of training, compiling, measuring."""
+        if self.state != "in work":
+            return self.state
+        if self.training.in_work:
+            return COMPILING if self.training.text == COMPILING else "training"
+        return "measuring"
+
+    @property
+    def details(self) -> str:
+        """What its training says, or which stages measure it now."""
+        if self.training.in_work:
+            return "" if self.phase == COMPILING else self.training.text
+        return ", ".join(stage for stage, part in self.parts.items() if part.in_work)
+
+    @property
+    def fraction(self) -> float:
+        """How far its training is, or of what share of the stages it has been measured."""
+        if self.training.in_work:
+            return self.training.fraction
+        measures = [part.fraction == 1 for stage, part in self.parts.items() if stage != "training"]
+        return sum(measures) / max(1, len(measures))
+
+
+class StudyProgress:
+    """A study's artifacts and how far each is; events of what nobody planned change nothing."""
+
+    def __init__(
+        self, name: str, planned: Iterable[PlannedArtifact], jobs: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.name = name
+        self.models: dict[str, ModelProgress] = {}
+        self._jobs, self._clock, self._began = jobs, clock, clock()
+        self._shared: dict[str, ArtifactProgress] = {}
+        self._last_step = ""
+        for each in planned:
+            part = ArtifactProgress(each, fraction=float(each.done))
+            if each.stage in SHARED:
+                self._shared[each.stage] = part
+            else:
+                self.models.setdefault(each.subject, ModelProgress(each.subject)).parts[each.stage] = part
+
+    def hear(self, event: Event) -> str | None:
+        """Take in an event; a sentence if a model goes on from where an earlier run was interrupted."""
+        self._last_step = LAST_STEPS.get(event.step, self._last_step)
+        model = self.models.get(event.subject)
+        part = self._shared.get(event.step) or (model.parts.get(event.step) if model else None)
+        if part and part.hear(event, self._clock()):
+            return f"{event.subject} goes on from {percent(event.kept)}"
+        return None
+
+    def in_state(self, state: str) -> list[ModelProgress]:
+        """The models that are in a state."""
+        return [model for model in self.models.values() if model.state == state]
+
+    def seconds_left(self) -> float:
+        """The plan's estimate of what is left, corrected stage by stage by what was measured so far."""
+        return seconds_left((replace(p.planned, done=False, seconds=s) for p, s in self._left()), self._jobs)
+
+    def fraction(self) -> float:
+        """The fraction done of what this run has to do."""
+        left = sum(seconds for _, seconds in self._left())
+        done = sum(p.planned.seconds * self._slowness(p) * p.fraction for p in self._parts() if not p.planned.done)
+        return done / (done + left) if done + left else 1.0
+
+    def _left(self) -> Iterable[tuple[ArtifactProgress, float]]:
+        failed = {id(part) for model in self.in_state("failed") for part in model.parts.values()}
+        for part in self._parts():
+            if id(part) not in failed:
+                yield part, part.planned.seconds * (1 - part.fraction) * self._slowness(part)
+
+    def _slowness(self, of: ArtifactProgress) -> float:
+        """Seconds that work took for each second that was planned, of parts of the same kind."""
+        alike = [part for part in self._parts() if part.kind == of.kind]
+        prior = PRIOR_FRACTION * sum(part.planned.seconds for part in alike)
+        begun = [part for part in alike if part.began is not None and part.fraction > part.first]
+        planned = sum(part.planned.seconds * (part.fraction - part.first) for part in begun)
+        return (sum(part.worked for part in begun) + prior) / (planned + prior) if prior else 1.0
+
+    def _parts(self) -> Sequence[ArtifactProgress]:
+        return [*self._shared.values(), *(part for model in self.models.values() for part in model.parts.values())]
+
+    def headline(self) -> str:
+        """The study in one line: how many models are done, what is done besides, and the time left."""
+        doing = [f"{stage} {percent(part.fraction)}" for stage, part in self._shared.items() if part.in_work]
+        failed = len(self.in_state("failed"))
+        said = [self._models_done(), f"{failed} failed" if failed else "", *doing, self._last_step]
+        if not self._last_step:
+            said.append(f"about {duration(self.seconds_left())} left")
+        return f"{self.name}: {', '.join(filter(None, said))}"
+
+    def summary(self) -> str:
+        """The study's end in one line."""
+        return f"{self.name}: {self._models_done()} in {duration(self._clock() - self._began)}"
+
+    def how_far(self) -> str:
+        """What a run that is interrupted now leaves: `: 1 of 4 models done, 2 at 20 % and 35 %`."""
+        begun = [*self.in_state("in work"), *self.in_state("waiting")]
+        trained = [model for model in begun if model.training.fraction == 1]
+        kept = [percent(model.training.kept) for model in begun if model.training.in_work and model.training.kept]
+        said = [self._models_done()] if self.in_state("done") else []
+        for models, what in ((trained, "trained"), (kept, f"at {_listed(kept)}")):
+            if models:
+                noun = "" if said else " model" if len(models) == 1 else " models"
+                said.append(f"{len(models)}{noun} {what}")
+        return f": {', '.join(said)}" if said else " before a model was trained"
+
+    def _models_done(self) -> str:
+        return f"{len(self.in_state('done'))} of {len(self.models)} models done"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """`20 %, 35 % and 40 %`; of many, the first and the last."""
+    if len(words) > MOST_NUMBERS:
+        return f"{words[0]} to {words[-1]}"
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def percent(fraction: float) -> str:
+    """A fraction in whole percent, never more than there is: `35 %`."""
+    return f"{int(100 * fraction)} %"
+
+
+def duration(seconds: float) -> str:
+    """A duration in one unit: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,105 @@
+"""Ctrl-C and its like: a process ends at once, with one line and a code that says which, and no child of it stays."""
+
+import ctypes
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+KILL_SECONDS = 1.0
+PR_SET_CHILD_SUBREAPER = 36
+SHOW_CURSOR = b"\x1b[?25h"  # a live display hides it
+
+
+class LastWords:
+    """What a stopped process says of how far it came, where stderr is now, while nobody else prints."""
+
+    def __init__(self) -> None:
+        self.how_far: Callable[[], str] = lambda: " before it began"
+        self.others = {1, 2}  # descriptors that others print to
+        self.being_said = threading.Lock()
+        self._terminal = os.dup(2)
+
+    def silence_others(self) -> None:
+        """Send to nowhere what other threads still print."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in self.others:
+            os.dup2(nowhere, descriptor)
+
+    def line(self) -> bytes:
+        """The one line to say."""
+        return f"headstream: stopped{self.how_far()}; the same command goes on from there.\n".encode()
+
+    def say(self, line: bytes) -> None:
+        """Print a line below whatever the terminal shows."""
+        with suppress(OSError):  # a closed terminal
+            os.write(self._terminal, (SHOW_CURSOR + b"\n" + line) if os.isatty(self._terminal) else line)
+
+    def close(self) -> None:
+        """Give back what `say` needs."""
+        os.close(self._terminal)
+
+
+@contextmanager
+def stopping_at_signals() -> Iterator[LastWords]:
+    """End this process and its descendants at once when a signal asks for it; yields what it then says.
+
+    A thread does that, whatever the main thread is busy with, and by a hard exit: nobody else gets to print, and what
+    is on disk is as after kill -9. Signals that this process was told to ignore, as by nohup, stay ignored.
+    """
+    words = LastWords()
+    _adopt_orphans(True)
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    watcher = threading.Thread(target=_stop_when_told, args=(heard, words), daemon=True)
+    watcher.start()
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        if handlers[number] is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)  # the descriptor tells the watcher
+    signal.set_wakeup_fd(told)
+    try:
+        yield words
+    finally:
+        with words.being_said:  # waits for ever when a signal came first
+            signal.set_wakeup_fd(-1)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            os.close(told)
+        watcher.join()
+        words.close()
+        _adopt_orphans(False)
+
+
+def _stop_when_told(heard: int, words: LastWords) -> None:
+    """Wait for the number of a signal; none comes when the block ends."""
+    told = os.read(heard, 1)
+    os.close(heard)
+    if told:
+        words.being_said.acquire()
+        words.silence_others()
+        line = words.line()  # before the end of children looks like a failure
+        kill_descendants()
+        words.say(line)
+        os._exit(128 + told[0])
+
+
+def _adopt_orphans(yes: bool) -> None:
+    """On Linux, make what a descendant leaves behind a child of this process: else the end of one hides others."""
+    with suppress(AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(yes))
+
+
+def kill_descendants() -> None:
+    """Kill -9 of all processes that this one started, and of theirs, and of what they start meanwhile."""
+    deadline = time.monotonic() + KILL_SECONDS
+    while (family := psutil.Process().children(recursive=True)) and time.monotonic() < deadline:
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, timeout=0.1)

@@ -1,0 +1,129 @@
+"""How far a study is, from its plan and the events of its steps."""
+
+import pytest
+
+from flows.study_progress import StudyProgress, duration, percent
+from tasks.planning import PlannedArtifact
+from tasks.progress import COMPILING, FAILED, Event
+
+LABELS = ("d_model=32 seed=0", "d_model=32 seed=1", "d_model=64 seed=0")
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def planned(stage: str, subject: str, seconds: float, done: bool = False) -> PlannedArtifact:
+    return PlannedArtifact(stage, subject, done, "not made yet", seconds)
+
+
+@pytest.fixture
+def study(clock) -> StudyProgress:
+    """Three models: 100 s of training each, 20 s of measuring; two at a time."""
+    models = [planned(s, label, n) for label in LABELS for s, n in (("training", 100.0), ("probes", 20.0))]
+    return StudyProgress("quick", [planned("corpus", "documents", 10.0), *models], 2, clock)
+
+
+def test_before_anything_the_time_left_is_the_plans(study):
+    assert study.seconds_left() == 10 + (3 * 120) / 2
+    assert study.headline() == "quick: 0 of 3 models done, about 3 min left"
+    assert study.fraction() == 0
+
+
+def test_time_left_follows_what_was_measured(study, clock):
+    study.hear(Event("corpus", "documents", 1.0))
+    study.hear(Event("training", LABELS[0], 0.0))
+    clock.now = 100.0  # twice as slow as planned
+    study.hear(Event("training", LABELS[0], 0.5))
+    slowness = (100 + 6) / (50 + 6)
+    assert study.seconds_left() == pytest.approx((250 * slowness + 60) / 2)
+
+
+def test_compiling_says_nothing_of_speed(study, clock):
+    study.hear(Event("corpus", "documents", 1.0))
+    study.hear(Event("training", LABELS[0], 0.0))
+    study.hear(Event("training", LABELS[0], 0.0, COMPILING))
+    assert study.models[LABELS[0]].phase == "compiling"
+    clock.now = 1000.0
+    study.hear(Event("training", LABELS[0], 0.0))
+    assert study.models[LABELS[0]].phase == "training"
+    clock.now = 1050.0
+    study.hear(Event("training", LABELS[0], 0.5))
+    assert study.seconds_left() == pytest.approx((250 + 60) / 2)
+
+
+def test_what_an_earlier_run_did_says_nothing_of_speed_and_is_told(study, clock):
+    study.hear(Event("corpus", "documents", 1.0))
+    study.hear(Event("training", LABELS[0], 0.0))
+    clock.now = 5.0
+    assert study.hear(Event("training", LABELS[0], 0.35, kept=0.35)) == "d_model=32 seed=0 goes on from 35 %"
+    clock.now = 15.0
+    assert study.hear(Event("training", LABELS[0], 0.45, kept=0.35)) is None
+    assert study.seconds_left() == pytest.approx((255 + 60) / 2)
+
+
+def test_an_interrupted_run_is_said_to_keep_what_it_saved(study):
+    assert study.how_far() == " before a model was trained"
+    study.hear(Event("training", LABELS[0], 0.0))
+    assert study.how_far() == " before a model was trained"
+    study.hear(Event("training", LABELS[0], 0.209, kept=0.2))
+    assert study.how_far() == ": 1 model at 20 %"
+    study.hear(Event("training", LABELS[1], 0.4, kept=0.359))
+    assert study.how_far() == ": 2 models at 20 % and 35 %"
+    study.hear(Event("training", LABELS[0], 1.0))
+    assert study.how_far() == ": 1 model trained, 1 at 35 %"
+    study.hear(Event("probes", LABELS[0], 1.0))
+    assert study.how_far() == ": 1 of 3 models done, 1 at 35 %"
+
+
+def test_a_model_is_done_when_it_is_trained_and_measured(study):
+    study.hear(Event("training", LABELS[0], 1.0))
+    assert study.models[LABELS[0]].phase == "waiting"
+    study.hear(Event("probes", LABELS[0], 0.0))
+    assert (study.models[LABELS[0]].phase, study.models[LABELS[0]].details) == ("measuring", "probes")
+    study.hear(Event("probes", LABELS[0], 1.0))
+    study.hear(Event("probes", LABELS[0], 1.0))  # found again
+    assert study.models[LABELS[0]].phase == "done"
+
+
+def test_what_is_there_already_counts_as_done():
+    study = StudyProgress("quick", [planned("training", label, 9.0, done=True) for label in LABELS], 2)
+    assert study.headline() == "quick: 3 of 3 models done, about 0 s left"
+    assert study.fraction() == 1
+    study.hear(Event("report", "quick", 0.0))
+    assert study.headline() == "quick: 3 of 3 models done, reporting"
+
+
+def test_a_model_that_failed_is_waited_for_no_more(study):
+    study.hear(Event("training", LABELS[0], 0.5))
+    study.hear(Event("training", LABELS[0], 0.0, FAILED))
+    assert study.headline() == "quick: 0 of 3 models done, 1 failed, about 2 min left"
+    study.hear(Event("training", LABELS[0], 0.0))  # tried again
+    assert study.in_state("in work") == [study.models[LABELS[0]]]
+
+
+def test_events_of_what_nobody_planned_change_nothing(study):
+    before = study.headline()
+    assert study.hear(Event("elsewhere", "another model", 0.5)) is None
+    assert study.headline() == before
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (9000, "2.5 h")]
+)
+def test_durations(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_percent_never_says_more_than_there_is():
+    assert [percent(f) for f in (0, 0.359, 0.999, 1)] == ["0 %", "35 %", "99 %", "100 %"]
