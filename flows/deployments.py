@@ -1,13 +1,13 @@
 """What `headstream up` deploys: a study, its report as Prefect artifacts, and the weekly check."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.deployments import run_deployment
 
 from flows.hooks import fail_after, notify_of_failure
@@ -15,64 +15,48 @@ from flows.study import run_study
 from tasks import places, steps
 from tasks.housekeeping import check_all, require_all_well
 from tasks.making import open_store
-from tasks.markdown import as_markdown, escaped
-from tasks.report.comparison import Summary, changes, summarise
+from tasks.markdown import as_markdown
+from tasks.report.published_page import page_of_failure, page_of_results
 from tasks.report.publishing import artifact_key, previous_summary
-from tasks.results.claims import banner_of, claims_of
 from tasks.results.study_record import latest_record
 from tasks.results.study_results import open_results
+from tasks.study.schema import STUDY_NAME
 
 HOUR = 3600.0
 
 
 def request_report(flow: Any, flow_run: Any, state: Any) -> None:
-    """Request the publication of a completed study's report."""
-    parameters = {"study": _study_of(flow_run)}
+    """Request the publication of what a study found or, if its run failed, of why."""
+    study = flow_run.parameters["study"]
+    name = study.get("name") if isinstance(study, dict) else getattr(study, "name", study)
+    if not isinstance(name, str) or not re.fullmatch(STUDY_NAME, name):
+        return  # no study can have that name, and no artifact: the run's state says so
+    parameters = {"study": name, "failure": state.message or state.name if state.is_failed() else ""}
     run_deployment("report/on-study", parameters=parameters, timeout=0, as_subflow=False)
 
 
-def request_partial_report(flow: Any, flow_run: Any, state: Any) -> None:
-    """Request the publication of a study's report where only some models failed, so that the run recorded a study."""
-    record = latest_record(open_store(), _study_of(flow_run))
-    if record and datetime.fromisoformat(record.manifest.created) >= flow_run.start_time:
-        request_report(flow, flow_run, state)
-
-
-def _study_of(flow_run: Any) -> str:
-    study = flow_run.parameters["study"]
-    return study if isinstance(study, str) else study.get("name", "")
-
-
 nightly_study = run_study.with_options(
-    on_running=[fail_after(24 * HOUR)],
-    on_completion=[request_report],
-    on_failure=[notify_of_failure, request_partial_report],
+    on_running=[fail_after(24 * HOUR)], on_completion=[request_report], on_failure=[notify_of_failure, request_report]
 )
 
 
 @flow(name="report", flow_run_name="report of {study}", on_running=[fail_after(HOUR)], on_failure=[notify_of_failure])
-def publish_results(study: str) -> None:
-    """Publish what a study found, and what has changed since its previous run, as Prefect artifacts.
+def publish_results(study: str, failure: str = "") -> None:
+    """Publish what a study found, what has changed since its previous run and why the last one failed, as one page.
 
     Raises:
-        UserError: the study has not run.
+        UserError: the study has not run, and no failure is to be published.
     """
-    link = _link(steps.report_again(study), study)
-    answer = "\n".join(f"- {escaped(line)}" for line in steps.answer_of(study))
-    create_markdown_artifact(f"# {escaped(study)}\n\n{answer}", key=artifact_key("report", study))
-    create_link_artifact(link, link_text=f"report of {escaped(study)}", key=artifact_key("link", study))
-    claims = claims_of(places.warehouse_file(), study, in_words=True).to_pylist()
-    description = banner_of(places.warehouse_file(), study) or "What the study says about each claim."
-    create_table_artifact(_cells(claims), key=artifact_key("claims", study), description=description)
     store = open_store()
     record = latest_record(store, study)
-    if stored := record and previous_summary(store, record):
-        before = Summary.from_json(stored)
+    if record is None and failure:
+        page = page_of_failure(study, failure)
+    else:
+        report = steps.report_again(study)
+        previous = previous_summary(store, record) if record else None
         with open_results(places.warehouse_file(), study) as results:
-            rows = _cells(map(vars, changes(before, summarise(results))))
-        when = escaped(before.finished_at)
-        since = f"What has changed since the run of {when} UTC: settings and text, claims, metrics."
-        create_table_artifact(rows, key=artifact_key("changes", study), description=since)
+            page = page_of_results(results, report, _link(report, study), previous, failure)
+    create_markdown_artifact(page, key=artifact_key("report", study))
 
 
 def _link(report: Path, study: str) -> str:

@@ -64,6 +64,7 @@ def _fail(flow: Any, flow_run: Any, seconds: float) -> None:
     try:
         with get_client(sync_client=True) as client:
             client.set_flow_run_state(flow_run.id, state)
-        notify_of_failure(flow, flow_run, state)
+        for hook in flow.on_failure_hooks:
+            hook(flow, flow_run, state)
     finally:
         os._exit(0)  # no crash: the state says it all

@@ -12,7 +12,7 @@ from tasks.finished_study import recorded_config
 from tasks.machines.runners import opened_runner
 from tasks.planning import plan_artifacts, require_space
 from tasks.scheduling import first_finished_first, longest_first
-from tasks.study.schema import ShippedStudy, Study, complete_study
+from tasks.study.schema import NamedStudy, ShippedStudy, Study, complete_study
 from tasks.text.allowed_files import require_allowed
 
 
@@ -28,18 +28,18 @@ def _run_name() -> str:
     on_failure=[notify_of_failure],
     validate_parameters=False,  # `complete_study` does, and says in one line what is wrong
 )
-def run_study(study: ShippedStudy | Study) -> Path:
+def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
     """Make whatever the study still lacks, and return where its report is.
 
-    `study` is the name of a study that ships, or a whole study.
+    `study` is the name of a study that ships or has run here, or a whole study.
 
     Raises:
-        UserError: no study of that name ships, a deployed study asks for files outside of the allowed folders, or a
-            model can't be trained here or on this text.
+        UserError: no study has that name, a deployed study asks for files outside of the allowed folders, or a model
+            can't be trained here or on this text.
         WorkError: the disk has no room for the study; or a model failed; the others, and the report, are there all the
             same.
     """
-    study, started = complete_study(study), time.monotonic()
+    study, started = complete_study(steps.recorded_study(study) or study), time.monotonic()
     is_deployed = runtime.deployment.id is not None
     if is_deployed:
         require_allowed(study.corpus)

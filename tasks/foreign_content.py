@@ -17,7 +17,7 @@ class Foreign(NamedTuple):
 _CONVERTED = "Take its text out, for example with `pandoc -t plain`"
 _BINARY = {
     rb"%PDF-": Foreign("a PDF", "Take its text out, for example with `pdftotext`"),
-    rb"PK\x03\x04": Foreign("a ZIP archive, as .docx and .epub are", f"Unpack it. {_CONVERTED}"),
+    rb"PK\x03\x04": Foreign("a ZIP archive, as .docx and .epub are", f"Unpack it, or {_CONVERTED.lower()}"),
     rb"\xd0\xcf\x11\xe0": Foreign("an Office document", "Save it as text"),
     rb"PAR1\x15": Foreign("Parquet", "Give it the suffix .parquet"),
     rb"\x1f\x8b\x08|BZh\d1AY&SY|\xfd7zXZ\x00|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18": Foreign(
@@ -37,7 +37,7 @@ _BEGINNINGS = [
     (re.compile(b"(?:%b)?(?:%b)" % (BOM, pattern), re.DOTALL), found, pattern in _MARKUP)
     for pattern, found in (_BINARY | _MARKUP).items()
 ]
-_CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
+_CONTROLS = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
 
 
 def foreign(head: bytes, *, markup: bool = False) -> Foreign | None:
@@ -48,7 +48,7 @@ def foreign(head: bytes, *, markup: bool = False) -> Foreign | None:
         if (markup or not is_markup) and beginning.match(head):
             return found
     n_controls = len(head) - len(head.translate(None, _CONTROLS))
-    return Foreign("binary data") if 10 * n_controls > max(len(head), 80) else None
+    return Foreign("binary data") if 20 * n_controls > max(len(head), 160) else None
 
 
 def _wide_encoding(head: bytes) -> str | None:

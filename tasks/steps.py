@@ -49,6 +49,7 @@ from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.schema import Study
+from tasks.study.sources import shipped_studies
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text import token_writing
 from tasks.text.corpus_writing import write_corpus
@@ -92,6 +93,14 @@ def store_in_use() -> Iterator[None]:
     """`gc` removes nothing while the block, or the function that this decorates, runs."""
     with open_store().in_use():
         yield
+
+
+def recorded_study(study: object) -> Mapping[str, Any] | None:
+    """The content of a study that doesn't ship, if that is its name and it has run here."""
+    if not isinstance(study, str) or study in shipped_studies():
+        return None
+    record = latest_record(open_store(), study)
+    return record.manifest.config["study"] if record else None
 
 
 def prepare() -> None:

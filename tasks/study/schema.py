@@ -18,10 +18,11 @@ from tasks.study.costs_config import CostsConfig
 from tasks.study.effective_settings import effective
 from tasks.study.mistakes import described, message, nearest, word
 from tasks.study.resources_config import ResourcesConfig, Runner
-from tasks.study.sources import MAX_BYTES, read_study_file
+from tasks.study.sources import MAX_BYTES, read_study_file, shipped_studies
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
 
+STUDY_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST_MODELS = 10_000
 MOST_PARAMETERS = 10**9  # of a model
 
@@ -49,9 +50,7 @@ VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
 class Study(BaseModel, frozen=True, extra="forbid"):
     """A corpus, a grid of models to train on it, and how to analyse them."""
 
-    name: str = Field(
-        description="Name by which the study's report and its rows are found.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$"
-    )
+    name: str = Field(description="Name by which the study's report and its rows are found.", pattern=STUDY_NAME)
     question: str = Field("", max_length=500, description="What the study asks, in a sentence that opens its report.")
     corpus: CorpusConfig = Field(CorpusConfig(), description="The text that models are trained and measured on.")
     tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
@@ -203,7 +202,18 @@ def _label(place: Mapping[str, str]) -> str:
     return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
 
-ShippedStudy = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Name of a study that ships.")]
+ShippedStudy = Annotated[
+    str,
+    Field(
+        title="a study that ships",
+        description="Name of a study that ships.",
+        json_schema_extra={"enum": [*shipped_studies()]},
+    ),
+]
+NamedStudy = Annotated[
+    str,
+    Field(title="name of another", description="Name of a study of your own that has run here.", pattern=STUDY_NAME),
+]
 
 
 def complete_study(study: str | Mapping[str, Any] | Study) -> Study:

@@ -35,7 +35,7 @@ def sentences(lines: Iterable[tuple[str, str]], reject: Callable[[str, str], Non
     forms: list[tuple[str, str]] = []
     # The last sentence may lack the blank line that ends a sentence.
     for place, line in itertools.chain(lines, [("the end", "\n")]):
-        if line.isspace():
+        if not line.strip():
             if sentence := (said or "".join(written)).strip().lstrip("\ufeff"):
                 yield Sentence(document, sentence + "\n", list(_words(sentence, forms)))
             said, written, forms, covered = "", [], [], 0

@@ -115,6 +115,8 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
         why = "it is no file, and no file in it has a known suffix"
         if not files:
             path.stat()
+            unknown = sorted({file.suffix or file.name for file in _walk(path)}) if path.is_dir() else []
+            why += f" (they have {', '.join(unknown[:5])})" * bool(unknown)
     except (OSError, ValueError) as error:
         files, why = [], reason(error)
     if not files:

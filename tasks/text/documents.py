@@ -210,7 +210,7 @@ class Reader:
     def _record(self, record: Any, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
         """The text of a record of JSON, unless it has none."""
         if not isinstance(record, dict):
-            self._bad_record(self._must, f"a {type(record).__name__}", place)
+            self._bad_record(self._must, f"a value of type {type(record).__name__}", place)
         elif isinstance(text := record.get(self.text_field), str):
             # JSON may hold a lone surrogate, which no text can: as bytes it is invalid UTF-8 like any other.
             yield f"the text in {place}", [text.encode(errors="surrogatepass")]
@@ -231,9 +231,11 @@ class Reader:
             if isinstance(row, csv.Error):
                 self._bad_record("a row must be cells between delimiters", str(row), place)
             elif not names:
-                names = [name.strip().removeprefix("\ufeff") for name in row]
+                names = [name.strip() for name in row]
                 if self.text_field not in names:
                     raise self._no_field(file.name, dict.fromkeys(names, "column"), names)
+                if names.count(self.text_field) > 1:
+                    raise UserError(f"{file.name} must have one column {self.text_field!r}, got several. Rename them.")
             elif len(row) != len(names):
                 self._bad_record(f"a row must have {len(names)} cells, like the first", f"{len(row)}", place)
             else:
@@ -296,7 +298,7 @@ class Reader:
 
 
 def _listed(kinds: Mapping[str, Any]) -> str:
-    return f"{', '.join(f'{name}: {kind}' for name, kind in kinds.items()):.200}"
+    return f"{', '.join(f'{name}: {kind}' for name, kind in kinds.items()) or 'no field':.200}"
 
 
 def _is_string(kind: pa.DataType | None) -> bool:

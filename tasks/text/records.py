@@ -58,7 +58,7 @@ def table_rows(lines: Iterable[str], delimiters: str) -> Iterator[tuple[int, lis
     """
     csv.field_size_limit(CELL_LENGTH)
     lines = iter(lines)
-    first = next(lines, "")
+    first = next(lines, "").removeprefix("\ufeff")
     delimiter = max(delimiters, key=first.partition("\r")[0].count)
     rows = csv.reader(_pieces(itertools.chain([first], lines)), delimiter=delimiter, strict=True)
     while True:
@@ -68,7 +68,7 @@ def table_rows(lines: Iterable[str], delimiters: str) -> Iterator[tuple[int, lis
             return
         except csv.Error as error:
             row = error
-        if row:
+        if row and row != [""]:
             yield rows.line_num, row
 
 

@@ -7,14 +7,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
+from jsonschema import ValidationError, validate
 from prefect import Flow
 from prefect.server.schemas.schedules import CronSchedule
+from test_study import study as small_study
+from tiny import tiny_text
 
 from flows.study import run_study
 from flows.up_command import environment_for
 from tasks import places
 from tasks.errors import UserError
 from tasks.study.schema import Study, complete_study, parse_study
+from tasks.study.sources import shipped_studies
 from tasks.text.allowed_files import require_allowed
 
 
@@ -122,6 +126,31 @@ def test_the_flow_of_a_deployment_refuses_other_files(monkeypatch):
     state = run_study({"name": "s", "corpus": {"paths": ["/etc/passwd"]}}, return_state=True)
     assert state.is_failed()
     assert "HEADSTREAM_CORPUS_ROOTS" in state.message
+
+
+def test_a_study_is_chosen_from_those_that_ship_or_named_or_whole():
+    """Prefect's pages make a button of each choice, called by its title, and of an enum a list to choose from."""
+    schema = run_study.parameters.model_dump()
+    ships, named, whole = schema["properties"]["study"]["anyOf"]
+    assert ships["enum"] == shipped_studies()
+    assert "enum" not in named
+    assert [choice["title"] for choice in (ships, named)] == ["a study that ships", "name of another"]
+    assert whole == {"$ref": "#/definitions/Study"}
+    for study in ("quick", "my_study", {"name": "s", "grid": {"seed": [0, 1]}}):
+        validate({"study": study}, schema)  # as Prefect's server does
+    for study in ("../quick", 7, None):
+        with pytest.raises(ValidationError):
+            validate({"study": study}, schema)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_name_that_is_typed_is_that_of_a_study_that_has_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
+    report = run_study(small_study(name="my_study", grid={"n_layers": [0]}, analysis={"stages": ["behaviour"]}))
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tiny_text()))
+    monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", "nightly")
+    assert run_study("my_study") == report
+    assert run_study("no_study", return_state=True).is_failed()
 
 
 def test_the_servers_password_is_given_to_its_clients(monkeypatch):

@@ -1,19 +1,25 @@
 """Reports as Prefect artifacts, and which runs of a study request one."""
 
+import base64
 import json
-from datetime import UTC, datetime, timedelta
+import re
 from types import SimpleNamespace
 
 import pytest
 from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.states import Completed, Failed
 from test_study import study
 
 from flows import deployments
 from flows.deployments import nightly_study, publish_results, request_report
 from flows.study import run_study
 from tasks import places
+from tasks.errors import UserError, WorkError
+from tasks.report.comparison import summarise
+from tasks.results.study_results import open_results
+from tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 
@@ -29,28 +35,62 @@ def artifact(key: str):
     return max(found, key=lambda artifact: artifact.created).data if found else None
 
 
-def test_the_first_report_has_an_answer_claims_and_a_link():
+def test_a_run_is_published_as_one_page():
     run_study(small())
     publish_results("a_study")
-    assert artifact("report--1--a-study").startswith("# a_study\n\n- ")
-    assert artifact("link--1--a-study") == f"[report of a_study]({places.report_folder('a_study').as_uri()}/report.md)"
-    claims = {row["claim"]: row for row in json.loads(artifact("claims--1--a-study"))}
-    assert claims["heads-prunable"] == {
-        "verdict": "not tested",
-        "claim": "heads-prunable",
-        "finding": claims["heads-prunable"]["finding"],
-    }
-    assert artifact("changes--1--a-study") is None
+    page = artifact("report--1--a-study")
+    opening, *rest = page.split("\n\n")
+    assert opening == "# a_study"
+    assert rest[0] == "> Does it run?"
+    assert rest[1].startswith("- ")
+    images = [part for part in rest if part.startswith("![")]
+    assert [image.partition("]")[0] for image in images] == ["![context over training", "![learning curves"]
+    drawn = base64.b64decode(images[0].partition("base64,")[2].removesuffix(")"))
+    assert drawn == (places.report_folder("a_study") / "figures" / "context_over_training.svg").read_bytes()
+    assert len(page) < 300_000
+    assert "No earlier run had other results." in page
+    assert page.endswith(f"[The whole report]({places.report_folder('a_study').as_uri()}/report.md)")
 
 
-def test_the_next_report_says_what_changed_too(monkeypatch):
+def test_the_next_page_says_which_claims_have_changed(monkeypatch):
     monkeypatch.setenv("HEADSTREAM_REPORTS_URL", "https://reports.example/")
     run_study(small(model={"d_model": 24, "n_heads": 2, "n_ctx": 16}))
     publish_results("a_study")
-    assert artifact("link--1--a-study") == "[report of a_study](https://reports.example/a_study/report.md)"
-    changes = {row["what"]: row for row in json.loads(artifact("changes--1--a-study"))}
-    assert changes["model.d_model"] == {"what": "model.d_model", "before": "16", "after": "24", "note": ""}
-    assert any(row["note"].startswith("under three seeds: no interval") for row in changes.values())
+    page = artifact("report--1--a-study")
+    assert page.endswith("[The whole report](https://reports.example/a_study/report.md)")
+    assert re.search(r"since the run of \S+ UTC[.:] \d+ settings or metrics differ, too: see the report", page)
+    with open_results(places.warehouse_file(), "a_study") as results:
+        before = json.loads(json.dumps(vars(summarise(results))))
+    before["verdicts"]["heads-prunable"] = "holds"
+    monkeypatch.setattr(deployments, "previous_summary", lambda *_: before)
+    publish_results("a_study")
+    assert "| claim | then | now |\n| --- | --- | --- |\n| heads-prunable | holds | not tested |" in artifact(
+        "report--1--a-study"
+    )
+
+
+def test_a_failed_run_is_published_as_what_failed():
+    publish_results("a_study", failure="the disk is *full*")
+    after = artifact("report--1--a-study").split("\n\n")
+    assert after[1] == r"**The last run failed:** the disk is \*full\*"
+    assert after[2].startswith("What follows is of the run that ended at 20")
+    assert any(part.startswith("![") for part in after)
+    publish_results("never", failure="no text")
+    assert artifact("report-never").split("\n\n") == [
+        "# never",
+        "**The last run failed:** no text",
+        "No run of this study has results yet.",
+    ]
+    with pytest.raises(UserError, match="needs a study that has run"):
+        publish_results("never")
+
+
+def test_models_that_failed_are_named():
+    grid = {"muon_learning_rate": [0.05, 1e6]}
+    with pytest.raises(WorkError):
+        run_study(small(grid=grid, training={"tokens": 40_000, "batch_size": 8, "learning_rate": 1e4}))
+    publish_results("a_study", failure="models failed")
+    assert re.search(r"\| muon_learning_rate=\S+ \| .*last good loss", artifact("report--1--a-study"))
 
 
 def test_a_cell_is_text_whatever_it_holds():
@@ -60,23 +100,19 @@ def test_a_cell_is_text_whatever_it_holds():
     assert row["before"] == "missing"
 
 
-@pytest.mark.parametrize("parameter", ["quick", {"name": "quick", "grid": {}}])
-def test_a_completed_study_asks_for_its_report(parameter, monkeypatch):
+@pytest.mark.parametrize("parameter", ["quick", {"name": "quick", "grid": {}}, parse_study("s", {"name": "quick"})])
+@pytest.mark.parametrize(("state", "failure"), [(Completed(), ""), (Failed(message="no text"), "no text")])
+def test_an_ended_study_asks_for_its_page(parameter, state, failure, monkeypatch):
     asked = []
     monkeypatch.setattr(deployments, "run_deployment", lambda name, parameters, **_: asked.append((name, parameters)))
-    request_report(None, SimpleNamespace(parameters={"study": parameter}), None)
-    assert asked == [("report/on-study", {"study": "quick"})]
+    request_report(None, SimpleNamespace(parameters={"study": parameter}), state)
+    assert asked == [("report/on-study", {"study": "quick", "failure": failure})]
     assert nightly_study.on_completion_hooks == [request_report]
+    assert request_report in nightly_study.on_failure_hooks
     assert not run_study.on_completion_hooks
 
 
-@pytest.mark.parametrize(("minutes_ago", "published"), [(60, True), (-60, False)])
-def test_a_study_that_failed_in_part_asks_for_its_report_too(minutes_ago, published, monkeypatch):
-    run_study(small())
-    asked = []
-    monkeypatch.setattr(deployments, "run_deployment", lambda name, parameters, **_: asked.append(parameters))
-    hook = nightly_study.on_failure_hooks[-1]
-    for named in ("a_study", {"name": "a_study"}, "another", {}):
-        began = datetime.now(UTC) - timedelta(minutes=minutes_ago)
-        hook(None, SimpleNamespace(parameters={"study": named}, start_time=began), None)
-    assert asked == [{"study": "a_study"}] * (2 * published)
+@pytest.mark.parametrize("parameter", [{}, "../quick", {"name": 7}, None])
+def test_what_can_be_no_study_asks_for_none(parameter, monkeypatch):
+    monkeypatch.setattr(deployments, "run_deployment", None)
+    request_report(None, SimpleNamespace(parameters={"study": parameter}), Failed(message="no study"))

@@ -65,9 +65,9 @@ import threading
 from types import SimpleNamespace
 from prefect import flow
 from prefect.runtime import flow_run
-from flows.hooks import fail_after
+from flows.hooks import fail_after, notify_of_failure
 
-@flow
+@flow(on_failure=[notify_of_failure])
 def endless():
     run = SimpleNamespace(id=flow_run.id, deployment_id="any", name="endless")
     print(run.id, flush=True)

@@ -124,6 +124,7 @@ def test_symlink_loops_end_and_links_to_a_file_read_it_once(tmp_path):
         ("text/a**/b", "must be a whole part of a path"),
         ("loop", "Too many levels of symbolic links"),
         ("empty", "no file in it has a known suffix"),
+        ("web", r"no file in it has a known suffix \(they have \.html, \.pdf\)"),
         ("pipe", "it is no file"),
     ],
 )
@@ -131,6 +132,8 @@ def test_paths_that_give_nothing_are_named(tmp_path, monkeypatch, path, why):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "empty").mkdir()
+    file(tmp_path, "web/a.html", "<html>")
+    file(tmp_path, "web/a.pdf", "%PDF-")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match=why) as error:
         names(path)
@@ -291,9 +294,10 @@ def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memor
     [
         ("not json", "invalid JSON"),
         ("[" * 100_000, "invalid JSON"),
-        ('["text"]', "a list"),
+        ('["text"]', "a value of type list"),
         ('{"body": "x", "id": 1}', "{body: str, id: int}"),
         ('{"text": null}', "{text: NoneType}"),
+        ("{}", "{no field}"),
         ('{"text": 7}', "{text: int}"),
     ],
 )
@@ -352,7 +356,7 @@ def test_a_corpus_of_skipped_records_says_what_was_wrong(tmp_path):
         ("a.csv", 'text,id\none,1\n"two" x,2\n', "got ',' expected after '\"' in line 3 of a.csv", ["one"]),
         ("a.csv", 'text,id\none,1\n"two,2\n3\n', "got unexpected end of data in line 4 of a.csv", ["one"]),
         ("a.csv", b"text,id\none,1\nt\xffo,2\n", "got 0xff at byte 1 of the text in line 3 of a.csv", ["one"]),
-        ("a.json", '[{"text": "one"}, 7]', "got a int in record 2 of a.json", ["one"]),
+        ("a.json", '[{"text": "one"}, 7]', "got a value of type int in record 2 of a.json", ["one"]),
         ("a.json", '[{"text": "one"},', "invalid JSON (the array does not end) in record 2 of a.json", ["one"]),
         ("a.json", '[{"text": "one"}, {"text"', "got invalid JSON", ["one"]),
         ("a.json", b'[{"text": "one"}, {"text": "\xff"}]', "at byte 0 of the text in record 2 of a.json", ["one"]),
@@ -418,10 +422,33 @@ def test_what_is_no_text_is_refused_by_its_content(tmp_path, name, kind, content
 
 @pytest.mark.parametrize(
     "text",
-    ["PK", "%PDF", "<p>html</p>", "MZ is a name", "BZh", "GIF8", "caf\u00e9" * 9, "\x1b[1mbold\x1b[0m", "\ufeff", "\f"],
+    [
+        "PK",
+        "%PDF",
+        "<p>html</p>",
+        "MZ is a name",
+        "BZh",
+        "GIF8",
+        "caf\u00e9" * 9,
+        "\x1b[1mbold\x1b[0m",
+        "\ufeff",
+        "\f",
+        "a\ba\n" * 99,
+    ],
 )
 def test_text_that_looks_like_something_else_is_text(tmp_path, text):
     assert texts(file(tmp_path, "a.txt", f"{text}.\n")) == [f"{text.removeprefix(chr(0xFEFF))}.\n"]
+
+
+def test_a_table_must_have_one_column_of_the_fields_name(tmp_path):
+    with pytest.raises(UserError, match=r"a\.csv must have one column 'text', got several"):
+        texts(file(tmp_path, "a.csv", "text,text\na,b\n"))
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".jsonl", ".json", ".csv", ".tsv", ".conllu", ".unknown"])
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\n", b"\n\n"])
+def test_files_without_anything_hold_no_text(tmp_path, suffix, content):
+    assert texts(file(tmp_path, f"a{suffix}", content)) == []
 
 
 def test_code_may_be_markup(tmp_path):
