@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tasks.study.schema import parse_study
 from tasks.study.sources import read_study_file
 
 MOST_LISTED = 12  # models in an error
+INTERRUPT_SECONDS = 3.0  # in which a run that was interrupted ends
 NAMES = ["label", "name", "cell", "model_id"]  # columns by which a model is called
 # Which rows of a table are about a study, by the first of these columns that it has.
 OF_STUDY = {
@@ -146,22 +148,25 @@ def run(study: str, *, jobs: int | None = None) -> Results:
     command = [sys.executable, "-P", "-m", "flows.command_line", "run", study, *options]
     folders = filter(None, [str(places.ROOT), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-    said = ""
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout is not None
+        line = ""
         try:
-            for line in process.stdout:
-                if line.startswith("headstream: "):
-                    said = line.removeprefix("headstream: ").strip()
-                else:
-                    print(line, end="", flush=True)
+            for following in process.stdout:
+                print(line, end="", flush=True)
+                line = following
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # where only this process was interrupted
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(INTERRUPT_SECONDS)  # a terminal has interrupted it, too
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            print(line + process.stdout.read(), end="", flush=True)
             raise
     if process.returncode:
-        raise (UserError if process.returncode == 2 else WorkError)(said or f"it ended with code {process.returncode}")
+        raise (UserError if process.returncode == 2 else WorkError)(line.removeprefix("headstream: ").strip())
+    print(line, end="", flush=True)
     return open(name)
 
 

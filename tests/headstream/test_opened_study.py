@@ -58,6 +58,12 @@ def test_a_mistake_is_one_line(home, ask, message):
     assert error.value._render_traceback_() == [f"UserError: {error.value}"]  # all that a notebook shows
 
 
+def test_what_a_run_in_its_own_process_refuses_is_an_error_here(home, tmp_path):
+    (tmp_path / "textless.toml").write_text('name = "textless"\ncorpus.paths = ["nothing.txt"]')
+    with pytest.raises(hs.UserError, match=r"^each of paths must give files to read, got .*nothing\.txt"):
+        hs.run(str(tmp_path / "textless.toml"))
+
+
 def test_a_model_is_named_by_label_place_id_or_settings(home):
     results = hs.open("ours")
     second = results.models.iloc[1]
