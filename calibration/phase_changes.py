@@ -1,4 +1,4 @@
-"""Phase changes: none in flat and straight trajectories with the noise of real ones, and those that are there."""
+"""Phase changes: none in what is flat or rises gradually, measured with real noise, and those that there are."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,13 +14,13 @@ from tests.simulated_trajectories import (
     Steps,
     kinds_of,
     logistic,
+    proportional,
     steps_of,
     straight,
 )
 
-CHECKPOINTS = (6, 16)
-MIDDLES = (150, 420, 900)  # steps of 1220 at which rises are steepest
-WITHIN = 3.0  # 80 % of a rise falls within this factor of tokens
+TOO_FEW, ENOUGH = (6,), (12, 16)  # checkpoints to tell abrupt rises from gradual ones
+MIDDLES = (150, 420, 900)  # steps of 1220 at which logistic rises are steepest: early, in the middle, late
 
 Curve = Callable[[Score, Steps, int], Levels]  # the last is the number of the try
 
@@ -30,14 +30,19 @@ def flat(score: Score, steps: Steps, number: int) -> Levels:
     return straight(steps, 0.0)
 
 
-def steady(score: Score, steps: Steps, number: int) -> Levels:
+def steady_in_log_tokens(score: Score, steps: Steps, number: int) -> Levels:
     """A rise as large as a real one, straight over log tokens."""
     return straight(steps, score.rise)
 
 
-def abrupt(score: Score, steps: Steps, number: int) -> Levels:
-    """A rise as large as a real one, early, in the middle or late."""
-    return logistic(steps, score.rise, MIDDLES[number % len(MIDDLES)], WITHIN)
+def steady_in_tokens(score: Score, steps: Steps, number: int) -> Levels:
+    """A rise as large as a real one, in proportion to tokens."""
+    return proportional(steps, score.rise)
+
+
+def within(factor: float, score: Score, steps: Steps, number: int) -> Levels:
+    """A rise as large as a real one, of which 80 % falls within a factor of tokens."""
+    return logistic(steps, score.rise, MIDDLES[number % len(MIDDLES)], factor)
 
 
 def called(kinds: Sequence[str], curve: Curve, score: Score, n_checkpoints: int, n: int) -> int:
@@ -47,11 +52,22 @@ def called(kinds: Sequence[str], curve: Curve, score: Score, n_checkpoints: int,
     return sum(kind in kinds for kind in kinds_of(score, steps, measured))
 
 
-CASES: list[tuple[Kind, str, Sequence[str], Curve, str]] = [
-    ("false positives", "rise", ("gradual", "abrupt"), flat, "flat, measured with the noise of repeats"),
-    ("false positives", "phase change", ("abrupt",), flat, "flat, measured with the noise of repeats"),
-    ("false positives", "phase change", ("abrupt",), steady, "a straight line over log tokens, with that noise"),
-    ("power", "phase change", ("abrupt",), abrupt, "logistic rises within a factor of 3 of tokens, with that noise"),
+FLAT = (flat, "flat, measured with the noise of repeats")
+IN_LOG_TOKENS = (steady_in_log_tokens, "a straight line over log tokens, with that noise")
+IN_TOKENS = (steady_in_tokens, "a rise in proportion to tokens, with that noise")
+SLOW = (partial(within, 10.0), "logistic rises within a factor of 10 of tokens, with that noise")
+FAST = (partial(within, 3.0), "logistic rises within a factor of 3 of tokens, with that noise")
+
+CASES: list[tuple[Kind, str, Sequence[str], tuple[Curve, str], Sequence[int]]] = [
+    ("false positives", "rise", ("gradual", "abrupt", "unresolved"), FLAT, TOO_FEW + ENOUGH),
+    *(
+        ("false positives", "phase change", ("abrupt",), tried_on, TOO_FEW + ENOUGH)
+        for tried_on in (FLAT, IN_LOG_TOKENS, IN_TOKENS, SLOW)
+    ),
+    ("power", "phase change", ("abrupt",), FAST, ENOUGH),
+    ("power", "too few checkpoints to tell a phase change", ("unresolved",), FAST, TOO_FEW),
+    ("power", "gradual rise", ("gradual",), IN_LOG_TOKENS, ENOUGH),
+    ("power", "gradual rise", ("gradual",), IN_TOKENS, ENOUGH),
 ]
 
 TRIALS = [
@@ -60,10 +76,10 @@ TRIALS = [
         f"{what} of {score.name}",
         f"{words}, {n_checkpoints} checkpoints",
         partial(called, kinds, curve, score, n_checkpoints),
-        20_000,
+        6_000,
         200,
     )
-    for kind, what, kinds, curve, words in CASES
+    for kind, what, kinds, (curve, words), checkpoints in CASES
     for score in (PREFIX_MATCHING, REPEAT_GAIN)
-    for n_checkpoints in CHECKPOINTS
+    for n_checkpoints in checkpoints
 ]

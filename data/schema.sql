@@ -44,6 +44,10 @@ CREATE MACRO clearly_positive(mean, sem) AS mean > 1.96 * sem;
 -- Eigenvalue score, -1..1, from which a head clearly copies or matches.
 CREATE MACRO clear_eigenvalues() AS 0.5;
 
+-- A rise is abrupt if tokens grow by less than this factor in its middle third, errors included. Without errors they grow by 2
+-- where a score rises in proportion to them, by 1.4 where 80 % of its rise falls within a factor of 3.
+CREATE MACRO abrupt_factor() AS 2.3;
+
 -- A place in a study's grid without axes like `seed|n_layers`.
 CREATE MACRO drop_axes(cell, axes) AS trim(regexp_replace(cell, '(^| )(' || axes || ')=(\[[^\]]*\]|\S*)', '', 'g'));
 
@@ -378,11 +382,12 @@ CREATE TABLE path_terms (
     PRIMARY KEY (model_id, term)
 );
 
--- One row a head and pair of sources of its attention scores, last checkpoint, on validation text, BOS left out. Sources
--- are the writers of what is read: embedding, position, bias, a head (L0H3), a feed-forward layer (L0MLP); distance is a bias
--- of scores.
+-- One row a head and pair of sources of its attention scores, first and last checkpoint, on validation text, BOS left
+-- out. Sources are the writers of what is read: embedding, position, bias, a head (L0H3), a feed-forward layer (L0MLP);
+-- distance is a bias of scores.
 CREATE TABLE score_terms (
     model_id      VARCHAR,  -- models.model_id
+    step          INTEGER,  -- training step of the checkpoint
     layer         INTEGER,  -- layer of the head that attends
     head          INTEGER,  -- counted from 0 within its layer
     query_source  VARCHAR,  -- writer of what the query reads
@@ -390,7 +395,7 @@ CREATE TABLE score_terms (
     composition   VARCHAR,  -- direct, Q, K or QK: which side reads earlier heads; else position or feed-forward
     covariance    DOUBLE,   -- of this part of the score with the whole, within queries, squared score
     share         DOUBLE,   -- covariance divided by the whole score's variance; sums to 1 over a head, parts may be negative
-    PRIMARY KEY (model_id, layer, head, query_source, key_source)
+    PRIMARY KEY (model_id, step, layer, head, query_source, key_source)
 );
 
 -- One row a pair of an earlier and a later head, last checkpoint: the two in series, as one head.

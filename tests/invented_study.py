@@ -346,7 +346,9 @@ def _score_terms(model: Model) -> Iterator[dict[str, Any]]:
             }
         for (query, key, composition), share in shares.items():
             place = {"layer": layer, "head": head, "query_source": query, "key_source": key}
-            yield {**place, "composition": composition, "share": share, "covariance": share}
+            yield {"step": STEPS[-1], **place, "composition": composition, "share": share, "covariance": share}
+        untrained = {"query_source": "embedding", "key_source": "embedding", "composition": "direct"}
+        yield {"step": STEPS[0], "layer": layer, "head": head, **untrained, "share": 1.0, "covariance": 0.1}
 
 
 def _path_terms(model: Model) -> Iterator[dict[str, Any]]:

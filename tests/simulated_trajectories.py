@@ -56,6 +56,11 @@ def straight(steps: Steps, rise: float) -> Levels:
     return rise * (x - x[0]) / (x[-1] - x[0])
 
 
+def proportional(steps: Steps, rise: float) -> Levels:
+    """A rise in proportion to tokens, from the first to the last."""
+    return rise * steps / steps[-1]
+
+
 def logistic(steps: Steps, rise: float, middle: float, factor: float) -> Levels:
     """A rise of which 80 % falls within a factor of tokens around a step."""
     x = np.log(np.maximum(steps, 1))

@@ -99,7 +99,7 @@ joined AS (
 score_shares AS (
     SELECT circuits.model_id, circuits.layer, circuits.head, sum(share) AS score_share
     FROM circuits
-    JOIN score_terms USING (model_id, layer, head)
+    JOIN last_score_terms USING (model_id, layer, head)
     WHERE list_contains(writers, if(kind = 'K', key_source, query_source))
     GROUP BY ALL
 ),

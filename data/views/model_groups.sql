@@ -13,7 +13,8 @@
 -- best_induction_random_period_mean: the best head's induction_random_period, mean over seeds
 -- n_with_induction_head: models in which a head's role in head_summary is induction; NULL if not measured
 -- best_previous_token_layer_0_mean: the best previous_token in layer 0, mean over seeds
--- n_formed: models whose prefix_matching rises abruptly, as in phase_changes; NULL if none could be tested
+-- n_formed: models whose prefix_matching rises abruptly, as in phase_changes; NULL if that can be told of none
+-- n_unresolved: models whose prefix_matching rises, but at checkpoints too few, or with errors too large, to tell how
 -- formed_from_tokens: the earliest of these models' windows begins at this checkpoint, tokens
 -- formed_by_tokens: the latest of these models' windows ends at this checkpoint, tokens
 WITH heads_found AS (
@@ -52,7 +53,8 @@ SELECT
     sum(has_induction_head::INTEGER)::INTEGER AS n_with_induction_head,
     avg(best_previous_token_layer_0) AS best_previous_token_layer_0_mean,
     list(best_previous_token_layer_0 ORDER BY labelled_models.seed, model_id) AS best_previous_token_layer_0_values,
-    sum((kind = 'abrupt')::INTEGER)::INTEGER AS n_formed,
+    sum((nullif(kind, 'unresolved') = 'abrupt')::INTEGER)::INTEGER AS n_formed,
+    count(kind) FILTER (kind = 'unresolved') AS n_unresolved,
     min(window_start_tokens) AS formed_from_tokens,
     max(window_end_tokens) AS formed_by_tokens
 FROM labelled_models

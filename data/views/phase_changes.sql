@@ -1,22 +1,23 @@
 -- When did a score take off, and was it abrupt? One row a model and score. Its steepest part, between two checkpoints, is
 -- found on the trajectory over ln(tokens), smoothed by medians of 3 except at its two ends; the initialisation has no
--- place on that axis. It is tested on the scores as measured, against the straight line through them (least squares).
+-- place on that axis. Whether it was abrupt is told by the tokens that the middle third of the rise takes on it, however
+-- long training goes on: what rises in proportion to tokens takes a doubling of them.
 --
 -- named_models.*
 -- score: prefix_matching, of the head in which it is highest at the last checkpoint, or repeat_gain_nats
 -- layer: layer of the head with the score; NULL for repeat_gain_nats
 -- head: the head with the score, counted from 0 within its layer; NULL for repeat_gain_nats
--- kind: none: it rose by less than 0.1 (prefix_matching) or 0.2 nats (repeat_gain_nats), or not significantly at 5 %. abrupt: in its steepest part it rose above the straight line, significantly at 5 %, by a quarter of its whole change or more. gradual: it rose, but not so. NULL if not measured, or at too few checkpoints to tell
+-- kind: none: it rose by less than 0.1 (prefix_matching) or 0.2 nats (repeat_gain_nats), or not significantly at 5 %. abrupt: tokens_factor is under 2.3. gradual: it is not. unresolved: it rose, but checkpoints are too few to tell how (tokens grow by a factor of over 1.6 between those where the middle third begins or ends), or errors too large. NULL if not measured
 -- before: the score at the first checkpoint
 -- after: the score at the last checkpoint
 -- change: after minus before
--- excess: by how much the score rose in its steepest part beyond what the straight line rises there
--- excess_sem: standard error of excess, from those of the scores, checkpoints taken as independent: if anything too large, as errors that they share cancel
--- excess_chance: how often a straight trajectory with such errors has such an excess in any of its parts: at most so often (Bonferroni)
+-- change_sem: standard error of change, from those of both scores, taken as independent: if anything too large, as errors that they share cancel
+-- tokens_factor: by what factor tokens grew while the score went through the middle third of its change, from 1.645 change_sem below it (the last time) to as much above it (the first time); straight over ln(tokens) between checkpoints. NULL if the errors exceed the thirds, or it began before the first trained checkpoint
 -- step: the checkpoint to which the steepest change led; NULL, like the window, unless abrupt
 -- tokens: tokens seen by the checkpoint to which the steepest change led
 -- window_start_tokens: first checkpoint of the steepest part, the stretch around step in which the score rises at least a quarter as fast, tokens
 -- window_end_tokens: last checkpoint of that stretch, tokens
+-- has_ended: whether the window ends before the last checkpoint
 -- in_context_learning_share: fraction of the whole fall of in_context_learning_nats that lies inside the window, 0..1: none of it if the loss rose there, all of it if it rose elsewhere
 WITH smallest_changes AS (
     FROM (VALUES ('prefix_matching', 0.1), ('repeat_gain_nats', 0.2)) AS t(score, smallest_change)
@@ -58,6 +59,13 @@ progressing AS (
         *,
         first_value(level) OVER trajectory AS before,
         last_value(level) OVER trajectory AS after,
+        sqrt(first_value(sem) OVER trajectory ** 2 + last_value(sem) OVER trajectory ** 2) AS change_sem,
+        before + (after - before) / 3 - 1.645 * change_sem AS low,  -- the middle third, and what errors may hide of it
+        after - (after - before) / 3 + 1.645 * change_sem AS high,
+        lag(x) OVER trajectory AS last_x,
+        lead(x) OVER trajectory AS next_x,
+        last_x + (x - last_x) * (high - lag(level) OVER trajectory) / (level - lag(level) OVER trajectory) AS high_x,
+        x + (next_x - x) * (low - level) / (lead(level) OVER trajectory - level) AS low_x,
         (level - lag(level) OVER trajectory) / nullif(x - lag(x) OVER trajectory, 0) AS slope
     FROM smoothed
     WINDOW trajectory AS (
@@ -71,7 +79,8 @@ paced AS (
         first_value(slope) OVER by_slope / 4 AS slow,
         x IS NOT NULL AND step < steepest_step AND coalesce(slope < slow, true) AS can_start,
         step >= steepest_step AND coalesce(lead(slope) OVER (PARTITION BY model_id, score ORDER BY step) < slow, true)
-            AS can_end
+            AS can_end,
+        min(if(level >= high, step, NULL)) OVER (PARTITION BY model_id, score) AS high_step
     FROM progressing
     WINDOW by_slope AS (PARTITION BY model_id, score ORDER BY slope DESC NULLS LAST, step)
 ),
@@ -87,39 +96,15 @@ changes AS (
         max(tokens) FILTER (step = steepest_step) AS tokens,
         max(tokens) FILTER (can_start) AS window_start_tokens,
         min(tokens) FILTER (can_end) AS window_end_tokens,
+        window_end_tokens < max(tokens) AS has_ended,
         arg_max_null(learning, step) FILTER (can_start) AS learning_at_start,
         arg_min_null(learning, step) FILTER (can_end) AS learning_at_end,
         arg_min_null(learning, step) AS first_learning,
         arg_max_null(learning, step) AS last_learning,
-        sqrt(arg_min_null(sem, step) ** 2 + arg_max_null(sem, step) ** 2) AS change_sem,
-        count(x) AS n_points,
-        avg(x) AS mean_x,
-        regr_sxx(value, x) AS spread_x
+        any_value(change_sem) AS change_sem,
+        arg_max({'x': x, 'next_x': next_x, 'at': low_x}, step) FILTER (low > before AND level <= low AND tokens > 0 AND step < high_step) AS below,
+        any_value({'x': x, 'last_x': last_x, 'at': high_x}) FILTER (step = high_step) AS above
     FROM paced
-    GROUP BY model_id, score
-),
-weighed AS (  -- what each score counts in the excess: 1 and -1 at the ends of the window, minus its weight in the line
-    SELECT
-        model_id,
-        score,
-        value,
-        sem,
-        (paced.tokens = window_end_tokens)::INTEGER - (paced.tokens = window_start_tokens)::INTEGER
-        - (x - mean_x) / spread_x * (ln(window_end_tokens) - ln(window_start_tokens)) AS weight
-    FROM paced
-    JOIN changes USING (model_id, score)
-    WHERE x IS NOT NULL AND n_points >= 3
-),
-tested AS (
-    SELECT
-        model_id,
-        score,
-        sum(weight * value) AS excess,
-        if(count(sem) = count(*), sqrt(sum((weight * sem) ** 2)), NULL) AS excess_sem,
-        if(
-            excess_sem > 0, least(1, count(*) * (count(*) - 1) / 2 * normal_tail(excess / excess_sem)), NULL
-        ) AS excess_chance
-    FROM weighed
     GROUP BY model_id, score
 )
 SELECT
@@ -129,19 +114,24 @@ SELECT
     head,
     CASE
         WHEN after - before < smallest_change OR normal_tail((after - before) / nullif(change_sem, 0)) > 0.05 THEN 'none'
-        WHEN excess_chance <= 0.05 AND excess >= (after - before) / 4 THEN 'abrupt'
-        WHEN excess_chance IS NOT NULL THEN 'gradual'
+        WHEN change_sem IS NULL THEN NULL
+        WHEN below IS NULL THEN 'unresolved'
+        WHEN above.x - below.x < ln(abrupt_factor()) THEN 'abrupt'  -- however it went between checkpoints
+        WHEN above.last_x - below.next_x >= ln(abrupt_factor()) THEN 'gradual'
+        WHEN greatest(below.next_x - below.x, above.x - above.last_x) <= ln(1.6)
+            THEN if(above.at - below.at < ln(abrupt_factor()), 'abrupt', 'gradual')
+        ELSE 'unresolved'
     END AS kind,
     before,
     after,
     after - before AS change,
-    excess,
-    excess_sem,
-    excess_chance,
+    change_sem,
+    exp(above.at - below.at) AS tokens_factor,
     if(kind = 'abrupt', step, NULL) AS step,
     if(kind = 'abrupt', changes.tokens, NULL) AS tokens,
     if(kind = 'abrupt', window_start_tokens, NULL) AS window_start_tokens,
     if(kind = 'abrupt', window_end_tokens, NULL) AS window_end_tokens,
+    if(kind = 'abrupt', has_ended, NULL) AS has_ended,
     if(
         kind = 'abrupt' AND last_learning < first_learning,
         greatest(0, least(1, (learning_at_end - learning_at_start) / (last_learning - first_learning))),
@@ -150,5 +140,4 @@ SELECT
 FROM named_models
 CROSS JOIN smallest_changes
 LEFT JOIN changes USING (model_id, score)
-LEFT JOIN tested USING (model_id, score)
 ORDER BY name, seed, model_id, score

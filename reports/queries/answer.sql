@@ -26,12 +26,14 @@ SELECT
     best_previous_token_layer_0_mean,
     best_previous_token_layer_0_values,
     n_formed,
+    n_unresolved,
     formed_from_tokens,
     formed_by_tokens,
     best_induction_head,
     untrained_induction,
     best_previous_token_head_layer_0,
     kind AS formation,
+    has_ended,
     in_context_learning_share
 FROM model_groups
 JOIN model_summary ON model_summary.model_id = typical_model_id

@@ -15,9 +15,13 @@ SELECT
     n_with_induction_head || ' of ' || n_models AS have_induction_head,
     if(n_layers = 0, 'no heads', NULL) AS have_induction_head_note,
     formed_from_tokens,
-    if(n_layers = 0, 'no heads', if(n_formed = 0, 'no abrupt rise', NULL)) AS formed_from_tokens_note,
+    CASE
+        WHEN n_layers = 0 THEN 'no heads'
+        WHEN n_formed IS NULL AND n_unresolved > 0 THEN 'can''t be told'
+        WHEN n_formed = 0 THEN 'no abrupt rise'
+    END AS formed_from_tokens_note,
     formed_by_tokens,
-    if(n_layers = 0, 'no heads', if(n_formed = 0, 'no abrupt rise', NULL)) AS formed_by_tokens_note,
+    formed_from_tokens_note AS formed_by_tokens_note,
     best_previous_token_layer_0_mean AS previous_token_layer_0,
     best_previous_token_layer_0_values AS previous_token_layer_0_values,
     if(n_layers = 0, 'no heads', NULL) AS previous_token_layer_0_note

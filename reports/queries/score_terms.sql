@@ -7,6 +7,6 @@ SELECT
     key_source,
     share
 FROM labelled_models
-JOIN score_terms USING (model_id)
+JOIN last_score_terms USING (model_id)
 WHERE study = $study AND stands_for_label AND layer > 0
 ORDER BY label, layer, head, query_source, key_source

@@ -1,4 +1,7 @@
-"""What a model's circuits do on text, at its last checkpoint: paths, bigrams, scores by source, causal checks."""
+"""What a model's circuits do on text, at its last checkpoint: paths, bigrams, scores by source, causal checks.
+
+Scores by source are taken at its first checkpoint, too: random weights compose as well, the more so under norms.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -60,12 +63,12 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     trained.on_progress(0.25)
     patterns = virtual_patterns(model, text, bos, virtual_heads)
     trained.on_progress(0.4)
-    scores = score_terms(model, text, bos)
+    scores = {at: score_terms(trained.at(at), text, bos) for at in sorted({trained.steps[0], step})}
     trained.on_progress(0.5)
     writers = _circuit_writers(config, trained, text, bos) if composes else {}
     joint = {place: Removal(heads, *place) for place, heads in writers.items() if heads}
     in_circuits = {(writer, check.reader) for check in joint.values() for writer in check.writers}
-    single = removals_of(strongest_pairs(scores, pairs, config.max_pairs) | in_circuits)
+    single = removals_of(strongest_pairs(scores[step], pairs, config.max_pairs) | in_circuits)
     checks: dict[Removal | None, CausalCheck] = {
         found.removal: found for found in causal_checks(model, stimuli, [*single, *joint.values()])
     }
@@ -79,7 +82,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     linearised = {"linearised": architecture.normalization != "none"}
     tables: dict[str, Rows] = {
         "path_terms": [_term_row(term) | linearised for term in terms],
-        "score_terms": [_score_row(term) for term in scores],
+        "score_terms": [_score_row(at, term) for at, terms in scores.items() for term in terms],
         "virtual_heads": _virtual_rows(pairs, circuits, patterns, terms),
         "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
@@ -118,9 +121,9 @@ def _term_row(term: Term) -> dict[str, Any]:
     return {"term": name, "term_order": term.order, "heads": heads, **values}
 
 
-def _score_row(term: ScoreTerm) -> dict[str, Any]:
+def _score_row(step: int, term: ScoreTerm) -> dict[str, Any]:
     values = {name: value for name, value in vars(term).items() if name != "head"}
-    return {"layer": term.head.layer, "head": term.head.head, "composition": term.composition, **values}
+    return {"step": step, "layer": term.head.layer, "head": term.head.head, "composition": term.composition, **values}
 
 
 def _check_row(check: CausalCheck) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def architectures_of(config: CostsConfig) -> dict[str, list[Architecture]]:
     return {
         "n_ctx": full + local,
         "d_model": [_architecture(config.base_n_ctx, d_model) for d_model in config.d_model],
-        "n_heads": [_architecture(config.base_n_ctx, wide, n_heads=n_heads) for n_heads in config.n_heads],
+        "n_heads": [_architecture(n, wide, n_heads=n_heads) for n in config.heads_n_ctx for n_heads in config.n_heads],
     }
 
 

@@ -81,6 +81,13 @@ def _example(group: Group) -> str:
 
 def _formation(best: Group) -> str:
     label, n, n_formed = best["label"], best["n_models"], best["n_formed"]
+    if not n_formed and best["n_unresolved"]:
+        of_seeds = f" in {best['n_unresolved']} of {n} seeds" if n > 1 else ""
+        return (
+            f"Whether prefix_matching of the best head of {label} rose abruptly or steadily can't be told{of_seeds}: "
+            "checkpoints are too few, or errors too large. `checkpoints = 12` or more in [training] are enough to tell "
+            "how an induction head forms."
+        )
     if n_formed is None:
         return f"When heads of {label} formed is missing."
     if not n_formed:
@@ -92,9 +99,10 @@ def _formation(best: Group) -> str:
     if n > 1:
         where = f"in {n_formed} of {n} seeds, between checkpoints from {first} to {last} tokens"
         its, of_seed = "its own", f"in seed {best['typical_seed']}, "
-    share, more = best["in_context_learning_share"], ""
+    share = best["in_context_learning_share"]
+    more = "" if best["has_ended"] is not False else f"; {of_seed}it had not ended when training did"
     if share is not None:
-        more = f"; {of_seed}{100 * share:.0f}\u00a0% of what training gains in context falls into {its} window"
+        more += f"; {of_seed}{100 * share:.0f}\u00a0% of what training gains in context falls into {its} window"
     return f"{what} abruptly, {where}: prefix_matching of its best head jumps{more}."
 
 

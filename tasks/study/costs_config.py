@@ -22,7 +22,11 @@ class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         (), description="Widths of the residual stream to time, ascending: one head, base_n_ctx tokens."
     )
     n_heads: Annotated[tuple[HeadCount, ...], Axis] = Field(
-        (), description="Head counts to time, ascending: base_d_model wide, base_n_ctx tokens."
+        (), description="Head counts to time, ascending: base_d_model wide, at each length of heads_n_ctx."
+    )
+    heads_n_ctx: Annotated[tuple[Length, ...], Axis] = Field(
+        (128, 512, 2048),
+        description="Sequence lengths while n_heads varies, in tokens, ascending: heads cost the more, the longer.",
     )
     max_full_n_ctx: Length = Field(4096, description="Longest sequence, in tokens, on which full attention is timed.")
     attention_window: int = Field(
@@ -32,13 +36,14 @@ class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         16,
         description="Width of the residual stream while n_ctx varies: narrow, so that attention is most of the work.",
     )
-    base_n_ctx: Length = Field(128, description="Sequence length while d_model or n_heads varies, in tokens.")
+    base_n_ctx: Length = Field(128, description="Sequence length while d_model varies, in tokens.")
     base_d_model: Width = Field(256, description="Width of the residual stream while n_heads varies.")
     repeats: int = Field(15, ge=1, le=10_000, description="How many times each forward and backward pass is timed.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for axis, sizes in (("n_ctx", self.n_ctx), ("d_model", self.d_model), ("n_heads", self.n_heads)):
+        for axis in ("n_ctx", "d_model", "n_heads", "heads_n_ctx"):
+            sizes = getattr(self, axis)
             if list(sizes) != sorted(set(sizes)):
                 raise ValueError(
                     f"{axis} must ascend, got {', '.join(map(str, sizes))}. List each size once, in order."

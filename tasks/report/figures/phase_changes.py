@@ -18,12 +18,14 @@ class PhaseChange:
     score: str
     start_tokens: float
     end_tokens: float
+    has_ended: bool
 
     @property
     def sentence(self) -> str:
         return (
             f"The band marks the phase change of {self.label}: its {self.score.removesuffix('_nats')} "
-            f"rises fastest between {short_count(self.start_tokens)} and {short_count(self.end_tokens)} tokens."
+            f"rises fastest between {short_count(self.start_tokens)} and {short_count(self.end_tokens)} tokens"
+            f"{'' if self.has_ended else ', and had not ended when training did'}."
         )
 
 
@@ -33,7 +35,10 @@ def strongest_change(results: StudyResults, *scores: str) -> PhaseChange | None:
     for score in scores:
         for row in changes:
             if row["score"] == score:
-                return PhaseChange(row["model"], score, row["window_start_tokens"] or 0, row["window_end_tokens"])
+                start, end, has_ended = (
+                    row[name] for name in ("window_start_tokens", "window_end_tokens", "has_ended")
+                )
+                return PhaseChange(row["model"], score, start or 0, end, has_ended)
     return None
 
 

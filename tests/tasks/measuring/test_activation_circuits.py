@@ -95,6 +95,17 @@ def test_terms_are_named_by_their_heads(measured):
     assert pairs[0, 1, 0]["second_layer"] == 1
 
 
+def test_scores_are_taken_apart_before_training_too(tmp_path, tokens):
+    for step in (0, 2, 3):  # what stands between is not read
+        save_model(tmp_path, random_model(tokens), step)
+    measure_activation_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
+    rows = rows_of(tmp_path, "score_terms")
+    assert {row["step"] for row in rows} == {0, 3}
+    for step in (0, 3):
+        shares = [row["share"] for row in rows if (row["step"], row["layer"], row["head"]) == (step, 1, 0)]
+        assert sum(shares) == pytest.approx(1)
+
+
 def test_samples_are_the_most_frequent_bigrams(measured, tokens):
     folder, _ = measured
     samples = rows_of(folder, "bigram_samples")

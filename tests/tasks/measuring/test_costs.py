@@ -13,7 +13,7 @@ from tasks.study.costs_config import CostsConfig
 
 CONFIG = CostsConfig(
     **{"n_ctx": (17, 37, 67), "d_model": (6, 13), "n_heads": (1, 2, 4), "max_full_n_ctx": 50, "attention_window": 5},
-    **{"narrow_d_model": 7, "base_n_ctx": 19, "base_d_model": 8, "repeats": 1},
+    **{"narrow_d_model": 7, "base_n_ctx": 19, "heads_n_ctx": (23, 29), "base_d_model": 8, "repeats": 1},
 )
 
 
@@ -53,7 +53,7 @@ def test_every_pass_of_every_series_has_a_row(table):
         *(("n_ctx", "full", n, 7, 1) for n in (17, 37)),
         *(("n_ctx", "local", n, 7, 1) for n in (17, 37, 67)),
         *(("d_model", "full", 19, width, 1) for width in (6, 13)),
-        *(("n_heads", "full", 19, 8, n) for n in (1, 2, 4)),
+        *(("n_heads", "full", length, 8, n) for length in (23, 29) for n in (1, 2, 4)),
     }
     assert len(rows) == 2 * len(series)
     assert {row["attention_window"] for row in rows if row["attention"] == "local"} == {5}
@@ -66,7 +66,8 @@ def test_what_is_counted_is_what_the_formula_says(table):
         assert row["flops_counted"] == row["flops_formula"] > 0
     forward, both = ([r for r in table.to_pylist() if r["pass"] == name] for name in ("forward", "forward_backward"))
     assert [row["flops_counted"] for row in both] == [3 * row["flops_counted"] for row in forward]
-    assert len({row["flops_counted"] for row in forward if row["axis"] == "n_heads"}) == 1
+    by_heads = {(row["n_ctx"], row["flops_counted"]) for row in forward if row["axis"] == "n_heads"}
+    assert sorted(length for length, _ in by_heads) == [23, 29]
 
 
 def test_bytes_hold_the_weights_and_then_the_gradients():
@@ -99,6 +100,7 @@ def test_a_study_without_sizes_has_no_costs(tmp_path):
         ({"n_ctx": (64, 256)}, "n_ctx must be at least attention_window=128, got 64"),
         ({"d_model": (64, 32)}, "d_model must ascend, got 64, 32"),
         ({"n_heads": (2, 2)}, "n_heads must ascend, got 2, 2"),
+        ({"heads_n_ctx": (512, 128)}, "heads_n_ctx must ascend, got 512, 128"),
         ({"n_heads": (1, 3)}, "n_heads must divide base_d_model=256, got 3"),
         ({"d_model": (0, 32)}, "greater than 0"),
     ],
