@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from functools import partial
 
+import duckdb
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy.stats import pearsonr, rankdata
 
 from calibration.trials import Kind, Trial
+from tasks.results.claim_files import read_claims
 from tasks.results.intervals import (
     Interval,
     correlation_interval,
@@ -16,6 +19,7 @@ from tasks.results.intervals import (
     mean_interval,
     share_interval,
 )
+from tasks.results.views import create_tables_and_views
 
 SEEDS = (3, 5)
 SHARES = (0.05, 0.2, 0.5, 0.8, 0.95)
@@ -110,6 +114,47 @@ def hold_correlations(n_heads: int, n_seeds: int, n: int) -> int:
     return sum(correlation_interval(own, np.full(n_seeds, float(n_heads))).low > 0 for own in drawn)
 
 
+def hold_between_the_ends(n_seeds: int, n: int) -> int:
+    """How often head-tradeoff holds where the widest heads lose, and all other numbers of heads are alike."""
+    rng, counts = np.random.default_rng(0), [1, 4, 8, 16, 32]
+    shape = (n, n_seeds, len(counts))
+    loss = rng.normal(2.57, 0.1, shape)
+    loss[:, :, 0] = rng.normal(2.98, 0.002, shape[:2])  # as they were in a study
+    place = np.indices(shape).reshape(3, -1)
+    cells = pd.DataFrame({"study": "s", "seed": place[1], "n_heads": np.array(counts)[place[2]], "n_layers": 2})
+    cells["d_head"] = cells["d_value"] = 128 // cells.n_heads
+    cells["cell"] = [f"try={i}" for i in place[0]]
+    return _holding("head-tradeoff", cells=cells.assign(d_model=128, validation_loss_nats=loss.flatten()))
+
+
+def hold_beside_norms(of_norm: float, n_seeds: int, n: int) -> int:
+    """How often variance-adds holds of 16 heads whose variance is noise; `of_norm` correlates with the effect."""
+    rng, shape = np.random.default_rng(0), (n, n_seeds, 16)
+    norm, own, variance = rng.normal(size=(3, *shape))
+    effect = of_norm * norm + (1 - of_norm**2) ** 0.5 * own
+    model, seed, head = np.indices(shape).reshape(3, -1)
+    names = [f"{i} {j}" for i, j in zip(model, seed, strict=True)]
+    place = pd.DataFrame({"model_id": names, "layer": 0, "head": head})
+    scores = {"weight_norm": norm, "attention_variance": variance, "ablation_mean": effect}
+    importance = pd.concat([place.assign(method=name, score=of.flatten()) for name, of in scores.items()])
+    cells = pd.DataFrame({"study": "s", "model_id": list(dict.fromkeys(names))})
+    return _holding("variance-adds", cells=cells, importance=importance)
+
+
+def _holding(claim_id: str, **tables: pd.DataFrame) -> int:
+    """In how many tries the claim holds, by what its own SELECT gives of these tables."""
+    claim = next(claim for claim in read_claims() if claim.claim_id == claim_id)
+    with duckdb.connect() as connection:
+        create_tables_and_views(connection)
+        for name, rows in tables.items():
+            connection.register("rows", rows)
+            connection.execute(f"CREATE TEMP TABLE {name} AS FROM rows")  # in place of the warehouse's own
+        found = connection.sql(claim.select.replace("$study", "'s'")).df()
+    tries = found.groupby(found.configuration if "configuration" in found else found.model_id.str.split().str[0])
+    intervals = (mean_interval(own.value.to_numpy(), claim.within) for _, own in tries)
+    return sum(claim.rule is not None and claim.rule.verdict(i.low, i.high) == "holds" for i in intervals)
+
+
 def _trials(kind: Kind, what: str, on: str, count: Callable[[int, int], int]) -> list[Trial]:
     """At each number of seeds."""
     return [Trial(kind, what, f"{n} seeds{on}", partial(count, n), 6000, 600) for n in SEEDS]
@@ -145,6 +190,22 @@ TRIALS = [
         partial(hold_shares, 8),
     ),
     *_trials("false positives", "a claim holds: mean over random weights", ", means alike", hold_means),
+    *_trials(
+        "false positives",
+        "a claim holds: the lowest loss is at neither end",
+        ", 1 to 32 heads, of which one alone is worse",
+        hold_between_the_ends,
+    ),
+    *(
+        trial
+        for of_norm in (-0.5, 0.0, 0.5)
+        for trial in _trials(
+            "false positives",
+            "a claim holds: variance tells more than the norm",
+            f", 16 heads each, the norm correlated by {of_norm:g} with the effect, variance noise",
+            partial(hold_beside_norms, of_norm),
+        )
+    ),
     *_trials(
         "false positives",
         "a claim holds: rank correlation above 0",

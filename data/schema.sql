@@ -653,7 +653,7 @@ CREATE TABLE head_matches (
     other_layer       INTEGER,  -- layer of the matched head
     other_head        INTEGER,  -- the matched head, counted from 0 within its layer
     matched_distance  DOUBLE,   -- from the head to the one that it is matched with
-    nearest_distance  DOUBLE,   -- from the head to the nearest other one of its own model; NULL if there is none
+    nearest_distance  DOUBLE,   -- from the head to the nearest other one of its own layer; NULL if there is none
     PRIMARY KEY (model_id, layer, head, other_model_id)
 );
 

@@ -1,5 +1,5 @@
--- statement: the direct path learns the bigrams of the corpus: alone, it explains most of what they know beyond
---   frequencies
+-- statement: in a model without layers, the direct path learns the bigrams of the corpus: it explains over nine tenths of
+--   what they know beyond frequencies
 -- source: elhage-2021, Zero-Layer Transformers
 -- texts: one-layer
 -- needs: n_layers = 0

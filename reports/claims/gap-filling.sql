@@ -1,14 +1,15 @@
--- statement: beside heads, the direct path fills in what they leave: of tokens that bigrams make as likely, it raises those
---   less that heads raise more
+-- kind: description
+-- statement: of bigrams that are as likely, by how much the direct path's logit is lower for each logit by which the mean of
+--   all else is higher; any two parts of logits that fit bigrams together have a number below 0 here
 -- source: elhage-2021, The Path Expansion Trick
 -- texts: one-layer
 -- needs: n_layers = 1
 -- lacks: models of one layer
--- rule: holds if estimate < 0
 -- unit: coefficient
 -- evidence: The direct path and bigrams
 -- changed: 2026-11-28, correlations depended on which text is used; now a regression, all on training text, for each
---   configuration
+--   configuration; that it is below 0 says nothing of heads (two halves, drawn at random, of a model without heads that
+--   fits bigrams give -0.75), so it is a description now
 SELECT model_id, gap_coefficient AS value
 FROM cells
 JOIN bigrams USING (model_id)

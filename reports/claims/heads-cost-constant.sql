@@ -1,5 +1,5 @@
--- statement: at a given d_model the number of heads doesn't change the asymptotic cost: 8 heads take as many FLOPs as 1,
---   and under 1.5 times as long
+-- statement: at a given d_model the number of heads doesn't change what a pass costs, however long the sequence: 8 heads take
+--   as many FLOPs of matrix products as 1, and under 1.5 times as long, up to 8 d_model tokens or more
 -- source: vaswani-2017, 3.2.2 Multi-Head Attention
 -- texts: multi-head, parallel-heads
 -- needs: (
@@ -7,6 +7,8 @@
 -- lacks: 1 and 8 among the n_heads of [costs]
 -- rule: holds if every configuration < 1.5
 -- unit: times the seconds
+-- empty: no sequences of 8 d_model tokens or more were timed, which show what scores and softmaxes of each head cost
+-- changed: 2026-11-28, at 128 tokens alone nothing shows of the scores, softmaxes and biases that each head has of its own
 -- evidence: Costs
 SELECT
     max(seconds) FILTER (n_heads = 8) / max(seconds) FILTER (n_heads = 1) AS seconds_ratio,
@@ -16,3 +18,4 @@ FROM costs
 WHERE study = $study AND axis = 'n_heads' AND attention = 'full'
 GROUP BY pass, n_ctx, d_model
 HAVING seconds_ratio IS NOT NULL AND flops_ratio IS NOT NULL
+QUALIFY max(n_ctx) OVER (PARTITION BY d_model) >= 8 * d_model

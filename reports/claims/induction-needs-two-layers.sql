@@ -1,4 +1,5 @@
--- statement: induction heads form with two layers (best induction_random_period > 0.15), never with one (< 0.05)
+-- statement: attention that does induction forms with two layers, for some number of heads (best induction_random_period
+--   > 0.15, a bar below the 0.2 of the role), with one for none (< 0.05)
 -- source: elhage-2021, Induction Heads
 -- texts: composition
 -- needs: EXISTS (

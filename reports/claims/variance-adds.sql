@@ -1,12 +1,15 @@
--- statement: attention variance improves on weight magnitude alone: the sum of both ranks agrees more with ablation
+-- statement: beyond weight magnitude, attention variance tells what ablation costs: their partial rank correlation,
+--   weight magnitude held fixed, is positive
 -- source: parallel-heads, Impacto do Número de Cabeças na Complexidade e Desempenho
 -- needs: total_heads >= 8 AND measures($study, 'importance')
 -- lacks: models of 8 heads or more, or the stage importance
 -- rule: holds if estimate > 0
--- range: -2 to 2
--- unit: difference of rank correlations
+-- range: -1 to 1
+-- unit: partial rank correlation
 -- evidence: Importance
--- changed: 2026-11-28, correlations over three heads say nothing; now models of 8 heads or more
+-- changed: 2026-11-28, correlations over three heads say nothing; now models of 8 heads or more; the sum of
+--   both ranks is worse than the better rank alone where variance is noise (it "failed" in 11 to 33 %), so now the partial
+--   correlation decides
 WITH scores AS (
     SELECT
         model_id,
@@ -31,17 +34,14 @@ ranks AS (  -- equal scores share the mean of their ranks
         + count(*) OVER (PARTITION BY model_id, effect) / 2 AS effect
     FROM scores
     WHERE norm IS NOT NULL AND variance IS NOT NULL AND effect IS NOT NULL
-),
-sums AS (
-    SELECT
-        model_id,
-        norm,
-        effect,
-        rank() OVER (PARTITION BY model_id ORDER BY norm + variance)
-        + count(*) OVER (PARTITION BY model_id, norm + variance) / 2 AS rank_sum
-    FROM ranks
 )
-SELECT model_id, corr(rank_sum, effect) - corr(norm, effect) AS value
-FROM sums
+SELECT
+    model_id,
+    (corr(variance, effect) - corr(norm, variance) * corr(norm, effect))
+    / sqrt((1 - corr(norm, variance) ** 2) * (1 - corr(norm, effect) ** 2)) AS value
+FROM ranks
 GROUP BY model_id
-HAVING count(*) >= 8 AND least(count(DISTINCT norm), count(DISTINCT rank_sum), count(DISTINCT effect)) > 1
+HAVING
+    count(*) >= 8
+    AND least(count(DISTINCT norm), count(DISTINCT variance), count(DISTINCT effect)) > 1
+    AND greatest(abs(corr(norm, variance)), abs(corr(norm, effect))) < 1

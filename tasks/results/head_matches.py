@@ -1,4 +1,7 @@
-"""Which head of a model does what a head of another seed's model does: the best matching by attention patterns."""
+"""Which head of a model does what a head of another seed's model does: the best matching by attention patterns.
+
+Heads are matched within their layer: those of another attend otherwise, whatever training does.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -45,14 +48,23 @@ def insert_head_matches(connection: duckdb.DuckDBPyConnection) -> None:
 
     rows: list[dict[str, Any]] = []
     for one, other in connection.execute(PAIRS).fetchall():
-        rows += _matches(one, patterns_of(one), other, patterns_of(other))
+        of_one, of_other = _by_layer(patterns_of(one)), _by_layer(patterns_of(other))
+        for layer in sorted(of_one.keys() & of_other.keys()):
+            rows += _matches(one, of_one[layer], other, of_other[layer])
     connection.register("matches", pa.Table.from_pylist(rows, schema=table_schema("head_matches")))
     connection.execute("INSERT INTO head_matches BY NAME FROM matches")
     connection.unregister("matches")
 
 
+def _by_layer(patterns: dict[Head, Queries]) -> dict[int, dict[Head, Queries]]:
+    layers: dict[int, dict[Head, Queries]] = {}
+    for head, queries in patterns.items():
+        layers.setdefault(head[0], {})[head] = queries
+    return layers
+
+
 def _matches(one: str, of_one: dict[Head, Queries], other: str, of_other: dict[Head, Queries]) -> Rows:
-    """Rows about the heads of both models; models that have no query in common have none."""
+    """Rows about the heads of a layer in both models; models that have no query in common have none."""
     between = distances(of_one, of_other)
     if np.isnan(between).all():
         return

@@ -14,8 +14,8 @@ from tasks.results.views import create_tables_and_views
 QUERIES = [(0, 3), (0, 5), (2, 4)]  # sequence and position
 
 
-def random_patterns(rng, n_heads, queries=QUERIES):
-    heads = [(i // 2, i % 2) for i in range(n_heads)]
+def random_patterns(rng, n_heads, queries=QUERIES, n_layers=2):
+    heads = [divmod(i, -(-n_heads // n_layers)) for i in range(n_heads)]
     return {head: {place: rng.dirichlet(np.full(place[1] + 1, 0.3)) for place in queries} for head in heads}
 
 
@@ -53,7 +53,7 @@ def test_distances_are_those_of_another_implementation():
 
 def test_the_best_matching_is_the_best_of_all(tmp_path):
     rng = np.random.default_rng(1)
-    one, other = random_patterns(rng, 4), random_patterns(rng, 4)
+    one, other = random_patterns(rng, 4, n_layers=1), random_patterns(rng, 4, n_layers=1)
     rows = matched(tmp_path, {"a": "n_heads=2 seed=0", "b": "n_heads=2 seed=1"}, {"a": one, "b": other})
     between, within = distances(one, other), distances(one, one)
     best = min(sum(between[i, j] for i, j in enumerate(order)) for order in permutations(range(4)))
@@ -73,17 +73,29 @@ def test_the_best_matching_is_the_best_of_all(tmp_path):
 
 def test_heads_in_another_order_are_matched_with_themselves(tmp_path):
     one = random_patterns(np.random.default_rng(2), 4)
-    shuffled = dict(zip(one, [one[head] for head in ((1, 1), (0, 0), (1, 0), (0, 1))], strict=True))
+    shuffled = dict(zip(one, [one[head] for head in ((0, 1), (0, 0), (1, 1), (1, 0))], strict=True))
     rows = matched(tmp_path, {"a": "seed=0", "b": "seed=1"}, {"a": one, "b": shuffled})
     found = {(r["layer"], r["head"]): (r["other_layer"], r["other_head"]) for r in rows if r["model_id"] == "a"}
-    assert found == {(1, 1): (0, 0), (0, 0): (0, 1), (1, 0): (1, 0), (0, 1): (1, 1)}
+    assert found == {(0, 1): (0, 0), (0, 0): (0, 1), (1, 1): (1, 0), (1, 0): (1, 1)}
     assert all(row["matched_distance"] < 1e-6 for row in rows)
+
+
+def test_heads_are_held_against_those_of_their_own_layer(tmp_path):
+    one = random_patterns(np.random.default_rng(4), 4)
+    swapped = dict(zip(one, [one[head] for head in ((1, 0), (1, 1), (0, 0), (0, 1))], strict=True))
+    rows = matched(tmp_path, {"a": "seed=0", "b": "seed=1"}, {"a": one, "b": swapped})
+    assert all(row["other_layer"] == row["layer"] for row in rows)
+    assert all(row["matched_distance"] > 0.1 for row in rows)
+    within = distances(one, one)
+    nearest = {(r["layer"], r["head"]): r["nearest_distance"] for r in rows if r["model_id"] == "a"}
+    assert nearest[0, 0] == nearest[0, 1] == pytest.approx(within[0, 1], abs=1e-6)
+    assert nearest[1, 0] == nearest[1, 1] == pytest.approx(within[2, 3], abs=1e-6)
 
 
 def test_only_models_that_differ_in_their_seed_alone_are_matched(tmp_path):
     rng = np.random.default_rng(3)
     cells = {"a": "n_heads=2 seed=0", "b": "n_heads=4 seed=1", "c": "n_heads=2 seed=1", "d": "n_heads=2 seed=2"}
-    patterns = {"a": random_patterns(rng, 2), "b": random_patterns(rng, 4), "c": random_patterns(rng, 1)}
+    patterns = {name: random_patterns(rng, n, n_layers=1) for name, n in (("a", 2), ("b", 4), ("c", 1))}
     rows = matched(tmp_path, cells, patterns)  # nothing is known of d; c has lost a head
     assert {(row["model_id"], row["other_model_id"]) for row in rows} == {("a", "c"), ("c", "a")}
     assert len(rows) == 2
