@@ -4,21 +4,10 @@ import builtins
 import sys
 
 import pytest
-import torch
 
-from tasks import steps
 from tasks.errors import UserError
 from tasks.machines.runners import opened_runner
 from tasks.study.resources_config import ResourcesConfig
-
-
-def test_a_gpu_must_be_there_if_one_is_asked_for(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with (
-        pytest.raises(UserError, match="device must be one this machine has"),
-        opened_runner("threads", ResourcesConfig()) as submit,
-    ):
-        submit(steps.train, gpus=0.5)
 
 
 def test_ray_must_be_installed_if_it_is_asked_for(monkeypatch):
