@@ -36,11 +36,16 @@ def run(
     from tasks.machines.stopping import stopping_at_signals
 
     with stopping_at_signals() as words:
-        loaded = _load(study).placed(runner, jobs)
-        with output_to_log(words) as terminal:
-            from flows.run_command import run_with_progress  # imports torch and Prefect
+        from tasks.finished_study import found_finished  # imports torch
 
-            lines = run_with_progress(loaded, terminal, words)
+        loaded = _load(study).placed(runner, jobs)
+        if lines := found_finished(loaded):
+            print(f"{loaded.name}: nothing was missing", file=sys.stderr)
+        else:
+            with output_to_log(words) as terminal:
+                from flows.run_command import run_with_progress  # imports Prefect
+
+                lines = run_with_progress(loaded, terminal, words)
         print(*lines, sep="\n")
 
 

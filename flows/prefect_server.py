@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 # Before Prefect is imported: no telemetry, which fails loudly offline; enough time for its server to start on a busy
@@ -22,18 +23,14 @@ from tasks.machines.child_process import end_with_this_process
 
 
 @contextmanager
-def reached_server() -> Iterator[None]:
-    """Inside the block, Prefect's server answers: the one that PREFECT_API_URL names, else one that is started here.
+def starting_server() -> Iterator[Future[None]]:
+    """Reach Prefect's server in the background: the one that PREFECT_API_URL names, else one that is started here.
 
-    Heartbeats are off: they tell a scheduler which runs have died, which a run in a terminal doesn't need, and take a
-    second to stop.
-
-    Raises:
-        UserError: it doesn't answer.
+    The flow must wait for the result, which is an error if the server doesn't answer. Heartbeats are off: they tell a
+    scheduler which runs have died, which a run in a terminal doesn't need, and take a second to stop.
     """
-    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-        _reach_server()
-        yield
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(1) as thread:
+        yield thread.submit(_reach_server)
 
 
 def _reach_server() -> None:

@@ -1,15 +1,19 @@
 """The command `headstream run`: a study with live progress."""
 
 import os
+from collections.abc import Sequence
+from threading import Thread
 from typing import TextIO
 
-from flows.prefect_server import reached_server  # first: it tells Prefect to be quiet
+from flows.prefect_server import starting_server  # first: it tells Prefect to be quiet
 from flows.progress_display import shown_progress
 from flows.study import run_study
 from flows.study_progress import StudyProgress
 from tasks import steps
+from tasks.finished_study import told
+from tasks.machines.child_process import start_fork_server
 from tasks.machines.stopping import LastWords
-from tasks.planning import plan_artifacts, require_space
+from tasks.planning import PlannedArtifact, plan_artifacts, require_space
 from tasks.study.schema import Study
 
 
@@ -17,7 +21,7 @@ from tasks.study.schema import Study
 def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[str]:
     """Run a study with live progress; its answer and the path of its report, line by line.
 
-    Prefect's server starts once it is clear that there is text to train on.
+    Prefect's server starts once the corpus could be read; models are compiled for while text is made of it.
 
     Raises:
         UserError, WorkError: those of the study's flow.
@@ -25,10 +29,22 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     planned = plan_artifacts(study)
     require_space(planned)
     steps.require_device(study)
-    progress = StudyProgress(study.name, planned, study.resources.jobs or os.cpu_count() or 1)
+    jobs = study.resources.jobs or os.cpu_count() or 1
+    progress = StudyProgress(study.name, planned, jobs)
     words.how_far = progress.how_far
     with shown_progress(progress, terminal):
-        steps.make_text(study)
-        with reached_server():
+        start_fork_server()
+        _compile_meanwhile(study, planned, jobs)
+        corpus = steps.read_corpus.fn(study.corpus)
+        with starting_server() as server:
+            steps.make_tokens(study, corpus)
+            server.result()
             report = run_study(study)
-    return [*(f"- {line}" for line in steps.answer_of(study.name)), f"Report: {report}"]
+    return told(steps.answer_of(study.name), report)
+
+
+def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact], jobs: int) -> None:
+    """In a thread that an error elsewhere doesn't wait for."""
+    to_train = {step.subject for step in planned if step.stage == "training" and not step.done}
+    cells = [cell for cell in study.cells if cell.label in to_train]
+    Thread(target=steps.compile_ahead, args=(cells, study.tokenizer.vocabulary, jobs), daemon=True).start()

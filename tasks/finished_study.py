@@ -1,8 +1,10 @@
 """A study of which nothing is missing: found in the store by what it is made of, without Prefect."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from tasks import places
 from tasks.artifact_specs import (
     analysis_spec,
     corpus_spec,
@@ -13,12 +15,27 @@ from tasks.artifact_specs import (
     training_spec,
 )
 from tasks.making import open_store
-from tasks.report.publishing import previous_summary
+from tasks.report.publishing import previous_summary, publish_report
 from tasks.results.study_record import ModelOutcome, latest_record
+from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
 from tasks.study.cells import Cell
 from tasks.study.schema import Study
+
+
+def found_finished(study: Study) -> list[str] | None:
+    """What `told` says of a study of which nothing is missing, its report published again; None if something is."""
+    with open_store().in_use():
+        if (report := finished_report(study)) is None:
+            return None
+        build_warehouse(open_store(), places.warehouse_file())
+        return told(report.manifest.facts["answer"], publish_report(report, places.report_folder(study.name)))
+
+
+def told(answer: Sequence[str], report: Path) -> list[str]:
+    """A study's answer and the path of its report, line by line."""
+    return [*(f"- {line}" for line in answer), f"Report: {report}"]
 
 
 def finished_report(study: Study) -> Artifact | None:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -30,7 +31,7 @@ from tasks.artifact_specs import (
     training_spec,
 )
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import ProcessDied, start_fork_server
+from tasks.machines.child_process import ProcessDied, run_in_process, start_fork_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
 from tasks.making import find_or_make, open_store
@@ -43,6 +44,7 @@ from tasks.report.publishing import previous_summary, publish_report
 from tasks.report.rendering import render_report
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
 from tasks.results.warehouse import build_warehouse
+from tasks.scheduling import longest_first
 from tasks.storage.artifact import Artifact
 from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.cells import Cell
@@ -56,6 +58,7 @@ from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_reading import Tokens, require_context
 from tasks.text.token_writing import write_tokens
 from tasks.training import model_training
+from tasks.training.compile_ahead import compile_kind, kind_of
 from tasks.training.device import Numerics, resolve_numerics
 from tasks.training.loop import Progress
 
@@ -134,14 +137,23 @@ def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
     return find_or_make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, apart=False)
 
 
-def make_text(study: Study) -> None:
-    """Corpus and tokens, outside of any flow.
+def make_tokens(study: Study, corpus: Artifact) -> None:
+    """Tokens of the corpus, outside of any flow.
 
     Raises:
-        UserError: the text can't be read, or a model of the study can't be trained on it.
+        UserError: a model of the study can't be trained on them.
     """
-    start_fork_server()
-    require_text(study, tokenise.fn(study.tokenizer, read_corpus.fn(study.corpus)))
+    require_text(study, tokenise.fn(study.tokenizer, corpus))
+
+
+def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int) -> None:
+    """Compile what the models that train first will run, of `most` kinds, while other work goes on."""
+    kinds = dict.fromkeys(
+        kind_of(cell.architecture, cell.training, resolve_numerics(cell.architecture, cell.training, d_vocab)[0])
+        for cell in longest_first(cells, d_vocab)
+    )
+    for kind in islice((kind for kind in kinds if kind.numerics.compiled), most):
+        run_in_process(compile_kind, kind, d_vocab)
 
 
 def require_text(study: Study, tokens: Artifact) -> None:

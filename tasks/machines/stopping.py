@@ -61,19 +61,26 @@ def stopping_at_signals() -> Iterator[LastWords]:
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         if handlers[number] is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)  # the descriptor tells the watcher
+            signal.signal(number, _stand_still)
     signal.set_wakeup_fd(told)
     try:
         yield words
     finally:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # or one would be heard with the lock held
         with words.being_said:  # waits for ever when a signal came first
             signal.set_wakeup_fd(-1)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             os.close(told)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         watcher.join()
         words.close()
         _adopt_orphans(False)
+
+
+def _stand_still(*_: object) -> None:
+    """Keep the main thread from seeing children end that the same signal went to; the watcher has been told."""
+    threading.Event().wait()
 
 
 def _stop_when_told(heard: int, words: LastWords) -> None:

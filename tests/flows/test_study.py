@@ -8,7 +8,7 @@ from tiny import tiny_text
 from flows.study import run_study
 from tasks import places, steps
 from tasks.errors import WorkError
-from tasks.finished_study import finished_report
+from tasks.finished_study import finished_report, found_finished
 from tasks.making import open_store
 from tasks.measuring.stages import ANALYSES
 from tasks.results.study_record import latest_record
@@ -78,8 +78,12 @@ def test_a_second_run_makes_nothing():
 
 
 def test_what_is_finished_is_known_without_a_run():
-    report = finished_report(study())
-    assert (report.folder / "report.md").read_text() == (places.report_folder("tiny") / "report.md").read_text()
+    published = places.report_folder("tiny") / "report.md"
+    written = published.read_text()
+    published.unlink()
+    answer = finished_report(study()).manifest.facts["answer"]
+    assert found_finished(study()) == [*(f"- {line}" for line in answer), f"Report: {published}"]
+    assert published.read_text() == written
     assert finished_report(study(question="Another?")) is None
     assert finished_report(study(grid={"n_layers": [0, 1, 2]})) is None
     assert finished_report(study(tokenizer={"vocabulary": 271})) is None

@@ -12,7 +12,7 @@ from tiny import tiny_tokens
 
 from tasks.machines.child_process import run_in_process
 from tasks.training.checkpoints import load_model
-from tasks.training.compiling import compile_kind, kind_of
+from tasks.training.compile_ahead import compile_kind, kind_of
 from tasks.training.device import Numerics
 from tasks.training.model_training import train_model
 

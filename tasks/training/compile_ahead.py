@@ -1,0 +1,44 @@
+"""Compiling for trainings before they begin, while text is read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from models.architecture import Architecture
+from models.transformer import Transformer
+from tasks.study.training_config import TrainingConfig
+from tasks.training.device import Numerics, prepare_process
+from tasks.training.loop import next_token_loss
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What trainings that run the same compiled code have in common."""
+
+    architecture: Architecture  # with one layer for each number of heads
+    batch_size: int
+    numerics: Numerics
+
+
+def kind_of(architecture: Architecture, config: TrainingConfig, numerics: Numerics) -> Kind:
+    """The kind of a training."""
+    heads = tuple(sorted(set(architecture.heads_per_layer)))
+    one_of_each = {"n_layers": len(heads), "n_heads": heads, "d_head": architecture.head_width}
+    return Kind(architecture.model_copy(update=one_of_each), config.batch_size, numerics)
+
+
+def compile_kind(kind: Kind, d_vocab: int, on_progress: Callable[[float], None] = lambda fraction: None) -> None:
+    """Compile what trainings of a kind run, by a step on made-up text, so that they find it in the compiler's cache."""
+    from tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
+
+    a, numerics = kind.architecture, kind.numerics
+    prepare_process(numerics.threads)
+    model = Transformer(a, d_vocab).initialize(torch.Generator().manual_seed(0)).to(numerics.device)
+    compile_layers(model, numerics.device)
+    windows = torch.zeros(kind.batch_size, a.n_ctx + 1, dtype=torch.int64, device=numerics.device)
+    noise = None
+    if a.gates == "hard_concrete":
+        noise = torch.full((kind.batch_size, sum(a.heads_per_layer)), 0.5, device=numerics.device)
+    next_token_loss(model, windows, numerics.precision, noise, [], compiled_cross_entropy(numerics.device)).backward()
+    on_progress(1.0)
