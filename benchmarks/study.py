@@ -16,8 +16,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 
 from benchmarks.training import TOKENS_PER_STEP, usual_step
-from tasks.study.schema import Study, parse_study
-from tasks.study.sources import read_study_file
+from tasks.studies.known_studies import find_study
+from tasks.study.schema import Study, read_study
 from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_writing import write_tokens
 
@@ -78,7 +78,7 @@ def _reap_orphans() -> None:
 def main() -> None:
     """Print seconds and ratios: nothing cached, compiled code cached, nothing to do."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # else processes whose parents end go uncounted
-    study = parse_study(*read_study_file(STUDY))
+    study = read_study(find_study(STUDY))
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         plain = plain_seconds(study, folder)

@@ -65,6 +65,7 @@ CREATE TABLE studies (
     study               VARCHAR PRIMARY KEY,  -- name, as in its file in flows/studies
     question            VARCHAR,              -- what the study asks, in its author's words
     config              VARCHAR,              -- the whole validated study file, as JSON text
+    written             VARCHAR,              -- the study as somebody wrote it: its file's text (TOML), or the given fields (JSON); NULL if an earlier release ran it
     git_commit          VARCHAR,              -- commit of the code that ran
     started_at          TIMESTAMP,            -- when the run began, UTC
     finished_at         TIMESTAMP,            -- when the run ended, UTC

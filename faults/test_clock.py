@@ -80,7 +80,7 @@ def test_set_between_runs(years, finished, reference, study, clock, tmp_path):
     clock.shift(years * YEAR)
     home = under(clock, finished)
     for question in ("Is this the first run", "Is this the last run"):
-        home.run_well("run", str(asks(study, question, tmp_path)))
+        home.run_well("run", "--replace", str(asks(study, question, tmp_path)))
     clock.shift(0)  # right again: the last run is one of another year
     assert home.rows("select question from studies") == [("Is this the last run",)]
     report = Path(home.run_well("report", str(study)).strip()).read_text()

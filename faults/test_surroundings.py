@@ -15,8 +15,8 @@ from faults.home import Home, require_same, wait_until
 from faults.prefect_states import is_running, now
 from tasks.artifact_specs import corpus_spec
 from tasks.storage.artifact import Artifact
-from tasks.study.schema import parse_study
-from tasks.study.sources import read_study_file
+from tasks.studies.known_studies import find_study
+from tasks.study.schema import read_study
 
 QUERY = ("select model_id from models order by 1", "--format", "csv")
 
@@ -123,7 +123,7 @@ def rewrite(study: Path) -> None:
     "files of the corpus change while they are read", "the run reads them again: the same as a run on the new text"
 )
 def test_the_text_changes_while_it_is_read(own_text, home: Home, tmp_path):
-    asked, start = corpus_spec(parse_study(*read_study_file(str(own_text))).corpus), now()
+    asked, start = corpus_spec(read_study(find_study(str(own_text))).corpus), now()
     with FileLock(f"{home.staging(asked.stage, asked.key)}.lock"):
         process = home.start("run", str(own_text))
         wait_until(lambda: is_running(home, "read the corpus", start), process)

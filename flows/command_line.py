@@ -1,25 +1,47 @@
 """The command `headstream`. Heavy imports are inside commands, so that --help answers at once."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from tasks.errors import UserError, WorkError
 
 if TYPE_CHECKING:
     from tasks.study.schema import Study
+    from tasks.study.sources import StudyFile
 
 app = typer.Typer(
     name="headstream",
-    help="Train families of small transformers and work out what every attention head does.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-StudyArgument = Annotated[str, typer.Argument(help="Name of a study that ships, or path of a study file.")]
+StudyArgument = Annotated[
+    str, typer.Argument(help="Name of a study that ships or has run here, or path of a study file.")
+]
 Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from tasks.storage.provenance import package_version
+
+        print(f"headstream {package_version('headstream')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train families of small transformers and work out what every attention head does."""
 
 
 @app.command(epilog="Example: headstream run quick")
@@ -30,15 +52,21 @@ def run(
         Literal["threads", "ray"] | None,
         typer.Option(help="Where models are made: threads here, or a Ray cluster; default: what the study says."),
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of another study of the same name, and of its results.")
+    ] = False,
 ) -> None:
     """Make whatever a study still lacks, then print its answer and the path of its report."""
     from tasks.machines.quiet_output import output_to_log
     from tasks.machines.stopping import stopping_at_signals
+    from tasks.studies.own_names import take_name
 
     with stopping_at_signals() as words:
+        loaded, file = _load(study)
+        take_name(loaded, file, replace=replace)
+        loaded = loaded.placed(runner, jobs)
         from tasks.finished_study import found_finished  # imports torch
 
-        loaded = _load(study).placed(runner, jobs)
         if lines := found_finished(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
         else:
@@ -50,26 +78,46 @@ def run(
 
 
 @app.command(epilog="Example: headstream plan quick")
-def plan(study: StudyArgument) -> None:
+def plan(
+    study: StudyArgument,
+    every_line: Annotated[bool, typer.Option("--all", help="A line for every artifact, of a large grid, too.")] = False,
+) -> None:
     """Show what `run` would do and why, how long it would take, and which claims the study can decide."""
     from flows.plan_command import print_plan
 
-    print_plan(_load(study))
+    print_plan(*_load(study), every_line)
 
 
-@app.command(epilog='Example: headstream sql "select * from induction_by_depth"')
+class _Query(TyperCommand):
+    """A command whose argument may begin with --, as a comment of SQL does."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        queries = [] if "--" in args else [arg for arg in args if re.match(r"--([^=]*\s|.*\n)", arg)]
+        others = [arg for arg in args if arg not in queries]
+        return super().parse_args(ctx, [*others, "--", *queries] if queries else others)
+
+
+@app.command(cls=_Query, epilog='Example: headstream sql "select * from induction_by_depth"')
 def sql(
-    query: Annotated[str | None, typer.Argument(help="One SELECT; without it, tables and views are listed.")] = None,
+    query: Annotated[
+        str | None,
+        typer.Argument(help="One SELECT; a table or view, to list its columns; or nothing, to list tables and views."),
+    ] = None,
     format: Format = "table",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the query is stopped.")] = 30.0,
 ) -> None:
     """Query the results in SQL; queries only read, and reach nothing outside the warehouse."""
     from tasks import places
     from tasks.results.output_formats import format_table
-    from tasks.results.sql import list_tables, run_sql
+    from tasks.results.sql import list_columns, list_tables, run_sql
 
     warehouse = places.warehouse_file()
-    rows = run_sql(warehouse, query, timeout, lossless=True) if query else list_tables(warehouse)
+    if not query:
+        rows = list_tables(warehouse)
+    elif query.isidentifier():
+        rows = list_columns(warehouse, query)
+    else:
+        rows = run_sql(warehouse, query, timeout, lossless=True)
     print(format_table(rows, format))
 
 
@@ -82,7 +130,7 @@ def claims(study: StudyArgument, format: Format = "table") -> None:
     from tasks.results.output_formats import format_table
     from tasks.results.warehouse import build_warehouse
 
-    name = _load(study).name
+    name = _name_of(study)
     build_warehouse(open_store(), places.warehouse_file())  # a claim may be new
     in_words = format in ("table", "markdown")
     rows = claims_of(places.warehouse_file(), name, in_words)
@@ -96,7 +144,7 @@ def report(study: StudyArgument) -> None:
     """Write a study's report again from the warehouse, and print its path."""
     from tasks import steps
 
-    print(steps.report_again(_load(study).name))
+    print(steps.report_again(_name_of(study)))
 
 
 @app.command(epilog="Example: headstream diff quick heads")
@@ -107,13 +155,13 @@ def diff(
     """Show what differs between two studies: settings, metrics beyond their error bars, verdicts on claims."""
     from flows.diff_command import print_changes
 
-    print_changes(first, second)
+    print_changes(_name_of(first), _name_of(second))
 
 
 @app.command(epilog="Example: headstream studies")
 def studies() -> None:
-    """List the studies that ship, and how much of each has run."""
-    from flows.plan_command import print_studies
+    """List the studies that ship and those of your own that were to run here, and how far each is."""
+    from flows.studies_command import print_studies
 
     print_studies()
 
@@ -168,11 +216,27 @@ def up(
     serve(host, port, database_url)
 
 
-def _load(name_or_path: str) -> "Study":
-    from tasks.study.schema import parse_study
-    from tasks.study.sources import read_study_file
+def _load(name_or_path: str) -> tuple["Study", "StudyFile"]:
+    from tasks.studies.known_studies import find_study
+    from tasks.study.schema import read_study
 
-    return parse_study(*read_study_file(name_or_path))
+    file = find_study(name_or_path)
+    if file.note:
+        _say(file.note)
+    return read_study(file), file
+
+
+def _name_of(name_or_path: str) -> str:
+    """The name of a study whose results are meant, whatever has become of its file."""
+    from tasks.studies.known_studies import known_studies
+
+    return name_or_path if name_or_path in known_studies() else _load(name_or_path)[0].name
+
+
+def _say(text: str) -> None:
+    from tasks.plain_text import terminal_safe
+
+    print(f"headstream: {terminal_safe(' '.join(text.split()))}", file=sys.stderr)
 
 
 def main() -> None:
@@ -180,9 +244,7 @@ def main() -> None:
     try:
         app()
     except (UserError, WorkError) as error:
-        from tasks.plain_text import terminal_safe
-
-        print(f"headstream: {terminal_safe(' '.join(str(error).split()))}", file=sys.stderr)
+        _say(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
     except BrokenPipeError:
         sys.exit(0)

@@ -18,6 +18,7 @@ from models.architecture import Architecture
 from tasks import places
 from tasks.generated_pages import rewrite_below
 from tasks.markdown import markdown_table
+from tasks.study.names import IN_WORDS
 from tasks.study.schema import ModelSection, Study, TrainingSection
 from tasks.study.training_config import TrainingConfig
 
@@ -38,7 +39,7 @@ BOUNDS = {
     "minItems": "at least {}",
     "maxItems": "at most {}",
     "maxLength": "at most {} characters",
-    "pattern": "matching `{}`",
+    "pattern": "{}",
 }
 KINDS = {"integer": "integer", "number": "number", "boolean": "true or false", "string": "text", "object": "table"}
 
@@ -127,7 +128,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _readable(bound: float | str) -> str:
-    return bound if isinstance(bound, str) else f"{bound:,}".removesuffix(".0")
+    return IN_WORDS[bound] if isinstance(bound, str) else f"{bound:,}".removesuffix(".0")
 
 
 def _default(schema: Mapping[str, Any]) -> str:

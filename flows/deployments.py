@@ -18,9 +18,9 @@ from tasks.making import open_store
 from tasks.markdown import as_markdown
 from tasks.report.published_page import page_of_failure, page_of_results
 from tasks.report.publishing import artifact_key, previous_summary
-from tasks.results.study_record import latest_record
 from tasks.results.study_results import open_results
-from tasks.study.schema import STUDY_NAME
+from tasks.storage.latest_records import latest_record
+from tasks.study.names import STUDY_NAME
 
 HOUR = 3600.0
 

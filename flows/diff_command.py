@@ -6,12 +6,20 @@ from rich.text import Text
 
 from tasks import places
 from tasks.plain_text import terminal_safe
-from tasks.report.comparison import by_chance, claim_changes, config_changes, metric_changes, summarise
+from tasks.report.comparison import (
+    by_chance,
+    claim_changes,
+    config_changes,
+    metric_changes,
+    n_compared,
+    not_compared,
+    summarise,
+)
 from tasks.results.study_results import open_results
 
 
 def print_changes(first: str, second: str) -> None:
-    """Print what differs between two studies in the warehouse.
+    """Print what differs between two studies in the warehouse, and what of them can't be compared.
 
     Raises:
         UserError: one of them has not run.
@@ -21,19 +29,25 @@ def print_changes(first: str, second: str) -> None:
     with open_results(places.warehouse_file(), second) as results:
         after = summarise(results)
     console = Console()
-    for title, changes in (
-        ("settings and text", config_changes(before, after)),
-        ("claims", claim_changes(before, after)),
-        ("metrics of the same kinds of models", metric_changes(before, after)),
+    n_metrics = n_compared(before, after)
+    for title, changes, nothing in (
+        ("settings and text", config_changes(before, after), "nothing differs"),
+        ("claims", claim_changes(before, after), "nothing differs"),
+        (
+            "metrics of the same kinds of models",
+            metric_changes(before, after),
+            f"nothing differs in {n_metrics} compared" if n_metrics else "none can be compared",
+        ),
     ):
         if not changes:
-            console.print(f"{title}: nothing differs.")
+            console.print(f"{title}: {nothing}.", highlight=False)
             continue
         table = Table(title, first, second, "", box=None, header_style="bold")
         for change in changes:
             table.add_row(change.what, _cell(change.before), _cell(change.after), change.note)
         console.print(table)
-    console.print(by_chance(before, after))
+    for line in filter(None, (*not_compared(before, after, first, second), by_chance(before, after))):
+        console.print(Text(line))
 
 
 def _cell(value: object) -> Text:

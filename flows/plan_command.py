@@ -1,4 +1,4 @@
-"""The commands `headstream plan` and `headstream studies`: what a study would run and could decide."""
+"""The command `headstream plan`: what a study would run and could decide."""
 
 import os
 from collections import defaultdict
@@ -9,28 +9,63 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, seconds_left, training_warning
-from tasks.study.schema import Study, parse_study
-from tasks.study.sources import read_study_file, shipped_studies
+from tasks.studies.own_names import rival
+from tasks.study.schema import Study
+from tasks.study.sources import StudyFile
+
+MOST_LINES = 40  # of a plan that lists each artifact unasked
+MOST_MINUTES = 120  # longer times are told in hours
 
 
-def print_plan(study: Study) -> None:
-    """Print the state of each artifact and why, the time and disk still needed, and the claims that can be decided."""
+def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
+    """Print the state of each artifact and why, the time and disk still needed, and the claims that can be decided.
+
+    Of more than MOST_LINES artifacts how many of each stage are in which state, unless every line is asked for.
+    """
     planned, lacking = plan_artifacts(study), plan_claims(study)
-    table = Table("stage", "of", "state", "why", box=None, header_style="bold")
-    for each in planned:
-        state = "[green]done[/]" if each.done else "[yellow]to run[/]"
-        table.add_row(each.stage, each.subject, state, each.why)
     console = Console()
-    console.print(table)
-    for cell in study.cells:
-        if len(cell.places) > 1:
+    repeated = [cell for cell in study.cells if len(cell.places) > 1]
+    if every_line or len(planned) <= MOST_LINES:
+        console.print(_line_by_line(planned))
+        for cell in repeated:
             same = f"{len(cell.places)} places of the grid are one model, {cell.label}, and count once: "
             console.print(Text(same + "; ".join(cell.places) + "."))
+    else:
+        console.print(_summed_up(planned))
+        if repeated:
+            console.print(f"{len(repeated)} models are at several places of the grid each, and count once.")
+        console.print(f"A line for each artifact of all {len(study.cells)} models: `--all`.")
     console.print(_what_is_left(planned))
+    if where := rival(study, file):
+        console.print(f"[yellow]`run` needs `--replace`: another study named {study.name}[/]", Text(f"{where}."))
     console.print()
     _print_claims(console, lacking)
     if warning := training_warning(study):
         console.print(f"[yellow]{warning}[/]")
+
+
+def _line_by_line(planned: list[PlannedArtifact]) -> Table:
+    table = Table("stage", "of", "state", "why", box=None, header_style="bold")
+    for each in planned:
+        table.add_row(each.stage, each.subject, _state(each.done), each.why)
+    return table
+
+
+def _summed_up(planned: list[PlannedArtifact]) -> Table:
+    """How many artifacts of each stage are in which state, and why; of those that are done, when they were made."""
+    table = Table("stage", "artifacts", "state", "why", box=None, header_style="bold")
+    groups: dict[tuple[str, bool, str], list[str]] = defaultdict(list)
+    for each in planned:
+        groups[each.stage, each.done, "" if each.done else each.why].append(each.why)
+    for (stage, done, _), why in groups.items():
+        first, last = min(why), max(why)
+        span = first if first == last else f"{first} to {last.removeprefix('made ')}"
+        table.add_row(stage, str(len(why)), _state(done), span)
+    return table
+
+
+def _state(done: bool) -> str:
+    return "[green]done[/]" if done else "[yellow]to run[/]"
 
 
 def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
@@ -55,16 +90,5 @@ def _what_is_left(planned: list[PlannedArtifact]) -> str:
     minutes = seconds_left(left, cores) / 60
     megabytes = sum(each.bytes for each in left) / 1e6
     what = f"{len(left)} of {len(planned)} to run"
-    return f"{what}: about {minutes:.1f} min on {cores} cores, {megabytes:.0f} MB of disk."
-
-
-def print_studies() -> None:
-    """Print the studies that ship, each with its size, state and question."""
-    table = Table("study", "models", "state", "asks", box=None, header_style="bold")
-    for name in shipped_studies():
-        study = parse_study(*read_study_file(name))
-        models = [each for each in plan_artifacts(study) if each.stage == "training"]
-        done = sum(each.done for each in models)
-        state = "done" if done == len(models) else f"{done} of {len(models)} trained" if done else "not run"
-        table.add_row(name, str(len(models)), state, study.question)
-    Console().print(table)
+    time = f"{minutes:.1f} min" if minutes < MOST_MINUTES else f"{minutes / 60:,.0f} h"
+    return f"{what}: about {time} on {cores} cores, {megabytes:,.0f} MB of disk."

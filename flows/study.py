@@ -8,11 +8,11 @@ from prefect import flow, runtime
 
 from flows.hooks import notify_of_failure
 from tasks import steps
-from tasks.finished_study import recorded_config
 from tasks.machines.runners import opened_runner
 from tasks.planning import plan_artifacts, require_space
 from tasks.scheduling import first_finished_first, longest_first
-from tasks.study.schema import NamedStudy, ShippedStudy, Study, complete_study
+from tasks.studies.own_names import sent_study, take_name
+from tasks.study.schema import NamedStudy, ShippedStudy, Study
 from tasks.text.allowed_files import require_allowed
 
 
@@ -34,15 +34,16 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
     `study` is the name of a study that ships or has run here, or a whole study.
 
     Raises:
-        UserError: no study has that name, a deployed study asks for files outside of the allowed folders, or a model
-            can't be trained here or on this text.
+        UserError: no study has that name; a deployed study has the name of another one, or asks for files outside of
+            the allowed folders; or a model can't be trained here or on this text.
         WorkError: the disk has no room for the study; or a model failed; the others, and the report, are there all the
             same.
     """
-    study, started = complete_study(steps.recorded_study(study) or study), time.monotonic()
+    (study, file), started = sent_study(study), time.monotonic()
     is_deployed = runtime.deployment.id is not None
     if is_deployed:
         require_allowed(study.corpus)
+        take_name(study, file)
     with steps.store_in_use():
         if is_deployed:  # else the command line has planned it
             require_space(plan_artifacts(study))
@@ -67,8 +68,7 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
             }
             outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
 
-        config = recorded_config(study)
-        record = steps.record_study(study.name, study.question, config, outcomes, [corpus, tokens, *costs], started)
+        record = steps.record_study(study, outcomes, [corpus, tokens, *costs], started)
         steps.index_results()
         report = steps.write_report(record)
         steps.require_success(outcomes, report)

@@ -15,15 +15,15 @@ from headstream.opened_model import Model
 from tasks import places
 from tasks.errors import UserError, WorkError
 from tasks.report.answer import answer_lines
-from tasks.results.study_record import latest_records
 from tasks.results.study_results import open_results
 from tasks.results.tables import quoted
 from tasks.results.warehouse import build_warehouse
 from tasks.results.warehouse_reading import attach_warehouse
+from tasks.storage.latest_records import latest_records
 from tasks.storage.store import Store
+from tasks.studies.known_studies import find_study
 from tasks.study.mistakes import nearest
-from tasks.study.schema import parse_study
-from tasks.study.sources import read_study_file
+from tasks.study.schema import read_study
 
 MOST_LISTED = 12  # models in an error
 INTERRUPT_SECONDS = 3.0  # in which a run that was interrupted ends
@@ -127,24 +127,25 @@ def open(study: str) -> Results:
         UserError: there is no such study, or it hasn't run.
     """
     store = Store(places.store_folder())
-    name = study if study in latest_records(store) else parse_study(*read_study_file(study)).name
+    name = study if study in latest_records(store) else read_study(find_study(study)).name
     if name not in latest_records(store):
         raise UserError(f"a study must have run to be opened, got {study!r}. Run it: headstream.run({study!r}).")
     build_warehouse(store, places.warehouse_file())
     return Results(name)
 
 
-def run(study: str, *, jobs: int | None = None) -> Results:
+def run(study: str, *, jobs: int | None = None, replace: bool = False) -> Results:
     """Make what a study still lacks, as `headstream run` does, and open its results.
 
-    It runs in a process of its own, whose progress is printed here. `jobs` is how many models are made at once.
+    It runs in a process of its own, whose progress is printed here. `jobs` is how many models are made at once;
+    `replace` has it take the place of another study of its name.
 
     Raises:
         UserError: the study is wrong.
         WorkError: a model failed, or the machine did.
     """
-    name = parse_study(*read_study_file(study)).name
-    options = [] if jobs is None else ["--jobs", str(jobs)]
+    name = read_study(find_study(study)).name
+    options = ([] if jobs is None else ["--jobs", str(jobs)]) + ["--replace"] * replace
     command = [sys.executable, "-P", "-m", "flows.command_line", "run", study, *options]
     folders = filter(None, [str(places.ROOT), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}

@@ -45,12 +45,8 @@ def tokens_spec(config: TokenizerConfig, corpus: Artifact) -> Spec:
 
 def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None) -> Spec:
     """Decided by architecture, training, tokens, and by what the device changes in the numbers."""
-    config = {
-        "architecture": cell.architecture.model_dump(mode="json"),
-        "training": cell.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
-    }
     numerics = numerics or resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])[0]
-    return _spec("training", config, {"tokens": tokens}, asdict(numerics))
+    return _spec("training", cell.trained_as, {"tokens": tokens}, asdict(numerics))
 
 
 def analysis_spec(stage: Stage, config: AnalysisConfig, training: Artifact, tokens: Artifact) -> Spec:

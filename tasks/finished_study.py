@@ -1,8 +1,7 @@
 """A study of which nothing is missing: found in the store by what it is made of, without Prefect."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tasks import places
 from tasks.artifact_specs import (
@@ -16,9 +15,10 @@ from tasks.artifact_specs import (
 )
 from tasks.making import open_store
 from tasks.report.publishing import previous_summary, publish_report
-from tasks.results.study_record import ModelOutcome, latest_record
+from tasks.results.study_record import ModelOutcome
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import Artifact
+from tasks.storage.latest_records import latest_record
 from tasks.storage.store import Store
 from tasks.study.cells import Cell
 from tasks.study.schema import Study
@@ -52,13 +52,8 @@ def finished_report(study: Study) -> Artifact | None:
             return None
         outcomes.append(ModelOutcome(cell.label, made[0].manifest.facts["model_id"], made))
     shared = [corpus, tokens, *([costs] if costs else [])]
-    record = store.find(record_spec(recorded_config(study), outcomes, shared, latest_record(store, study.name)))
+    record = store.find(record_spec(study.recorded, outcomes, shared, latest_record(store, study.name)))
     return store.find(report_spec(record, previous_summary(store, record))) if record else None
-
-
-def recorded_config(study: Study) -> Mapping[str, Any]:
-    """What a study's record says of its file: all that decides results, and not where they are made."""
-    return study.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
 
 
 def _made_of(cell: Cell, study: Study, tokens: Artifact, store: Store) -> list[Artifact] | None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from tasks.errors import WorkError
-from tasks.results.study_record import latest_records
 from tasks.results.warehouse import is_current, is_whole
 from tasks.storage.artifact import Artifact
+from tasks.storage.latest_records import latest_records
 from tasks.storage.provenance import package_version
 from tasks.storage.store import Store
 from tasks.training.device import cpu_multiplies_bfloat16, has_compiler
@@ -38,17 +38,21 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     artifacts = [a for a in store.artifacts() if store.verified(a.manifest.stage, a.manifest.key)]
     corrupt = [path.name for path in store.quarantined() if path not in known]
     size = sum(map(artifact_bytes, artifacts)) / 1e6
-    yield Check("artifacts", not corrupt, f"{len(artifacts)} artifacts ({size:,.0f} MB) are as they were written")
+    yield Check("artifacts", not corrupt, f"{len(artifacts)} artifacts, {size:,.0f} MB: as they were written")
     for name in corrupt:
         yield Check(name, False, "was corrupt, and is in quarantine now. Run its study again.")
-    for study, record in latest_records(store).items():
+    records = latest_records(store)
+    for study, record in records.items():
         named = record.manifest.inputs.values()
         missing = sum(not (store.root / i.stage / i.key).is_dir() for i in named)
         seen = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`." if missing else "is complete"
         yield Check(f"study {study}", not missing, seen)
-    wrong = None if is_current(store, warehouse) else "is out of date"
-    wrong = wrong or (None if is_whole(warehouse) else "is damaged")
-    yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
+    if not records and not warehouse.exists():
+        yield Check("warehouse", True, "none yet: no study has run")
+    else:
+        wrong = None if is_current(store, warehouse) else "is out of date"
+        wrong = wrong or (None if is_whole(warehouse) else "is damaged")
+        yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
     yield Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
     yield Check("machine", True, describe_machine())
     free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free

@@ -22,6 +22,11 @@ def warehouse_file() -> Path:
     return home() / "data" / "warehouse.duckdb"
 
 
+def studies_folder() -> Path:
+    """The folder that holds what is remembered of studies that don't ship: their text, and where they came from."""
+    return home() / "data" / "studies"
+
+
 def report_folder(study: str) -> Path:
     """The folder that a study's report is published in."""
     return home() / "reports" / "generated" / study

@@ -5,7 +5,7 @@ store nor Prefect.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -42,16 +42,16 @@ from tasks.progress import COMPILING, Event, publish
 from tasks.report import rendering
 from tasks.report.publishing import previous_summary, publish_report
 from tasks.report.rendering import render_report
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.scheduling import longest_first
 from tasks.storage.artifact import Artifact
+from tasks.storage.latest_records import latest_record
 from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.schema import Study
-from tasks.study.sources import shipped_studies
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text import token_writing
 from tasks.text.corpus_writing import write_corpus
@@ -96,14 +96,6 @@ def store_in_use() -> Iterator[None]:
     """`gc` removes nothing while the block, or the function that this decorates, runs."""
     with open_store().in_use():
         yield
-
-
-def recorded_study(study: object) -> Mapping[str, Any] | None:
-    """The content of a study that doesn't ship, if that is its name and it has run here."""
-    if not isinstance(study, str) or study in shipped_studies():
-        return None
-    record = latest_record(open_store(), study)
-    return record.manifest.config["study"] if record else None
 
 
 def prepare() -> None:
@@ -266,20 +258,23 @@ def require_success(outcomes: Sequence[ModelOutcome], report: Path) -> None:
 
 @step("record the study")
 def record_study(
-    name: str,
-    question: str,
-    config: Mapping[str, Any],
-    outcomes: Sequence[ModelOutcome],
-    shared: Sequence[Artifact],
-    started: float,
+    study: Study, outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], started: float
 ) -> Artifact:
     """The study's own artifact: its config, its models and everything they are made of.
 
     `started` is when its run began, by time.monotonic().
     """
-    spec = record_spec(config, outcomes, shared, latest_record(open_store(), name))
-    write = partial(write_record, name=name, question=question, config=config, outcomes=outcomes, started=started)
-    return find_or_make(spec, name, write, incidental=RECORD_TABLES, apart=False)
+    spec = record_spec(study.recorded, outcomes, shared, latest_record(open_store(), study.name))
+    write = partial(
+        write_record,
+        name=study.name,
+        question=study.question,
+        config=study.recorded,
+        written=study.written,
+        outcomes=outcomes,
+        started=started,
+    )
+    return find_or_make(spec, study.name, write, incidental=RECORD_TABLES, apart=False)
 
 
 @step("index results")

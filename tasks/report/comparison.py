@@ -1,14 +1,17 @@
 """What changed between two runs of a study, or between two studies: metrics beyond chance, claims, text."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from tasks.markdown import with_spread
 from tasks.report.differences import Difference, difference
 from tasks.results.study_results import StudyResults
+
+MOST_LISTED = 8
+_IN_NAMES = ("n_layers", "n_heads")
 
 
 class Metric(NamedTuple):
@@ -38,6 +41,8 @@ class Summary:
     text: list[str]  # hashes of the corpora
     config: dict[str, Any]  # the study file's fields by their place, like `training.tokens`
     finished_at: str
+    kinds: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of each label's models; none once
+    axes: list[str] = field(default_factory=list)  # settings that the grid varies, seeds apart
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Summary":
@@ -61,13 +66,16 @@ class Change:
 
 def summarise(results: StudyResults) -> Summary:
     """What a study in the warehouse found."""
-    study = results.rows("study")[0]
+    study, kinds = results.rows("study")[0], results.rows("kinds")
+    named = sorted({*kinds[0]["axes"]} & {*kinds[0]}) if kinds else []
     return Summary(
         metrics=[Metric(*row.values()) for row in results.rows("summary")],
         verdicts={row["claim_id"]: row["verdict"] for row in results.rows("verdicts")},
         text=sorted(row["text_sha256"] or "" for row in results.rows("corpora")),
         config=dict(_flat(json.loads(study["config"] or "{}"))),
         finished_at=study["finished_at"].isoformat(timespec="minutes") if study["finished_at"] else "",
+        kinds={kind["label"]: {k: v for k, v in kind.items() if k not in ("label", "axes")} for kind in kinds},
+        axes=[axis for axis in named if len({str(kind[axis]) for kind in kinds}) > 1],
     )
 
 
@@ -79,20 +87,25 @@ def changes(before: Summary, after: Summary) -> list[Change]:
 def metric_changes(before: Summary, after: Summary) -> list[Change]:
     """Metrics of the same kind of model that differ: beyond a 95 % interval, or with too few seeds for one."""
     changes = []
-    for old, new in _pairs(before, after):
+    for label, old, new in _pairs(before, after):
         apart = new.minus(old)
         if new.mean != old.mean and not (apart and abs(apart.mean) <= apart.ci95):
             note = (
                 f"by {_number(apart.mean, 3)} ± {_number(apart.ci95, 2)}" if apart else "under three seeds: no interval"
             )
             note += "; speed depends on the machine" if new.metric == "tokens_per_second" else ""
-            changes.append(Change(f"{new.metric} of {new.label}", _printed(old), _printed(new), note))
+            changes.append(Change(f"{new.metric} of {label}", _printed(old), _printed(new), note))
     return changes
+
+
+def n_compared(before: Summary, after: Summary) -> int:
+    """How many metrics of kinds of models both have."""
+    return sum(1 for _ in _pairs(before, after))
 
 
 def by_chance(before: Summary, after: Summary) -> str:
     """How many metrics of equal models would differ beyond an interval; nothing if none has one."""
-    n = sum(new.minus(old) is not None for old, new in _pairs(before, after))
+    n = sum(new.minus(old) is not None for _, old, new in _pairs(before, after))
     return f"Metrics with 95 % intervals: {n}; by chance alone, {n / 20:.1f} of them would differ." if n else ""
 
 
@@ -109,12 +122,55 @@ def config_changes(before: Summary, after: Summary) -> list[Change]:
     return changes
 
 
-def _pairs(before: Summary, after: Summary) -> Iterator[tuple[Metric, Metric]]:
-    """Each metric that both have of the same kind of model."""
-    known = {(metric.label, metric.metric): metric for metric in before.metrics}
-    for new in after.metrics:
-        if old := known.get((new.label, new.metric)):
-            yield old, new
+def not_compared(before: Summary, after: Summary, first: str, second: str) -> list[str]:
+    """What has nothing to be compared with: kinds of models that only one has, and metrics of those that both have."""
+    kinds, pairs = list(_kinds(before, after).values()), [pair[1:] for pair in _pairs(before, after)]
+    lines = []
+    for mine, (name, summary) in enumerate(((first, before), (second, after))):
+        compared = {(pair[mine].label, pair[mine].metric) for pair in pairs}
+        alone = [labels[mine] for labels in kinds if labels[mine] and not labels[1 - mine]]
+        lacking = [m.metric for m in summary.metrics if m.label not in alone and (m.label, m.metric) not in compared]
+        for what, names in (("these models", alone), ("these metrics of models that both have", lacking)):
+            if names:
+                lines.append(f"Only {name} has {what}: {_listed(list(dict.fromkeys(names)))}.")
+    return lines
+
+
+def _pairs(before: Summary, after: Summary) -> Iterator[tuple[str, Metric, Metric]]:
+    """Each metric that both have of the same kind of model, and what that is called."""
+    olds = {(metric.label, metric.metric): metric for metric in before.metrics}
+    news = {(metric.label, metric.metric): metric for metric in after.metrics}
+    names = dict.fromkeys(metric for _, metric in news)
+    for kind, (old, new) in _kinds(before, after).items():
+        for metric in names:
+            if (old, metric) in olds and (new, metric) in news:
+                yield new if old == new else kind, olds[old, metric], news[new, metric]
+
+
+def _kinds(before: Summary, after: Summary) -> dict[str, tuple[str, str]]:
+    """The kinds of models of either study by what tells them apart, and what each calls them; empty where one has none.
+
+    Grids that vary different settings label the same models differently, so it is the settings that are compared: those
+    that one of the two grids varies. What neither varies may differ, as when all models are trained for longer.
+    """
+    axes = list(dict.fromkeys([*before.axes, *after.axes]))
+    found: dict[str, list[str]] = {}
+    for place, summary in enumerate((before, after)):
+        for label in dict.fromkeys(metric.label for metric in summary.metrics):
+            settings = summary.kinds.get(label)
+            is_known = settings and before.kinds and after.kinds  # an earlier release kept none
+            found.setdefault(_kind(settings, axes) if settings and is_known else label, ["", ""])[place] = label
+    return {kind: (old, new) for kind, (old, new) in found.items()}
+
+
+def _kind(settings: Mapping[str, Any], axes: Iterable[str]) -> str:
+    """A kind of model by its short name, and by its settings on all axes that this doesn't say."""
+    return " ".join([str(settings["name"]), *(f"{axis}={settings[axis]}" for axis in axes if axis not in _IN_NAMES)])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _printed(metric: Metric) -> str:

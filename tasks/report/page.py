@@ -1,6 +1,5 @@
 """The page that a report is: what its templates can ask for, and how they become markdown and figures."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,12 +81,8 @@ class _Page:
         blocks = [code_block(self._results.sql(query), "sql") for query in queries]
         return Markdown("\n\n".join(["<details><summary>SQL</summary>", *blocks, "</details>"]))
 
-    def config(self) -> Markdown:
-        """The study file as it was validated, without what it leaves to defaults."""
-        config = json.loads(self.rows("study")[0]["config"] or "{}")
-        return code_block(json.dumps(_given(config), indent=2, ensure_ascii=False), "json")
-
-
-def _given(config: Any) -> Any:
-    """A config without the fields that are None."""
-    return {k: _given(v) for k, v in config.items() if v is not None} if isinstance(config, dict) else config
+    def study_file(self) -> Markdown:
+        """The study as it was written; all its fields where an earlier release kept no more than those."""
+        study = self.rows("study")[0]
+        text = study["written"] or study["config"] or "{}"
+        return code_block(text, "json" if text.startswith("{") else "toml")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.report.answer import answer_lines
-from tasks.report.comparison import Summary, by_chance, changes, summarise
+from tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
 from tasks.results.study_results import open_results
 
 INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how long
@@ -31,6 +31,9 @@ def render_report(
     with open_results(warehouse, study) as results:
         answer, now = answer_lines(results), summarise(results)
         before = Summary.from_json(previous) if previous else None
-        since = {"changes": changes(before, now), "by_chance": by_chance(before, now)} if before else {}
+        since: dict[str, Any] = {}
+        if before:
+            apart = not_compared(before, now, "the run before", "this one")
+            since = {"changes": changes(before, now), "not_compared": apart, "by_chance": by_chance(before, now)}
         write_page(results, folder, on_progress, answer=answer, previous=before, **since)
     return {"study": study, "answer": answer, "summary": vars(now)}

@@ -1,5 +1,6 @@
 """A user's SQL over the warehouse, run in a sandbox."""
 
+import difflib
 import os
 import re
 import resource
@@ -32,6 +33,13 @@ _LISTING = """
     ORDER BY kind DESC, oid
 """
 
+_COLUMNS = """
+    SELECT column_name AS "column", lower(data_type) AS type, comment
+    FROM duckdb_columns()
+    WHERE NOT internal AND lower(table_name) = $name
+    ORDER BY column_index
+"""
+
 
 def run_sql(path: Path, query: str, timeout_seconds: float = 30, *, lossless: bool = False) -> pa.Table:
     """The result of one SELECT over the warehouse.
@@ -62,6 +70,21 @@ def run_sql(path: Path, query: str, timeout_seconds: float = 30, *, lossless: bo
             raise UserError(
                 f"a query must be SQL that the warehouse can answer (`headstream sql` lists its tables), got: {reason}"
             ) from error
+
+
+def list_columns(path: Path, table: str) -> pa.Table:
+    """The columns of a table or view: name, type, comment.
+
+    Raises: UserError when there is no such table, or no warehouse.
+    """
+    with _sandbox(path) as connection:
+        found = connection.sql(_COLUMNS, params={"name": table.lower()}).to_arrow_table()
+        names = [name for name, *_ in connection.execute(_LISTING).fetchall()]
+    if not found.num_rows:
+        near = difflib.get_close_matches(table.lower(), names, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "`headstream sql` lists them."
+        raise UserError(f"a query must be SQL, or the name of a table or view, got {table[:100]!r}. {hint}")
+    return found
 
 
 def list_tables(path: Path) -> pa.Table:
@@ -101,7 +124,8 @@ def _select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Stateme
         raise UserError(f"a query must have at most {QUERY_LENGTH:,} characters, got {len(query):,}. Shorten it.")
     query.encode()  # an argument may hold bytes that are no text
     statements = connection.extract_statements(query)
-    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+    # A PIVOT over the values of a column is MULTI: it first finds out what these are.
+    if len(statements) != 1 or statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI):
         came = ", ".join(statement.type.name for statement in statements) or "nothing"
         raise UserError(f"a query must be one SELECT, got {came}. The warehouse can only be read.")
     return statements[0]

@@ -11,7 +11,6 @@ from typing import Any
 from tasks.results.tables import write_table
 from tasks.storage.artifact import Artifact
 from tasks.storage.provenance import git_commit, package_version
-from tasks.storage.store import Store
 
 RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock
 
@@ -26,22 +25,6 @@ class ModelOutcome:
     failure: str | None = None
 
 
-def latest_records(store: Store) -> dict[str, Artifact]:
-    """The record of each study's last run: the one that no other supersedes, whatever the clock said."""
-    records = sorted(store.artifacts("study"), key=lambda record: record.manifest.created)
-    superseded = {record.manifest.config.get("supersedes") for record in records}
-    return {
-        record.manifest.facts["study"]: record  # of two that ran at once, the later
-        for record in records
-        if record.manifest.key not in superseded
-    }
-
-
-def latest_record(store: Store, study: str) -> Artifact | None:
-    """The record of the study's last run."""
-    return latest_records(store).get(study)
-
-
 def write_record(
     folder: Path,
     name: str,
@@ -49,6 +32,7 @@ def write_record(
     config: Mapping[str, Any],
     outcomes: Sequence[ModelOutcome],
     started: float,
+    written: str | None = None,
     on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write the tables `studies` and `study_models`; the run began at `started`, by time.monotonic()."""
@@ -57,6 +41,7 @@ def write_record(
         "study": name,
         "question": question,
         "config": json.dumps(config, indent=1),
+        "written": written,
         "git_commit": git_commit(),
         "headstream_version": package_version("headstream"),
         "started_at": finished_at - timedelta(seconds=time.monotonic() - started),  # the clock may have been set

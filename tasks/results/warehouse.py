@@ -16,9 +16,9 @@ from filelock import FileLock
 
 from tasks.errors import WorkError
 from tasks.results import claim_files, claims, head_matches, tables, views
-from tasks.results.study_record import latest_records
 from tasks.results.tables import Table, quoted, table_named, table_schema
 from tasks.storage.artifact import Artifact
+from tasks.storage.latest_records import latest_records
 from tasks.storage.sealing import fsync
 from tasks.storage.store import Store
 from tasks.system_errors import disk_is_full

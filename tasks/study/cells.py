@@ -1,6 +1,7 @@
 """One cell of a study's grid: a model to train."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from models.architecture import Architecture
 from tasks.study.training_config import TrainingConfig
@@ -14,6 +15,14 @@ class Cell:
     architecture: Architecture
     training: TrainingConfig
     places: tuple[str, ...]  # of the grid that come to this model, whole: one, unless some axis changes nothing
+
+    @property
+    def trained_as(self) -> dict[str, Any]:
+        """What of the model's settings decides its weights, besides the text: all but where and how it is computed."""
+        return {
+            "architecture": self.architecture.model_dump(mode="json"),
+            "training": self.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
+        }
 
     def parameters(self, vocabulary: int) -> int:
         """Approximate parameters of the model: the entries of its matrices, embeddings included, but not of vectors."""

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from tasks.study.names import PATH
+
 
 class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Which text a study reads, and how it is cut, repaired and split."""
@@ -12,7 +14,7 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         "python-stdlib",
         description="Built-in corpus: the source code of this Python's standard library; none where paths are given.",
     )
-    paths: tuple[Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")], ...] = Field(
+    paths: tuple[Annotated[str, Field(max_length=4096, pattern=PATH)], ...] = Field(
         (),
         description="Files, folders and globs to read: .jsonl, .ndjson and .json (a record a line, or an array of"
         " records), .csv and .tsv (the first row names the columns), .parquet, .conllu, anything else as text. All but"

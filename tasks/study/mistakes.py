@@ -3,12 +3,14 @@
 import difflib
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from tasks.plain_text import terminal_safe
+from tasks.study.aliases import ALIASES
+from tasks.study.names import IN_WORDS
 
 LENGTH = 600
 
@@ -28,6 +30,8 @@ def message(error: Any) -> str:
     """One of pydantic's errors in words: what must hold and what came."""
     if error["type"] == "value_error":
         return re.sub(r"^Value error, ", "", error["msg"])
+    if error["type"] == "string_pattern_mismatch":
+        return f"must be {IN_WORDS[error['ctx']['pattern']]}, got {_SHORT.repr(error['input'])}."
     wanted = re.sub(r"^Input should", "must", error["msg"])
     wanted = re.sub(r"^(String|List|Tuple|Value) should", r"must", wanted)
     return f"{wanted}, got {_SHORT.repr(error['input'])}."
@@ -39,22 +43,45 @@ def word(value: Any) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that was probably meant, or else at all known names."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    """A hint at the known name that was probably meant, whatever other tools call it, or else at all known names."""
+    known = list(known)
+    alias = ALIASES.get(_plain(name))
+    near = [alias] if alias in known else difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(known)}."
 
 
 def _described(error: Any, config: Any) -> str:
     *sections, field = [part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part)] or [""]
+    if field == "[key]":
+        *sections, _ = sections
+        field = "a name"
     place = f"[{'.'.join(sections)}] " if sections else ""
     if error["type"] == "extra_forbidden":
+        fields = config
         for section in sections:
-            config = config.model_fields[section].annotation
-        return f"{place}{'has ' if place else ''}no field {field!r}.{nearest(field, config.model_fields)}"
+            fields = fields.model_fields[section].annotation
+        hint = nearest(field, fields.model_fields)
+        names = {field, ALIASES.get(_plain(field))}
+        if not names & {*fields.model_fields} and (found := next((f for f in _fields(config) if f[1] in names), None)):
+            hint = f" Did you mean {found[1]!r} of [{found[0]}]?"
+        return f"{place}{'has ' if place else ''}no field {field!r}.{hint}"
     if error["type"] == "missing":
         return f"{place}{field} must be given, got nothing. Add it."
     name = f"{place}{field}: " if field else ""
     return f"{name}{message(error)}"
+
+
+def _fields(config: type[BaseModel], section: str = "") -> Iterator[tuple[str, str]]:
+    """The sections of a study file, each with the name of a field, at whatever depth."""
+    for name, field in config.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _fields(field.annotation, f"{section}.{name}".lstrip("."))
+        elif section:
+            yield section, name
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 class _Short(reprlib.Repr):

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from models.architecture import Architecture
 from tasks.errors import UserError
@@ -17,12 +26,12 @@ from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.effective_settings import effective
 from tasks.study.mistakes import described, message, nearest, word
+from tasks.study.names import STUDY_NAME, VARIANT_NAME
 from tasks.study.resources_config import ResourcesConfig, Runner
-from tasks.study.sources import MAX_BYTES, read_study_file, shipped_studies
+from tasks.study.sources import MAX_BYTES, StudyFile, no_study, shipped, shipped_studies
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
 
-STUDY_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST_MODELS = 10_000
 MOST_PARAMETERS = 10**9  # of a model
 
@@ -44,7 +53,7 @@ ModelSection = _section("ModelSection", Architecture)
 TrainingSection = _section("TrainingSection", TrainingConfig)
 AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
 
-VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
+VariantName = Annotated[str, Field(pattern=VARIANT_NAME)]
 
 
 class Study(BaseModel, frozen=True, extra="forbid"):
@@ -78,6 +87,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         le=MOST_MODELS,
         description="Maximum number of models that the grid may have; a larger grid is refused.",
     )
+    _text: str | None = PrivateAttr(None)
 
     @field_validator("grid")
     @classmethod
@@ -141,6 +151,23 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         """The same study with another runner or another number of models at once; None keeps its own."""
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
+
+    @property
+    def written(self) -> str:
+        """The study as somebody wrote it: the text of its file, or what was given of its fields, as JSON."""
+        return self._text or json.dumps(self.model_dump(mode="json", exclude_unset=True), indent=2, ensure_ascii=False)
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """All that decides what the study finds: its fields less those of where it runs."""
+        return self.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
+
+    def is_recorded_as(self, recorded: Mapping[str, Any]) -> bool:
+        """Whether the study is the one of a record, which an earlier release may have written with fewer fields."""
+        try:
+            return Study.model_validate(recorded).recorded == self.recorded
+        except ValidationError:
+            return False
 
     @property
     def measures_costs(self) -> bool:
@@ -223,11 +250,24 @@ def complete_study(study: str | Mapping[str, Any] | Study) -> Study:
         UserError: no study of that name ships, or it isn't valid.
     """
     if isinstance(study, str):
-        return parse_study(*read_study_file(study, shipped_only=True))
+        if file := shipped(study):
+            return read_study(file)
+        raise no_study(study, "the name of one that ships", shipped_studies())
     if not isinstance(study, Study):
         if (size := len(json.dumps(study, default=str))) > MAX_BYTES:
             raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
         study = parse_study("the study", study)
+    return study
+
+
+def read_study(file: StudyFile) -> Study:
+    """The study that a file holds.
+
+    Raises:
+        UserError: names the file, the field, what must hold and what came.
+    """
+    study = parse_study(file.label, file.content())
+    study._text = file.text
     return study
 
 

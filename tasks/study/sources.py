@@ -1,8 +1,10 @@
-"""Where studies come from: files that ship, and files of users."""
+"""The text of a study: of one that ships, or of a file."""
 
 import difflib
+import json
 import os
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +15,42 @@ from tasks.foreign_content import HEAD_BYTES, foreign
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 
 
-def shipped_studies() -> list[str]:
-    """Names of the studies that ship."""
-    return sorted(path.stem for path in places.STUDIES.glob("*.toml"))
+@dataclass(frozen=True)
+class StudyFile:
+    """The text of a study, TOML or, of a study that had no file, JSON; what errors call it; and where it is from."""
+
+    label: str
+    text: str
+    path: Path | None = None  # None: it came through Prefect
+    note: str = ""  # what whoever asked for it should know
+
+    @property
+    def ships(self) -> bool:
+        """Whether it is one of the studies that ship."""
+        return self.path is not None and self.path.parent == places.STUDIES
+
+    def content(self) -> dict[str, Any]:
+        """What the text says; paths of its corpus that are relative start at the file's folder.
+
+        Raises:
+            UserError: it isn't TOML.
+        """
+        try:
+            content: dict[str, Any] = json.loads(self.text) if self.path is None else tomllib.loads(self.text)
+        except (ValueError, RecursionError) as error:  # not TOML, too long a number, too deep
+            raise UserError(f"a study file must be TOML, got {self.label}: {error}.") from None
+        corpus = content.get("corpus")
+        if self.path and isinstance(corpus, dict) and isinstance(corpus.get("paths"), list):
+            corpus["paths"] = [_located(path, self.path.parent) for path in corpus["paths"]]
+        return content
 
 
-def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[str, dict[str, Any]]:
-    """The name that errors call a study file by, and its content.
+def read_study_file(path: Path) -> StudyFile:
+    """The study file at a path.
 
     Raises:
-        UserError: no such study, or a file that isn't TOML.
+        UserError: it can't be read, is too large, or isn't text.
     """
-    path = _find(name_or_path, shipped_only)
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -34,20 +60,31 @@ def read_study_file(name_or_path: str, *, shipped_only: bool = False) -> tuple[s
             )
         if found := foreign(content[:HEAD_BYTES]):
             raise UserError(f"a study file must be TOML in UTF-8, got {found.kind} in {path.name}. {found.remedy}.")
-        return path.name, tomllib.loads(content.decode("utf-8-sig"))
+        return StudyFile(path.name, content.decode("utf-8-sig"), path)
     except OSError as error:
         raise UserError(f"a study file must be readable, got {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:  # not TOML, not text, too long a number, too deep
+    except ValueError as error:
         raise UserError(f"a study file must be TOML, got {path.name}: {error}.") from None
 
 
-def _find(name_or_path: str, shipped_only: bool) -> Path:
-    names = shipped_studies()
-    if name_or_path in names:
-        return places.STUDIES / f"{name_or_path}.toml"
-    path = Path(os.path.expanduser(name_or_path))
-    if not shipped_only and os.path.isfile(path):
-        return path
-    near = difflib.get_close_matches(name_or_path, names, n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Studies that ship: {', '.join(names)}."
-    raise UserError(f"a study must be the name of one that ships or a file, got {name_or_path[:200]!r}. {hint}")
+def shipped_studies() -> list[str]:
+    """Names of the studies that ship."""
+    return sorted(path.stem for path in places.STUDIES.glob("*.toml"))
+
+
+def shipped(name: str) -> StudyFile | None:
+    """The study of that name that ships."""
+    return read_study_file(places.STUDIES / f"{name}.toml") if name in shipped_studies() else None
+
+
+def no_study(name: str, must: str, known: list[str]) -> UserError:
+    """What to say of a name that none of the known studies has."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+    return UserError(f"a study must be {must}, got {name[:200]!r}. {hint}")
+
+
+def _located(path: Any, folder: Path) -> Any:
+    """An entry of `paths`, whatever it is, as seen from everywhere."""
+    is_relative = isinstance(path, str) and path and not path.startswith("~")
+    return os.path.abspath(folder / path) if is_relative else path

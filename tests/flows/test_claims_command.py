@@ -21,13 +21,13 @@ def results(monkeypatch, tmp_path) -> None:
     record(CASES["paths-sum"].tables("quick", [1e-6, 2e-6])[0])
 
 
-def record(tables: Tables, version: str = "v1") -> None:
+def record(tables: Tables, version: str = "v1", study: str = "quick") -> None:
     """Puts a study's record into the store."""
 
     def write(folder: Path) -> dict[str, str]:
         for name, rows in tables.items():
             write_table(folder, name, rows)
-        return {"study": "quick"}
+        return {"study": study}
 
     Store(places.store_folder()).build(Spec("study", version, {}, {}, {}), write)
 

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,30 @@ def test_sql(smoke, monkeypatch, capsys):
     assert "head_summary" in out
 
 
+@pytest.mark.parametrize("first", ["--", "--c ", "--=", "--x=1 ", "--format"])
+@pytest.mark.parametrize("place", [1, 3])
+def test_a_query_may_begin_with_a_comment(smoke, monkeypatch, capsys, first, place):
+    arguments = ["sql", "--format", "json"]
+    arguments.insert(place, f"{first}\nselect 1 as x")
+    code, out, err = call(monkeypatch, capsys, *arguments)
+    assert (code, json.loads(out), err) == (0, [{"x": 1}], "")
+
+
+def test_sql_of_a_name_lists_columns(smoke, monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "sql", "head_summary", "--format", "json")
+    assert code == 0
+    assert {"column", "type", "comment"} == {*json.loads(out)[0]}
+
+
+def test_version_and_short_help(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "--version")
+    assert (code, out) == (0, f"headstream {version('headstream')}\n")
+    for arguments in (["-h"], ["sql", "-h"]):
+        code, out, _ = call(monkeypatch, capsys, *arguments)
+        assert code == 0
+        assert "Usage: " in out
+
+
 def test_studies_report_and_index(smoke, monkeypatch, capsys):
     assert "smoke" in call(monkeypatch, capsys, "studies")[1]
     report = Path(call(monkeypatch, capsys, "report", "smoke")[1].strip())
@@ -151,7 +176,8 @@ def test_what_a_study_cannot_be_run_on_is_told_before_prefect_starts(
 def test_diff_of_a_study_with_itself(smoke, monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, "diff", "smoke", "smoke")
     assert code == 0
-    assert out.count("nothing differs.") == 3
+    assert out.count("nothing differs.") == 2
+    assert "metrics of the same kinds of models: nothing differs in " in out
     code, _, err = call(monkeypatch, capsys, "diff", "smoke", "quick")
     assert code == 2
     assert "got 'quick'" in err

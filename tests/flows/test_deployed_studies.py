@@ -97,7 +97,7 @@ def test_allowed_folders_are_read(monkeypatch, tmp_path):
         ({"name": "s", "max_models": 10**9}, "max_models: must be less than or equal to 10000, got 1000000000"),
         ({"name": "s", "corpus": {"paths": ["a\0b"]}}, "paths"),
         ({"name": "s", "corpus": {"paths": ["~nobody/x"]}}, "HEADSTREAM_CORPUS_ROOTS"),
-        ({"name": "../s"}, "name: must match"),
+        ({"name": "../s"}, "name: must be 1 to 64 of a-z"),
         ({"name": "s", "question": "\ud800"}, "question: must be a valid string"),
         ({"name": "s", "variants": {"a\n\x1b": {}}}, "variants"),
         (["s"], "must be a valid dictionary"),

@@ -11,8 +11,8 @@ from tasks.errors import WorkError
 from tasks.finished_study import finished_report, found_finished
 from tasks.making import open_store
 from tasks.measuring.stages import ANALYSES
-from tasks.results.study_record import latest_record
 from tasks.storage import store
+from tasks.storage.latest_records import latest_record
 from tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")

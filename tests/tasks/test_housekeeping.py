@@ -9,9 +9,10 @@ import pytest
 import tasks.storage.store
 from tasks.artifact_specs import record_spec
 from tasks.housekeeping import check_all, find_unneeded
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
+from tasks.storage.latest_records import latest_record
 from tasks.storage.store import Store
 
 
@@ -100,5 +101,13 @@ def test_a_warehouse_that_lags_behind_is_found(store, tmp_path):
     assert found(store, tmp_path / "w.duckdb") == {"warehouse": "is out of date. Run `headstream index`."}
 
 
-def test_an_empty_home_is_checked(tmp_path):
-    assert set(found(Store(tmp_path / "none" / "store"), tmp_path / "w.duckdb")) == {"warehouse"}
+def test_a_new_home_has_nothing_wrong(tmp_path):
+    checks = {check.what: check for check in check_all(Store(tmp_path / "none" / "store"), tmp_path / "w.duckdb")}
+    assert all(check.holds for check in checks.values())
+    assert checks["artifacts"].seen == "0 artifacts, 0 MB: as they were written"
+    assert checks["warehouse"].seen == "none yet: no study has run"
+
+
+def test_a_study_without_a_warehouse_is_found(store, tmp_path):
+    record(store, "s", make(store, "training", "a"))
+    assert found(store, tmp_path / "w.duckdb") == {"warehouse": "is out of date. Run `headstream index`."}

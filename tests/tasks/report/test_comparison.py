@@ -6,12 +6,23 @@ from dataclasses import replace
 from invented_study import Model, write_warehouse
 
 from tasks.artifact_specs import record_spec
-from tasks.report.comparison import Metric, Summary, by_chance, claim_changes, config_changes, metric_changes, summarise
+from tasks.report.comparison import (
+    Metric,
+    Summary,
+    by_chance,
+    claim_changes,
+    config_changes,
+    metric_changes,
+    n_compared,
+    not_compared,
+    summarise,
+)
 from tasks.report.publishing import previous_summary
 from tasks.report.rendering import render_report
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.study_results import open_results
 from tasks.storage.artifact import Spec
+from tasks.storage.latest_records import latest_record
 from tasks.storage.store import Store
 
 BEFORE = Summary(
@@ -60,6 +71,44 @@ def test_large_numbers_are_written_out():
 
 def test_only_the_same_kinds_of_models_are_compared():
     assert metric_changes(BEFORE, with_metrics(Metric("3L4H", "loss", [0, 1, 2], [1.0, 1.1, 1.2]))) == []
+
+
+def test_models_are_the_same_by_their_settings_however_grids_label_them():
+    """One grid varies the width, the other the length: both have the model of width 64 and 1,000 tokens."""
+
+    def summary(axes: list[str], **kinds: tuple[int, int, float]) -> Summary:
+        settings = {
+            label: {"name": "2L4H", "d_model": d, "tokens": t, "biases": False} for label, (d, t, _) in kinds.items()
+        }
+        metrics = [Metric(label, "loss", [0], [loss]) for label, (*_, loss) in kinds.items()]
+        return replace(BEFORE, metrics=metrics, kinds=settings, axes=axes)
+
+    wide = summary(["d_model"], d32=(32, 1000, 3.1), d64=(64, 1000, 2.86))
+    long = summary(["tokens"], t1=(64, 1000, 2.25), t2=(64, 2000, 2.0))
+    (change,) = metric_changes(wide, long)
+    assert (change.what, change.before, change.after) == ("loss of 2L4H d_model=64 tokens=1000", "2.86", "2.25")
+    assert not_compared(wide, long, "wide", "long") == [
+        "Only wide has these models: d32.",
+        "Only long has these models: t2.",
+    ]
+    fixed = summary([], all=(64, 3000, 1.9))
+    assert [c.what for c in metric_changes(wide, fixed)] == ["loss of 2L4H d_model=64"]  # tokens differ as settings do
+    assert n_compared(summary([], all=(16, 1, 5.0)), wide) == 0
+    more = replace(fixed, metrics=[*fixed.metrics, Metric("all", "gain", [0], [1.0])])
+    assert not_compared(fixed, more, "a", "b") == ["Only b has these metrics of models that both have: gain."]
+    assert n_compared(BEFORE, with_metrics(*BEFORE.metrics)) == 3  # kept by an earlier release, without settings
+
+
+def test_studies_whose_grids_vary_different_settings_are_compared(tmp_path):
+    seeds = range(3)
+    cells = [("d_model=32", 3.1), ("d_model=64", 2.86)]
+    wide = [Model(seed=s, cell=cell, loss=loss + 0.01 * s) for cell, loss in cells for s in seeds]
+    with open_results(write_warehouse(tmp_path / "a.duckdb", *wide), "invented") as results:
+        before = summarise(results)
+    assert before.axes == []  # the invented models' width isn't what their cells say
+    assert {kind["d_model"] for kind in before.kinds.values()} == {64}
+    with open_results(write_warehouse(tmp_path / "b.duckdb", Model(), Model(n_layers=1)), "invented") as results:
+        assert summarise(results).axes == ["n_layers"]
 
 
 def test_verdicts_and_settings_that_differ():

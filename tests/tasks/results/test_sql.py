@@ -12,7 +12,7 @@ import pytest
 from tasks.errors import UserError, WorkError
 from tasks.places import ROOT
 from tasks.results import sql
-from tasks.results.sql import list_tables, run_sql
+from tasks.results.sql import list_columns, list_tables, run_sql
 from tasks.results.warehouse import build_warehouse
 from tasks.storage.store import Store
 
@@ -41,6 +41,9 @@ def test_a_query_gives_an_arrow_table(path):
         "DESCRIBE heads",
         "SHOW TABLES",
         "SUMMARIZE models",
+        "PIVOT models ON n_layers USING count(*)",
+        "SELECT * FROM (PIVOT models ON model_id IN ('a', 'b') USING sum(n_layers))",
+        "-- a comment\nSELECT 1",
     ],
 )
 def test_whatever_only_reads_is_allowed(path, query):
@@ -153,6 +156,10 @@ REFUSED = {
     "prepare": "PREPARE p AS SELECT 1",
     "execute": "EXECUTE p",
     "call": "CALL pragma_version()",
+    "pivot of a change": "PIVOT (INSERT INTO models (model_id) VALUES ('x') RETURNING *) ON model_id USING sum(1)",
+    "pivot of a file": "PIVOT read_csv('{secret}.csv') ON user USING count(*)",
+    "pivot of a name of a file": "PIVOT '{secret}.csv' ON user USING count(*)",
+    "a second pivot": "PIVOT models ON n_layers USING count(*); DROP TABLE models",
     "explain": "EXPLAIN ANALYZE DELETE FROM models",
     "placeholder": "SELECT ?",
     "nothing": "",
@@ -312,6 +319,15 @@ def test_a_broken_warehouse_is_named(tmp_path):
     (tmp_path / "warehouse.duckdb").write_text("x" * 10_000)
     with pytest.raises(WorkError, match=r"warehouse\.duckdb must be a warehouse .* `headstream index`"):
         run_sql(tmp_path / "warehouse.duckdb", "SELECT 1")
+
+
+def test_the_columns_of_a_table_are_listed_with_their_comments(path):
+    rows = list_columns(path, "STUDIES").to_pylist()
+    assert rows[0]["column"] == "study"
+    assert {"column": "question", "type": "varchar", "comment": "what the study asks, in its author's words"} in rows
+    assert list_columns(path, "head_summary").num_rows > 5
+    with pytest.raises(UserError, match=r"name of a table or view, got 'head'\. Did you mean heads"):
+        list_columns(path, "head")
 
 
 def test_tables_are_listed_with_their_rows(path):

@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.artifact_specs import record_spec
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, latest_record, write_record
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.storage.artifact import Artifact, Spec
+from tasks.storage.latest_records import latest_record
 from tasks.storage.store import Store
 
 

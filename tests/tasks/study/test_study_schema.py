@@ -9,8 +9,11 @@ from pydantic.fields import FieldInfo
 
 from models.architecture import Architecture
 from tasks.errors import UserError
-from tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study
-from tasks.study.sources import read_study_file, shipped_studies
+from tasks.studies.known_studies import find_study
+from tasks.study.aliases import ALIASES
+from tasks.study.mistakes import _fields
+from tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study, read_study
+from tasks.study.sources import shipped_studies
 from tasks.study.training_config import TrainingConfig
 
 
@@ -25,7 +28,7 @@ def refused(**content) -> str:
 
 @pytest.mark.parametrize("name", shipped_studies())
 def test_shipped_studies_are_valid(name):
-    study = parse_study(*read_study_file(name))
+    study = read_study(find_study(name))
     assert study.name == name
     assert study.question
     assert len(study.cells) >= 1
@@ -91,6 +94,26 @@ def test_an_unknown_key_names_the_nearest_right_one():
     assert "[model] has no field 'layers'. Did you mean 'n_layers'?" in refused(model={"layers": 5})
     assert "no field 'gird'. Did you mean 'grid'?" in refused(gird={})
     assert "got 'n_layer'. Did you mean 'n_layers'?" in refused(grid={"n_layer": [1]})
+
+
+def test_a_key_is_known_by_what_other_tools_call_it_and_in_every_section():
+    assert "[training] has no field 'lr'. Did you mean 'learning_rate'?" in refused(training={"lr": 1})
+    assert "got 'lr'. Did you mean 'learning_rate'?" in refused(grid={"lr": [1]})
+    assert "[model] has no field 'LR'. Did you mean 'learning_rate' of [training]?" in refused(model={"LR": 1})
+    assert "[training] has no field 'n_layers'. Did you mean 'n_layers' of [model]?" in refused(
+        training={"n_layers": 1}
+    )
+    assert "no field 'vocab-size'. Did you mean 'vocabulary' of [tokenizer]?" in refused(**{"vocab-size": 1})
+    fields = {name for _, name in _fields(Study)} | set(AXES) | set(Study.model_fields)
+    assert set(ALIASES.values()) <= fields
+    assert not set(ALIASES) & fields
+
+
+def test_a_pattern_is_told_in_words():
+    words = "must be 1 to 64 of a-z, 0-9, _ and -, a letter or digit first, got 'My Study'."
+    assert f"name: {words}" in refused(name="My Study")
+    assert "[variants] a name: must be 1 to 32 of a-z" in refused(variants={"A b": {}})
+    assert "must be a path, without NUL" in refused(corpus={"paths": ["a\0"]})
 
 
 def test_bad_values_say_what_must_hold_and_what_came():
@@ -217,21 +240,19 @@ def test_missing_name():
 
 
 def test_study_files_are_found_or_refused(tmp_path):
-    with pytest.raises(UserError, match="Did you mean quick"):
-        read_study_file("quikc")
     broken = tmp_path / "broken.toml"
     broken.write_text("name = ")
     with pytest.raises(UserError, match=r"must be TOML, got broken\.toml"):
-        read_study_file(str(broken))
+        read_study(find_study(str(broken)))
     broken.write_bytes(b"name = '\xff'")
     with pytest.raises(UserError, match="must be TOML"):
-        read_study_file(str(broken))
+        find_study(str(broken))
 
 
 def test_a_study_file_may_have_a_byte_order_mark(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text('name = "s"\r\n', encoding="utf-8-sig")
-    assert read_study_file(str(path)) == ("s.toml", {"name": "s"})
+    assert find_study(str(path)).content() == {"name": "s"}
 
 
 @pytest.mark.parametrize(
@@ -242,4 +263,4 @@ def test_a_file_that_is_no_study_is_named(tmp_path, content, got):
     path = tmp_path / "s.toml"
     path.write_bytes(content)
     with pytest.raises(UserError, match=rf"must be TOML in UTF-8, got {got}.* in s\.toml\. \w+"):
-        read_study_file(str(path))
+        find_study(str(path))

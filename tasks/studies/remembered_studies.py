@@ -1,0 +1,45 @@
+"""What a home remembers of studies that don't ship: their text as it was when they were last to run, and its file."""
+
+import json
+import os
+from pathlib import Path
+
+from tasks import places
+from tasks.study.sources import StudyFile
+from tasks.system_errors import disk_errors_explained
+
+
+def remembered_studies() -> set[str]:
+    """Their names."""
+    return {path.stem for path in places.studies_folder().glob("[!.]*.json")}
+
+
+def remembered(name: str) -> StudyFile | None:
+    """A study as it was when it was last to run; None if none of that name was."""
+    try:
+        kept = json.loads(_kept(name).read_bytes())
+        path = Path(kept["path"]) if kept["path"] else None
+        return StudyFile(path.name if path else f"the study {name}", str(kept["text"]), path)
+    except (OSError, ValueError, LookupError, TypeError):  # there is none, or none that can be read
+        return None
+
+
+def remember(name: str, file: StudyFile) -> None:
+    """Have a name stand for a study from now on; of one that ships nothing is kept.
+
+    Raises:
+        WorkError: the home can't be written.
+    """
+    kept = _kept(name)
+    with disk_errors_explained(places.home()):
+        if file.ships:
+            kept.unlink(missing_ok=True)
+            return
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_name(f".{name}.{os.getpid()}")
+        unfinished.write_text(json.dumps({"path": str(file.path) if file.path else None, "text": file.text}))
+        os.replace(unfinished, kept)
+
+
+def _kept(name: str) -> Path:
+    return places.studies_folder() / f"{name}.json"

@@ -1,0 +1,81 @@
+"""How far each study is, told from manifests alone, so that it takes no time: nothing is verified, no code compared."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import UserError
+from tasks.storage.artifact import Artifact
+from tasks.storage.latest_records import latest_records
+from tasks.storage.store import Store
+from tasks.studies.known_studies import find_study, known_studies
+from tasks.study.schema import Study, read_study
+
+
+@dataclass(frozen=True)
+class StudyState:
+    """A study in a list of all."""
+
+    name: str
+    n_models: int | None  # None of a study that can't be read
+    state: str
+    asks: str  # or, of one that can't be read, why
+    source: str  # where its file is
+
+
+def study_states(store: Store) -> Iterator[StudyState]:
+    """Every study that ships, and then every other that was to run here."""
+    records, made = latest_records(store), _Made(store)
+    for name in known_studies():
+        try:
+            file = find_study(name)
+            study = read_study(file)
+        except UserError as error:
+            yield StudyState(name, None, "can't be read", str(error), "")
+            continue
+        source = "ships" if file.ships else _short(file.path) if file.path else "no file"
+        state = _state(study, records.get(name), made)
+        yield StudyState(name, len(study.cells), state, study.question, f"{source}, gone" if file.note else source)
+
+
+def _state(study: Study, record: Artifact | None, made: "_Made") -> str:
+    if record and study.is_recorded_as(record.manifest.config["study"]):
+        failed = len(record.manifest.config["failures"])
+        return f"{failed} of {len(study.cells)} failed" if failed else "done"
+    n_trained = made.count(study)
+    state = f"{n_trained} of {len(study.cells)} trained" if n_trained else "not run"
+    return f"edited since it ran; {state}" if record else state
+
+
+class _Made:
+    """The models that a store has, by what they are and by the digest of the tokens that they were trained on."""
+
+    def __init__(self, store: Store) -> None:
+        self._corpora = [
+            (artifact.manifest.config["corpus"], artifact.digest) for artifact in store.artifacts("corpus")
+        ]
+        self._tokens = [
+            (a.manifest.config, a.manifest.inputs["corpus"].digest, a.digest) for a in store.artifacts("tokens")
+        ]
+        self._models = {
+            (_as_text(a.manifest.config), a.manifest.inputs["tokens"].digest) for a in store.artifacts("training")
+        }
+
+    def count(self, study: Study) -> int:
+        """How many of a study's models are trained on its text."""
+        corpus, tokenizer = study.corpus.model_dump(mode="json"), study.tokenizer.model_dump(mode="json")
+        texts = {digest for config, digest in self._corpora if config == corpus}
+        tokens = [digest for config, of, digest in self._tokens if config == tokenizer and of in texts]
+        cells = [_as_text(cell.trained_as) for cell in study.cells] if tokens else []
+        return sum(any((cell, digest) in self._models for digest in tokens) for cell in cells)
+
+
+def _as_text(config: Mapping[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True)
+
+
+def _short(path: Path) -> str:
+    """A path as people write it."""
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

@@ -1,0 +1,11 @@
+"""What names in a study look like: as patterns, and in words for errors and references."""
+
+STUDY_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+VARIANT_NAME = r"^[a-z0-9][a-z0-9_.-]{0,31}$"
+PATH = r"^[^\x00]+$"
+
+IN_WORDS = {
+    STUDY_NAME: "1 to 64 of a-z, 0-9, _ and -, a letter or digit first",
+    VARIANT_NAME: "1 to 32 of a-z, 0-9, _, . and -, a letter or digit first",
+    PATH: "a path, without NUL",
+}
