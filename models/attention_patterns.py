@@ -5,6 +5,8 @@ them (strided), or the few keys of highest score (top_k). BOS is a key like any 
 doesn't see it. Scores by distance are [head, distance]; one head stands for all where they are the same.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -19,13 +21,15 @@ def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
     return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu(1)
 
 
-@torch.library.custom_op("headstream::relative_scores", mutates_args=())
-def relative_scores(bias: Tensor) -> Tensor:
-    """A bias [head, distance] as scores [head, q_pos, k_pos]: bias[q - k] where k <= q, -inf in the future.
+def relative_scores(bias: Float[Tensor, "head distance"]) -> Float[Tensor, "head q_pos k_pos"]:
+    """A bias by distance as scores: bias[q - k] where k <= q, -inf in the future."""
+    return torch.ops.headstream.relative_scores(bias)
 
-    Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row; repeating the cycle and
-    cutting its rows one number shorter moves it. An operator of its own, or a compiler would work out these places
-    anew for every sequence of a batch.
+
+def _relative_scores(bias: Tensor) -> Tensor:
+    """Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row.
+
+    Repeating the cycle and cutting its rows one number shorter moves it.
     """
     n_heads, n = bias.shape
     future = bias.new_full((n_heads, n), float("-inf"))
@@ -34,14 +38,7 @@ def relative_scores(bias: Tensor) -> Tensor:
     return rows[:, :, :n].contiguous()
 
 
-@relative_scores.register_fake
-def _(bias: Tensor) -> Tensor:
-    n_heads, n = bias.shape
-    return bias.new_empty(n_heads, n, n)
-
-
-@torch.library.custom_op("headstream::sum_by_distance", mutates_args=())
-def sum_by_distance(scores: Tensor) -> Tensor:
+def _sum_by_distance(scores: Tensor) -> Tensor:
     """Sums of scores over the pairs at each distance, [head, distance]: the backward pass of `relative_scores`."""
     n_heads, n = scores.shape[:2]
     rows = F.pad(scores, (0, n - 1)).flatten(1)
@@ -49,12 +46,21 @@ def sum_by_distance(scores: Tensor) -> Tensor:
     return torch.cat([cycle[:, :1], cycle[:, n + 1 :].flip(1)], dim=1)
 
 
-@sum_by_distance.register_fake
-def _(scores: Tensor) -> Tensor:
-    return scores.new_empty(scores.shape[:2])
+def _operator(name: str, run: Callable[[Tensor], Tensor], shape: Callable[[Tensor], Tensor]) -> None:
+    """An operator of its own, or a compiler would work out places anew for every sequence of a batch.
+
+    `torch.library.custom_op` would import the compiler at the first call, which takes a process seconds.
+    """
+    torch.library.define(name, "(Tensor x) -> Tensor", tags=[torch.Tag.pt2_compliant_tag])
+    torch.library.impl(name, "default", run)
+    torch.library.register_fake(name, shape)
 
 
-relative_scores.register_autograd(lambda context, gradient: sum_by_distance(gradient))
+_operator("headstream::relative_scores", _relative_scores, lambda bias: bias.new_empty(*bias.shape, bias.shape[1]))
+_operator("headstream::sum_by_distance", _sum_by_distance, lambda scores: scores.new_empty(scores.shape[:2]))
+torch.library.register_autograd(
+    "headstream::relative_scores", lambda context, gradient: torch.ops.headstream.sum_by_distance(gradient)
+)
 
 
 def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int) -> Float[Tensor, "head distance"]:

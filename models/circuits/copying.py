@@ -16,8 +16,9 @@ def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Te
 
     Equal ones count, so that a head that writes nothing copies nothing.
     """
-    ranks = [(rows >= rows.gather(1, index[:, None])).sum(1) - 1 for index, rows in circuit.chunks(tokens)]
-    return torch.cat([tokens.new_empty(0), *ranks])
+    # in place: torch is slow to add up booleans
+    ranks = [rows.ge_(rows.gather(1, index[:, None])).sum(1) - 1 for index, rows in circuit.chunks(tokens)]
+    return torch.cat([tokens.new_empty(0), *(of_chunk.long() for of_chunk in ranks)])
 
 
 def diagonal_accuracy(ranks: Int[Tensor, "token"], n: int, counts: Int[Tensor, "token"] | None) -> Float[Tensor, ""]:

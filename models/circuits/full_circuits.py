@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.circuits.head_weights import CircuitWeights
 
-CHUNK_NUMBERS = 2**23  # entries of a full circuit held at once
+CHUNK_NUMBERS = 2**18  # entries of a full circuit held at once: what a CPU keeps in its cache
 
 
 @dataclass(frozen=True)
