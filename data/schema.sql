@@ -429,7 +429,7 @@ CREATE TABLE bigrams (
     correlation             DOUBLE,               -- direct logits with log probabilities, each minus its source's mean
     n_gap_sources           INTEGER,              -- source tokens that also occur at least 20 times in the training sequences read
     gap_coverage            DOUBLE,               -- fraction of all bigrams that have such a source
-    gap_coefficient         DOUBLE,               -- of the rest's mean logits beside log probabilities in the direct ones: -1 fills in, 0 not
+    gap_coefficient         DOUBLE,               -- of the rest's mean logits beside log probabilities in the direct ones; below 0 for any two parts that fit bigrams together
     linearised              BOOLEAN               -- whether norms were held at their true scale; false where there are none
 );
 

@@ -7,7 +7,7 @@
 -- tokens: tokens that half of its models or more were trained on
 -- n_seeds: seeds in its grid
 -- finished_at: when that study ended, UTC
--- disagrees: other studies that decided otherwise, like `heads: fails`; NULL if none did
+-- disagrees: other studies with another verdict, like `heads: fails`; undecided ones too, if they had three seeds; NULL if none
 WITH lengths AS (
     SELECT study, median(tokens)::BIGINT AS tokens, count(DISTINCT seed) AS n_seeds
     FROM study_models
@@ -20,7 +20,7 @@ ranked AS (
         tokens,
         n_seeds,
         finished_at,
-        verdict IN ('holds', 'holds, as for random weights', 'fails', 'depends', 'passes') AS decided,
+        verdict <> 'not tested' AND (verdict <> 'undecided' OR coalesce(n_seeds, 0) >= 3) AS speaks,
         row_number() OVER (
             PARTITION BY claim_id
             ORDER BY
@@ -41,7 +41,7 @@ others AS (
         string_agg(ranked.study || ': ' || ranked.verdict, '; ' ORDER BY ranked.place) AS disagrees
     FROM ranked
     JOIN ranked AS first ON first.claim_id = ranked.claim_id AND first.place = 1
-    WHERE ranked.decided AND ranked.verdict <> first.verdict
+    WHERE ranked.speaks AND ranked.verdict <> first.verdict
     GROUP BY ranked.claim_id
 )
 SELECT

@@ -152,8 +152,9 @@ def _gap_coefficient(logits: BigramLogits) -> float:
 
     All are centred, since softmax ignores a shift of a row, and weighted by count. -1 where the direct path fills in
     what the rest leaves of the bigrams, 0 where it minds bigrams alone; NaN where the rest says nothing but bigrams.
-    What is regressed on is only that part of the rest which log probabilities don't explain: the coefficient is the
-    same. Source: Frisch & Waugh 1933.
+    That it is negative is no property of heads: any two parts of logits that fit bigrams together make up for each
+    other. What is regressed on is only that part of the rest which log probabilities don't explain: the coefficient is
+    the same. Source: Frisch & Waugh 1933.
     """
     gap = logits.in_gap
     weight = logits.count[gap].double()

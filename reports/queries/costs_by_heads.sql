@@ -1,4 +1,4 @@
--- What a pass of one sequence costs with more and more heads at one d_model.
+-- What a pass of one sequence costs with more and more heads at one d_model, at each length.
 SELECT
     n_heads AS heads,
     replace(pass, '_', ' and ') AS pass,
@@ -10,5 +10,5 @@ SELECT
     bytes
 FROM costs
 WHERE study = $study AND axis = 'n_heads'
-WINDOW fewer AS (PARTITION BY pass ORDER BY n_heads)
-ORDER BY pass, n_heads
+WINDOW fewer AS (PARTITION BY pass, n_ctx, d_model ORDER BY n_heads)
+ORDER BY pass, n_ctx, n_heads

@@ -1,12 +1,11 @@
--- How well each method ranks heads as ablation_mean does, seed by seed: the mean over the models with three heads or more.
+-- How well each method ranks heads as ablation_mean does, in each kind of model of eight heads or more, seed by seed.
 SELECT
+    label,
     method,
     labelled_models.seed,
-    count(*) AS n_models,
-    count(DISTINCT label) AS n_kinds,
-    avg(spearman) AS spearman
+    importance_agreement.n_heads,
+    spearman
 FROM labelled_models
 JOIN importance_agreement USING (model_id)
-WHERE study = $study AND method <> 'ablation_mean' AND spearman IS NOT NULL
-GROUP BY method, labelled_models.seed
-ORDER BY method, labelled_models.seed
+WHERE study = $study AND method <> 'ablation_mean' AND spearman IS NOT NULL AND importance_agreement.n_heads >= 8
+ORDER BY label, method, labelled_models.seed

@@ -60,7 +60,7 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
         )
     highest = extreme(_scores(groups), highest=True)
     place = ""
-    if highest and highest.label == label and len(_scores(groups)) > 1:
+    if highest and highest.label == label and len(_scores(groups)) > 1 and highest.says_something:
         place = f", the highest of {len(_scores(groups))} kinds of model{highest.reservation}"
     return (
         f"{label} has an induction head in {n_with} of {n} seeds: induction_random_period of the best head is {score}"
@@ -114,7 +114,7 @@ def _compared(best: Group, groups: Sequence[Group]) -> list[str]:
         which = ", the best kind of each" if kinds > len(others) else ""
         return [f"Other depths{which}: {'; '.join(_briefly(others[depth]) for depth in sorted(others, reverse=True))}."]
     lowest = extreme(_scores(groups)) if len(groups) > 1 else None
-    if not lowest:
+    if not lowest or not lowest.says_something:
         return []
     group = next(group for group in groups if group["label"] == lowest.label)
     return [f"The lowest induction score{lowest.reservation}: {_briefly(group)}."]

@@ -39,6 +39,11 @@ class Extreme(NamedTuple):
         return f"{self.label} ({self.mean:.2f}{unit})"
 
     @property
+    def says_something(self) -> bool:
+        """Whether it can be told from half of the others or more, as far as it could be compared."""
+        return not self.is_tested or 2 * len(self.ties) <= self.n_others
+
+    @property
     def reservation(self) -> str:
         """What a sentence that names the group must add."""
         if not self.ties:
@@ -74,18 +79,20 @@ def mean_difference(differences: Sequence[float]) -> Difference | None:
     return _by_t(fmean(differences), stdev(differences) / sqrt(n), n - 1) if n >= ENOUGH else None
 
 
-def extreme(groups: Mapping[str, Values], highest: bool = False) -> Extreme | None:
+def extreme(groups: Mapping[str, Values], highest: bool = False, each: bool = False) -> Extreme | None:
     """The group with the lowest or highest mean, and those it can't be told from; None if no group has a value.
 
-    Which group that is depends on the values, so each of the others is told apart at 5 % over their number: with 95 %
+    Which group that is depends on the values, so the others are told apart at 5 % over their number: with 95 %
     probability or more, the group that is truly lowest is named. Source: Gupta 1965, On Some Multiple Decision Rules.
+    If `each`, each is told apart at 5 %, as by the interval of its difference, where such intervals stand beside it.
     """
     means = {label: fmean(values.values()) for label, values in groups.items() if values}
     if not means:
         return None
     best, *others = sorted(means, key=means.__getitem__, reverse=highest)
     found = {label: difference(groups[label], groups[best]) for label in others}
-    ties = [label for label, apart in found.items() if apart is None or apart.chance * len(others) > LEVEL]
+    level = LEVEL if each else LEVEL / max(1, len(others))
+    ties = [label for label, apart in found.items() if apart is None or apart.chance > level]
     return Extreme(best, means[best], ties, len(others), any(found.values()))
 
 

@@ -36,11 +36,14 @@ def loss_line(groups: Sequence[Group]) -> str:
     start = f"Validation loss by number of heads{setting}, nats per token: {'; '.join(losses)}."
     values = {str(group["total_heads"]): values_of(group, "validation_loss_nats") for group in groups}
     known = {n: of_seeds for n, of_seeds in values.items() if of_seeds}
-    lowest = extreme(known)
+    lowest = extreme(known, each=True)
     if not lowest or len(known) == 1:
         return start
     gains = f"; {_gains(list(known.values()))}" if lowest.is_tested else ""
-    return f"{start} It is lowest with {lowest.label}{lowest.reservation}{gains}."
+    best = "With how many it is lowest can't be told"
+    if lowest.says_something:
+        best = f"It is lowest with {lowest.label}{lowest.reservation}"
+    return f"{start} {best}{gains}."
 
 
 def _gains(losses: Sequence[Values]) -> str:

@@ -34,7 +34,7 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
 
 
 def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
-    """How much of bigrams the direct path captures and, where there are heads, how it makes up for what they say."""
+    """How much of bigrams the direct path captures and, where there are heads, how it differs where they do."""
     shares = [f"{readable(share)} in {label}" for label, share in fits.explained_share.items()]
     gaps = [f"{value:.2f} in {label}" for label, value in fits_with_heads.gap_coefficient.dropna().items()]
     sentence = (
@@ -44,8 +44,8 @@ def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
     if not gaps:
         return sentence
     return (
-        f"{sentence} For each logit by which heads raise a token after another on average, the direct path changes by"
-        f" {listed(gaps)}, beyond what bigrams account for: -1 fills in all that heads leave, 0 nothing."
+        f"{sentence} Of bigrams that are as likely, for each logit by which the mean of all else is higher, the direct"
+        f" path's differs by {listed(gaps)}; any two parts of logits that fit bigrams together make up for each other."
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.by_model import picture_each
+from tasks.report.figures.by_model import best_models, picture_each
 from tasks.report.figures.score_panels import score_panels
 from tasks.report.figures.sentences import counted, extremes
 from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, panel
@@ -27,16 +27,17 @@ def importance_maps(results: StudyResults) -> list[Picture]:
 
 
 def importance_agreement(results: StudyResults) -> list[Picture]:
-    """Rank correlation of each method with mean ablation, the highest mean on top."""
+    """Rank correlation of each method with mean ablation, a picture a kind of model, the highest mean on top."""
     name, queries = "importance_agreement", ("importance_agreement",)
-    found = results.frame(name)
-    if found.empty:
-        why = f"no model has three heads scored by {REFERENCE} and another method"
-        return [Picture(name, f"No picture: {why}.", queries)]
-    return [Picture(name, _agreement(found), queries, _dots(found))]
+    why_none = f"no model has eight heads scored by {REFERENCE} and another method"
+
+    def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
+        return _agreement(label, found), _dots(label, found)
+
+    return picture_each(results, name, results.frame(name), queries, why_none, draw, best_models)
 
 
-def _dots(found: DataFrame) -> Figure:
+def _dots(label: str, found: DataFrame) -> Figure:
     """A row for each method: a small dot for each seed, a large one for their mean."""
     means = found.groupby("method").spearman.mean().sort_values(ascending=False, kind="stable")
     figure, axes = panel(0.7 + ROW * len(means))
@@ -48,7 +49,7 @@ def _dots(found: DataFrame) -> Figure:
     name_places(axes.yaxis, list(means.index))
     axes.set_ylim(len(means) - 0.4, -0.6)
     axes.set_xlim(min(0, found.spearman.min()) - 0.05, 1.02)
-    axes.set_xlabel(f"rank correlation with {REFERENCE}; small dots are seeds")
+    axes.set_xlabel(f"{label}: rank correlation with {REFERENCE}; small dots are seeds")
     return figure
 
 
@@ -65,9 +66,12 @@ def _sentence(label: str, scores: DataFrame) -> str:
     return f"By {REFERENCE}, the head of {label} that matters most is {best}{others}."
 
 
-def _agreement(found: DataFrame) -> str:
-    """Which rankings agree most and least with mean ablation, and whether that can be told."""
-    methods = {str(name): dict(zip(of.seed, of.spearman, strict=True)) for name, of in found.groupby("method")}
-    n_models, n_seeds = int(found.groupby("method").n_models.sum().max()), found.seed.nunique()
-    models = f"{counted(n_models, 'model')} with three heads or more ({counted(n_seeds, 'seed')})"
-    return f"The rank correlation with {REFERENCE}, mean over {models}, is {extremes(methods)}."
+def _agreement(label: str, found: DataFrame) -> str:
+    """Which rankings agree most and least with mean ablation, other ablations apart, and whether that can be told."""
+    others = found[~found.method.str.startswith("ablation_")]
+    methods = {str(name): dict(zip(of.seed, of.spearman, strict=True)) for name, of in others.groupby("method")}
+    n_heads, seeds = found.n_heads.max(), counted(found.seed.nunique(), "seed")
+    return (
+        f"In {label}, the rank correlation of other methods with {REFERENCE} over {n_heads} heads, mean of {seeds}, is "
+        f"{extremes(methods)}. That ablations agree with one another says little: they are nearly the same measure."
+    )

@@ -11,7 +11,7 @@ from tasks.report.differences import Values, extreme
 def extremes(groups: Mapping[str, Values], unit: str = "") -> str:
     """Where a mean is highest and where lowest: `highest in 2L4H (1.50 nats) and lowest in 0L (0.00 nats)`.
 
-    And which others can't be told from these.
+    And which others can't be told from these; if they are most of all, only how high or low it is.
     """
     high, low = (extreme(groups, highest) for highest in (True, False))
     if not high or not low:
@@ -20,7 +20,11 @@ def extremes(groups: Mapping[str, Values], unit: str = "") -> str:
         return f"{high.mean:.2f}{unit} in {listed([label for label, values in groups.items() if values])}"
     if not high.is_tested:
         return f"highest in {high.told(unit)} and lowest in {low.told(unit)}{low.reservation}"
-    return f"highest in {high.told(unit)}{high.reservation}, and lowest in {low.told(unit)}{low.reservation}"
+    ends = [
+        f"{name} in {end.told(unit)}{end.reservation}" if end.says_something else f"{bound} {end.mean:.2f}{unit}"
+        for end, name, bound in ((high, "highest", "at most"), (low, "lowest", "at least"))
+    ]
+    return ", and ".join(ends)
 
 
 def listed(items: Sequence[str]) -> str:

@@ -199,7 +199,7 @@ def test_missing_parts_of_a_formation_are_missing(study):
 def test_bigrams_have_a_dot_each_the_shallowest_model_first(results):
     (picture,) = draw("bigram_fit", results)
     assert "this share: 0.980 in 0L n_heads=4, 0.780 in 1L2H and 0.580 in 2L4H." in picture.sentence
-    assert "the direct path changes by -0.40 in 1L2H and -0.40 in 2L4H, beyond" in picture.sentence
+    assert "the direct path's differs by -0.40 in 1L2H and -0.40 in 2L4H; any two parts of" in picture.sentence
     assert [axes.get_title(loc="left") for axes in picture.figure.axes] == ["0L n_heads=4", "1L2H", "2L4H"]
     dots = picture.figure.axes[0].collections[0]
     assert len(dots.get_offsets()) == 20

@@ -64,6 +64,18 @@ def test_many_ties_are_counted():
     groups |= {"f": values(8, 9, 10)}
     assert extreme(groups).reservation == ", which can't be told from 4 of 5 others"
     assert extreme({name: groups[name] for name in "abc"}).reservation == ", which can't be told from b or c"
+    assert not extreme(groups).says_something
+    assert extreme(groups, highest=True).says_something
+
+
+def test_each_by_itself_is_told_apart_as_by_the_interval_of_its_difference():
+    """16 and 32 heads as once measured: 0.124 ± 0.099 apart, which four comparisons together don't tell."""
+    others = {name: values(3, 3.01, 3.02) for name in "abc"}
+    losses = others | {"16": values(2.45, 2.45, 2.45), "32": values(2.53, 2.59, 2.61)}
+    apart = difference(losses["32"], losses["16"])
+    assert apart.ci95 < apart.mean
+    assert extreme(losses).ties == ["32"]
+    assert extreme(losses, each=True).ties == []
 
 
 @pytest.mark.parametrize("means", [[0, 0], [0, 0, 0, 0, 0], [0, 1, 1, 1, 1], [0, 0, 9, 9], [0, 0.5, 1, 1.5, 2, 2.5]])

@@ -80,7 +80,7 @@ def test_a_report_says_and_shows_everything(quick):
         "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",
         "head_trajectories", "attention_induction", "attention_previous_token", "circuit_formation", "composition_1",
         "score_terms_1", "eigenvalues_1", "eigenvalues_2", "path_terms_1", "path_terms_2", "bigram_fit",
-        "attention_gallery", "attention_aggregates", "importance_1", "importance_2", "importance_agreement",
+        "attention_gallery", "attention_aggregates", "importance_1", "importance_2", "importance_agreement_1",
         "ablations_1", "ablations_2", "pruning_1", "pruning_2", "similarity_1", "similarity_2", "probes_1", "probes_2",
     }  # fmt: skip
     assert facts["study"] == "invented"
@@ -286,6 +286,31 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
     assert lines[2].startswith(
         "The lowest induction score, which other seeds may change (an interval needs three): 1L5H has none (best head"
     )
+
+
+def test_the_highest_of_many_that_are_alike_is_not_called_so(tmp_path):
+    models = [
+        Model(seed=seed, cell=f"d_model={width}", induction=0.3 + 0.01 * ((seed + width) % 3))
+        for seed in range(3)
+        for width in range(4)
+    ]
+    with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
+        answer = answer_lines(results)
+    assert "has an induction head in 3 of 3 seeds" in answer[0]
+    assert not any("highest of" in line or "lowest induction score" in line for line in answer)
+
+
+def test_too_few_checkpoints_leave_open_how_heads_formed(tmp_path):
+    path = write_warehouse(tmp_path / "w.duckdb", Model())
+    with duckdb.connect(path) as connection:  # those that are left are a factor of 2 or more apart
+        connection.execute("DELETE FROM evaluations WHERE step NOT IN (0, 16, 64, 150, 420, 1220)")
+    with open_results(path, "invented") as results:
+        (line,) = [line for line in answer_lines(results) if "abruptly" in line]
+        (group,) = results.rows("groups")
+        (change, *_) = [row for row in results.rows("phase_changes") if row["score"] == "prefix_matching"]
+    assert line.startswith("Whether prefix_matching of the best head of 2L4H rose abruptly or steadily can't be told: ")
+    assert group["formed_by_tokens_note"] == "can't be told"
+    assert (change["rise"], change["window_end_tokens"]) == ("unresolved", None)
 
 
 def test_no_induction_head_in_models_that_learned_nothing_says_so(tmp_path):

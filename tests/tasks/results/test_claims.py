@@ -645,6 +645,7 @@ def test_the_study_that_trained_longest_speaks(database):
         "c": {"short": "holds", "seeds": "holds"},
         "d": {"long": "not tested", "short": "undecided"},
         "e": {"one": "undecided", "short": "fails"},
+        "f": {"long": "holds", "short": "undecided", "one": "undecided"},
     }
     studies = {
         "long": (5_000_000, 3, 1),
@@ -671,4 +672,5 @@ def test_the_study_that_trained_longest_speaks(database):
         ("c", "seeds", "holds", None),
         ("d", "short", "undecided", None),
         ("e", "short", "fails", None),
+        ("f", "long", "holds", "short: undecided"),
     ]
