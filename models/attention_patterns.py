@@ -56,11 +56,12 @@ def _operator(name: str, run: Callable[[Tensor], Tensor], shape: Callable[[Tenso
     torch.library.register_fake(name, shape)
 
 
-_operator("headstream::relative_scores", _relative_scores, lambda bias: bias.new_empty(*bias.shape, bias.shape[1]))
-_operator("headstream::sum_by_distance", _sum_by_distance, lambda scores: scores.new_empty(scores.shape[:2]))
-torch.library.register_autograd(
-    "headstream::relative_scores", lambda context, gradient: torch.ops.headstream.sum_by_distance(gradient)
-)
+if not hasattr(torch.ops.headstream, "relative_scores"):  # a process has one of a name, and may import this file twice
+    _operator("headstream::relative_scores", _relative_scores, lambda bias: bias.new_empty(*bias.shape, bias.shape[1]))
+    _operator("headstream::sum_by_distance", _sum_by_distance, lambda scores: scores.new_empty(scores.shape[:2]))
+    torch.library.register_autograd(
+        "headstream::relative_scores", lambda context, gradient: torch.ops.headstream.sum_by_distance(gradient)
+    )
 
 
 def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int) -> Float[Tensor, "head distance"]:

@@ -51,6 +51,5 @@ def home(tmp_path_factory) -> Iterator[Path]:
             model = find_or_make(spec, cell.label, train_model, *what, incidental=INCIDENTAL_FILES, **ids)
             measured = steps.analyse.fn("behaviour", STUDY.analysis, cell, model, tokens)
             outcomes.append(ModelOutcome(cell.label, model.manifest.facts["model_id"], [model, measured]))
-        config = STUDY.model_dump(mode="json", exclude_none=True)
-        steps.record_study.fn(STUDY.name, STUDY.question, config, outcomes, [corpus, tokens], started)
+        steps.record_study.fn(STUDY, outcomes, [corpus, tokens], started)
         yield folder
