@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Generator, Tensor
+from torch import Tensor
 
 from models.hard_concrete import gates_without_noise, open_probability
 from models.heads.gate_training import train_gates
@@ -85,12 +85,8 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     reference = trained.reference_text(config.reference_windows).sequences
     subject = Subject(model, text, documents, reference, mean_z(model, reference))
 
-    gates = []
-    for penalty in dict.fromkeys(config.gate_lambdas):
-        windows = islice(training_windows(config, tokens, n_ctx), config.gate_steps)
-        generator = torch.Generator().manual_seed(config.seed)
-        gates.append(Gates(penalty, _trained_gates(model, windows, penalty, config.gate_rate, generator)))
-        trained.on_progress(0.3 * len(gates) / len(config.gate_lambdas))
+    gates = _trained_gates(config, model, islice(training_windows(config, tokens, n_ctx), config.gate_steps))
+    trained.on_progress(0.2)
     gate_scores = half_open(gates, len(heads_of(model))).open_probabilities
     plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed - removed_heads(model) for own in gates]}
     trained.on_progress(0.5)
@@ -126,12 +122,15 @@ def training_windows(config: PruningConfig, tokens: Tokens, n_ctx: int) -> Itera
 
 
 def _trained_gates(
-    model: Transformer, windows: Iterable[Int[Tensor, "batch pos"]], penalty: float, rate: float, generator: Generator
-) -> list[Float[Tensor, "_"]]:
-    """log_alpha of each head; those that training removed stay closed."""
-    there = mask_without(model, removed_heads(model))
-    learned = train_gates(model, windows, penalty, rate, generator)
-    return [own.where(left > 0, -torch.inf) for own, left in zip(learned, there, strict=True)]
+    config: PruningConfig, model: Transformer, windows: Iterable[Int[Tensor, "batch pos"]]
+) -> list[Gates]:
+    """Gates for each penalty; those of heads that training removed stay closed."""
+    there, penalties = mask_without(model, removed_heads(model)), list(dict.fromkeys(config.gate_lambdas))
+    learned = train_gates(model, windows, penalties, config.gate_rate, torch.Generator().manual_seed(config.seed))
+    return [
+        Gates(penalty, [own.where(left > 0, -torch.inf) for own, left in zip(log_alpha, there, strict=True)])
+        for penalty, log_alpha in zip(penalties, learned, strict=True)
+    ]
 
 
 def half_open(gates: Sequence[Gates], n_heads: int) -> Gates:

@@ -1,7 +1,7 @@
 """Pruning curves: which heads go in which order, and what the model loses without them."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import NamedTuple
@@ -21,12 +21,13 @@ from models.heads.removal import remove_heads
 from models.heads.retraining import prune_and_retrain
 from models.losses import sequence_losses
 from models.parameters import count_parameters
-from models.transformer import Fill, Transformer
+from models.transformer import Fill, HeadMask, Transformer
 from tasks.measuring.pruned_models import SmallerModel, choose
 from tasks.measuring.trained_model import Rows
 from tasks.study.analysis_config import PruningConfig
 
-ITERATIVE = ("michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean")
+# Methods by which heads are scored anew after each that goes; those of a group are computed together:
+ITERATIVE = (("michel_paper", "michel_code", "hf_bertology", "taylor_signed"), ("ablation_zero",), ("ablation_mean",))
 RETRAIN_BY = "michel_paper"
 
 
@@ -40,11 +41,22 @@ class Subject:
     reference: Int[Tensor, "reference_batch pos"]
     fill: Fill
 
-    def scores(self, method: str, pruned: HeadSet = frozenset()) -> HeadScores:
-        """Importance of the heads that are left; NaN for the others."""
-        gone = pruned | removed_heads(self.model)
-        mask = mask_without(self.model, gone) if gone else None
-        return head_scores(method, Evidence(self.model, self.reference, self.fill, mask))
+    def scores(self, methods: Collection[str], pruned: HeadSet = frozenset()) -> dict[str, HeadScores]:
+        """Importance of the heads that are left, by method, as the smaller model without the others has it."""
+        mask = mask_without(self.model, pruned | removed_heads(self.model))
+        kept = [own.nonzero().flatten() for own in mask]
+        smaller = remove_heads(self.model, mask, self.fill) if pruned or removed_heads(self.model) else self.model
+        fill = torch.cat([own[heads] for own, heads in zip(self.fill, kept, strict=True)])
+        evidence = Evidence(smaller, self.reference, fill.split(list(smaller.architecture.heads_per_layer)))
+        return {method: _in_place(head_scores(method, evidence), mask) for method in methods}
+
+
+def _in_place(scores: HeadScores, mask: HeadMask) -> HeadScores:
+    """Scores of the heads that a mask leaves, where they are in the whole model; NaN for the others."""
+    left = torch.cat([*mask]).bool().cpu()
+    placed = torch.full(left.shape, torch.nan, dtype=torch.float64)
+    placed[left] = torch.cat(scores)
+    return list(placed.split([len(own) for own in mask]))
 
 
 class CurveKey(NamedTuple):
@@ -67,18 +79,28 @@ GATES, RETRAINED = CurveKey("gates", "gate"), CurveKey("iterative_retrain", RETR
 
 
 def plan_curves(subject: Subject, config: PruningConfig, gate_scores: HeadScores) -> dict[CurveKey, list[HeadSet]]:
-    """The sets of heads on each curve that is an order of the model as it is."""
+    """The sets of heads on each curve that is an order of the model as it is.
+
+    Cost, in passes of the reference text: a backward pass a head and gradient method, and for each of the two ablations
+    as many reruns of later layers as there are pairs of heads: the square of the number of heads.
+    """
     heads = heads_of(subject.model)
-    scores = {method: subject.scores(method) for method in METHODS} | {"gate": gate_scores}
+    scores = subject.scores(METHODS) | {"gate": gate_scores}
     defined = [method for method, own in scores.items() if not torch.cat([*own]).isnan().all()]
     orders = {CurveKey("one_shot", method): by_importance(scores[method], heads) for method in defined}
-    for method in (method for method in ITERATIVE if method in defined):
-        first, anew = scores[method], partial(subject.scores, method)
-        orders[CurveKey("iterative", method)] = iterative_order(first, anew, heads)
+    for group in ITERATIVE:
+        anew = cache(partial(subject.scores, group))  # orders by methods that agree ask for the same
+        for method in (method for method in group if method in defined):
+            order = iterative_order(scores[method], partial(_scores_by, anew, method), heads)
+            orders[CurveKey("iterative", method)] = order
     generator = torch.Generator().manual_seed(config.seed)
     for draw, order in enumerate(random_orders(heads, config.random_orders, generator)):
         orders[CurveKey("random", "random", draw)] = order
     return {key: prefixes(order) for key, order in orders.items()}
+
+
+def _scores_by(anew: Callable[[HeadSet], dict[str, HeadScores]], method: str, pruned: HeadSet) -> HeadScores:
+    return anew(pruned)[method]
 
 
 def measure_curves(subject: Subject, plans: Mapping[CurveKey, Sequence[HeadSet]]) -> dict[CurveKey, Curve]:

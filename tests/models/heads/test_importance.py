@@ -8,10 +8,9 @@ from planted import BOS, attention_of, skip_trigram_model
 from random_models import D_HEAD, D_MODEL, D_VOCAB, random_model
 
 from models import batching
-from models.heads import gradient_importance
+from models.heads import evidence, gradient_importance
 from models.heads.ablation import Ablation, ablation_effects, other_sequences
 from models.heads.evidence import Evidence
-from models.heads.gradient_importance import loss_slopes
 from models.heads.importance_methods import METHODS, head_scores, normalise
 from models.heads.references import mean_z
 from models.losses import sequence_losses
@@ -77,7 +76,7 @@ def test_gradients_are_finite_differences_of_the_head_mask(options, pruned):
 
 def test_slopes_by_position_are_finite_differences():
     model, text, step = random_model(), tokens(n=2, length=6), 1e-6
-    found = loss_slopes(evidence_of(model, text))
+    found = evidence_of(model, text).slopes
     z = [seen.z for seen in model.trace(text[:, :-1]).layers]
     mask = everything(model)
     mask[0][2] = 0
@@ -93,11 +92,11 @@ def test_slopes_by_position_are_finite_differences():
 
 def test_gradient_scores_differ_in_what_is_summed_before_the_sign_goes(monkeypatch):
     slopes = torch.tensor([[3.0, -1.0], [-4.0, 1.0], [5.0, 0.0]], dtype=torch.float64)  # [sequence, position]
-    monkeypatch.setattr(gradient_importance, "loss_slopes", lambda evidence: [slopes[:, None]])
+    monkeypatch.setattr(evidence, "loss_slopes", lambda *inputs: [slopes[:, None]])
     monkeypatch.setattr(gradient_importance, "BERTOLOGY_BATCH", 2)
     model = random_model(n_layers=1, n_heads=1)
-    evidence = evidence_of(model, tokens(n=3))
-    scores = {method: head_scores(method, evidence)[0].item() for method in GRADIENTS}
+    subject = evidence_of(model, tokens(n=3))
+    scores = {method: head_scores(method, subject)[0].item() for method in GRADIENTS}
     assert scores == pytest.approx(
         {
             "michel_code": (3 + 1 + 4 + 1 + 5 + 0) / 3,
