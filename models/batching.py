@@ -7,16 +7,20 @@ from torch import Tensor
 
 from models.transformer import Transformer
 
-BATCH_NUMBERS = 2**20  # attention weights or logits held at once; a batch has as many sequences as fit
+BATCH_NUMBERS = 2**20  # attention weights of all layers, or logits, held at once; a batch has as many sequences as fit
+PASS_NUMBERS = 2**22  # the same in passes that hold one layer's weights at a time
 
 
-def batches(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Iterator[Int[Tensor, "size pos"]]:
-    """Sequences on the model's device, as many at a time as `BATCH_NUMBERS` allows."""
-    size = sequences_at_once(model, sequences.shape[1])
+def batches(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], *, traced: bool = True
+) -> Iterator[Int[Tensor, "size pos"]]:
+    """Sequences on the model's device, as many at a time as fit, with or without a trace of each being held."""
+    size = sequences_at_once(model, sequences.shape[1], traced=traced)
     return (batch.to(model.W_E.device) for batch in sequences.split(size))
 
 
-def sequences_at_once(model: Transformer, n_tokens: int) -> int:
-    """How many sequences of so many tokens `BATCH_NUMBERS` allows, with the patterns of all layers held."""
-    weights, logits = n_tokens * n_tokens * sum(model.architecture.heads_per_layer), n_tokens * model.d_vocab
-    return max(1, BATCH_NUMBERS // max(weights, logits))
+def sequences_at_once(model: Transformer, n_tokens: int, *, traced: bool = True) -> int:
+    """How many sequences of so many tokens fit, 1 at least."""
+    heads = model.architecture.heads_per_layer
+    weights = n_tokens * n_tokens * (sum(heads) if traced else max(heads, default=0))
+    return max(1, (BATCH_NUMBERS if traced else PASS_NUMBERS) // max(weights, n_tokens * model.d_vocab))

@@ -39,8 +39,8 @@ def train_gates(
     for batch in windows:
         uniform = torch.rand(len(batch), len(log_alpha[0]), generator=generator, dtype=log_alpha.dtype)
         uniform, batch = uniform.to(log_alpha.device), batch.to(log_alpha.device)
-        x, first = model.embed(batch[:, :-1]), model.layers[0]
-        shared = x, first.attention.mix_fused(first.read(x)), batch[:, 1:]
+        read, first = model.embed(batch[:, :-1]), model.layers[0]
+        shared = read, first.attention.mix_fused(first.read(read)), batch[:, 1:]
         n_at_once = max(1, WITH_GRADIENTS * sequences_at_once(model, batch.shape[1]) // len(batch))
         gradients = []
         for own, penalty in zip(log_alpha.split(n_at_once), penalties.split(n_at_once), strict=True):
@@ -49,8 +49,8 @@ def train_gates(
                 .flatten(0, 1)
                 .split(heads_per_layer, dim=1)
             )
-            repeated = (part.expand(len(own), *part.shape).flatten(0, 1) for part in shared)
-            loss = _gated_loss(model, *repeated, gates) * len(own) + (penalty * open_probability(own)).sum()
+            x, z, targets = (part.expand(len(own), *part.shape).flatten(0, 1) for part in shared)
+            loss = _gated_loss(model, x, z, targets, gates) * len(own) + (penalty * open_probability(own)).sum()
             gradients.append(torch.autograd.grad(loss, own)[0])
         log_alpha.grad = torch.cat(gradients)
         optimizer.step()

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from models.batching import batches
 from models.heads.head import HeadSet, mask_without
+from models.heads.removal import layer_without_heads
 from models.losses import token_losses
 from models.transformer import Fill, HeadMask, Transformer
 
@@ -19,11 +20,14 @@ def losses_without(
 ) -> dict[HeadSet, Float[Tensor, "batch"]]:
     """Mean loss of each sequence with each set of heads pruned, in float64 on the CPU.
 
-    Sets that prune the same heads of the first layers share the pass up to there, and z of the layer after.
+    Sets that prune the same heads of the first layers share the pass up to there, and z of the layer after. From where
+    a set is alone, what its pruned heads do isn't computed.
+
+    Cost: a pass a set, less what is shared and left out.
     """
     masks = {heads: mask_without(model, heads) for heads in pruned}
     losses: dict[HeadSet, list[Tensor]] = {heads: [] for heads in masks}
-    for batch in batches(model, sequences):
+    for batch in batches(model, sequences, traced=False):
         for heads, logits in _branches(model, model.embed(batch[:, :-1]), 0, masks, fill):
             losses[heads].append(token_losses(logits, batch[:, 1:]).double().mean(1).cpu())
     return {heads: torch.cat(parts) for heads, parts in losses.items()}
@@ -41,12 +45,16 @@ def _branches(
         (heads,) = masks
         yield heads, model.unembed(model.final_norm(x))
         return
-    layer = model.layers[first_layer]
-    z = layer.attention.mix_fused(layer.read(x))
+    layer, own_fill = model.layers[first_layer], fill[first_layer] if fill else None
     alike: dict[HeadSet, dict[HeadSet, HeadMask]] = defaultdict(dict)
     for heads, mask in masks.items():
         alike[frozenset(head for head in heads if head.layer == first_layer)][heads] = mask
+    if len(alike) == 1:
+        own_mask = next(iter(masks.values()))[first_layer]
+        left = layer if own_mask.all() else layer_without_heads(model.architecture, layer, own_mask, own_fill)
+        yield from _branches(model, left(x), first_layer + 1, masks, fill)
+        return
+    z = layer.attention.mix_fused(layer.read(x))
     for group in alike.values():
         own_mask = next(iter(group.values()))[first_layer]
-        after = layer.write(x, z, own_mask, fill[first_layer] if fill else None)[-1]
-        yield from _branches(model, after, first_layer + 1, group, fill)
+        yield from _branches(model, layer.write(x, z, own_mask, own_fill)[-1], first_layer + 1, group, fill)

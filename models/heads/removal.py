@@ -32,11 +32,23 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     return _assembled(model, states)
 
 
+def layer_without_heads(
+    architecture: Architecture, layer: Layer, head_mask: Float[Tensor, "head"], fill: Tensor | None
+) -> Layer:
+    """A smaller layer that computes the same; what no head owns it shares with the whole."""
+    state = _masked_state(layer, head_mask, fill)
+    changed = {"output_biases": not architecture.biases and "attention.b_O" in state}
+    with torch.device("meta"):  # every parameter is given
+        smaller = Layer(architecture.model_copy(update=changed), len(state["attention.W_O"]))
+    smaller.load_state_dict(state, assign=True)
+    return smaller.requires_grad_(False)
+
+
 def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
     """Parameters of a layer with a mask and its fill folded in, by name."""
     W_O = layer.attention.W_O.detach()
     kept, scale = mask.nonzero().flatten().to(W_O.device), mask.to(W_O)[:, None, None]
-    state = {name: weight.clone() for name, weight in layer.state_dict().items()} | {"attention.W_O": W_O * scale}
+    state = dict(layer.state_dict()) | {"attention.W_O": W_O * scale}
     for name, _, declaration in declared_parameters(layer):
         if declaration.head_axis is not None:
             state[name] = state[name].index_select(declaration.head_axis, kept)
@@ -56,7 +68,7 @@ def _assembled(model: Transformer, layers: list[State]) -> Transformer:
     a = model.architecture
     state = {name: weight.clone() for name, weight in model.state_dict().items() if not name.startswith("layers.")}
     for i, layer in enumerate(layers):
-        state |= {f"layers.{i}.{name}": weight for name, weight in layer.items()}
+        state |= {f"layers.{i}.{name}": weight.clone() for name, weight in layer.items()}
     changed = {
         "n_layers": len(layers),
         "n_heads": tuple(len(layer["attention.W_O"]) for layer in layers),

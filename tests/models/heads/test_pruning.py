@@ -73,7 +73,7 @@ def test_prefixes_go_from_no_head_to_all():
 )
 @pytest.mark.parametrize("filled", [True, False])
 def test_losses_without_heads_are_those_of_a_masked_pass(monkeypatch, options, filled):
-    monkeypatch.setattr("models.batching.BATCH_NUMBERS", 2 * 12 * D_VOCAB * 4)
+    monkeypatch.setattr("models.batching.PASS_NUMBERS", 2 * 13 * D_VOCAB)
     model = random_model(**options)
     fill = mean_z(model, tokens(seed=2)) if filled else None
     heads = heads_of(model)

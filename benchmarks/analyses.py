@@ -1,0 +1,188 @@
+"""What analysing a model costs, stage by stage, and how that grows with the model.
+
+Each stage runs in a process of its own on one thread, as in a study. Weights are random: what a stage does hardly
+depends on them, but for induction circuits, of which there are none.
+
+python -m benchmarks.analyses
+"""
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from benchmarks.circuits import in_turns
+from models.architecture import Architecture
+from models.losses import sequence_losses
+from models.transformer import Transformer
+from tasks.machines.child_process import run_in_process
+from tasks.measuring.stages import ANALYSES, measure, part_of
+from tasks.study.analysis_config import AnalysisConfig, Stage
+from tasks.study.corpus_config import CorpusConfig
+from tasks.study.tokenizer_config import TokenizerConfig
+from tasks.text.corpus_writing import write_corpus
+from tasks.text.token_writing import write_tokens
+from tasks.training.checkpoints import checkpoint_steps, load_model, save_checkpoint, write_model_card
+
+PASSED = 16  # sequences in a plain pass, the unit that costs are compared with
+LITTLE = AnalysisConfig.model_validate(  # text and steps: growth with the model shows on little of them
+    {
+        "behaviour": {"loss_windows": 16, "pattern_windows": 8, "random_period_sequences": 8},
+        "weight_circuits": {"statistics_tokens": 100_000},
+        "activation_circuits": {"path_windows": 4, "bigram_windows": 16, "random_period_sequences": 8},
+        "importance": {"windows": 8, "reference_windows": 8},
+        "pruning": {"windows": 4, "reference_windows": 4, "gate_steps": 4, "retrain_steps": 2, "repeats": 1},
+        "redundancy": {"windows": 8, "reference_windows": 8},
+        "feed_forward": {"windows": 8, "reference_windows": 8},
+        "probes": {"train_tokens": 2048, "selection_tokens": 1024, "test_tokens": 1024},
+    }
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model before and after a random walk, a checkpoint a step."""
+
+    n_layers: int = 2
+    n_heads: int = 4
+    d_model: int = 64
+    n_ctx: int = 64
+    d_head: int = 16
+    vocabulary: int = 512
+    checkpoints: int = 2
+    normalization: str = "none"
+    feed_forward: str = "none"
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        """The model's shape."""
+        sizes = {name: value for name, value in vars(self).items() if name in Architecture.model_fields}
+        return Architecture.model_validate(sizes)
+
+    def write(self, folder: Path) -> None:
+        """Write its checkpoints."""
+        folder.mkdir()
+        generator = torch.Generator().manual_seed(0)
+        model = Transformer(self.architecture, self.vocabulary).initialize(generator).requires_grad_(False)
+        write_model_card(folder, model, tokens_per_step=1)
+        for step in range(self.checkpoints):
+            save_checkpoint(folder, model, step)
+            for parameter in model.parameters():
+                parameter.add_(0.03 * torch.randn(parameter.shape, generator=generator))
+
+
+class Cost(NamedTuple):
+    """What one stage cost."""
+
+    seconds: float
+    processor_seconds: float
+    peak_megabytes: float  # with Python and torch
+
+
+QUICK = Subject(n_layers=2, n_heads=4, d_model=128, d_head=32, n_ctx=128)
+DEEP = Subject(
+    n_layers=6, n_heads=8, d_model=256, d_head=32, n_ctx=128, vocabulary=4096, normalization="layernorm",
+    feed_forward="gelu",
+)  # fmt: skip
+GROWTH: dict[str, Sequence[int]] = {
+    "n_heads": (4, 8, 16),
+    "n_layers": (2, 4, 8),
+    "vocabulary": (512, 4096),
+    "checkpoints": (2, 4, 8),
+}
+
+
+def timed_stage(
+    stage: Stage, config: AnalysisConfig, model: Path, tokens: Path, folder: Path, on_progress: Callable[[float], None]
+) -> Cost:
+    """Run a stage in this process."""
+    folder.mkdir(parents=True)
+    started, processor = time.perf_counter(), time.process_time()
+    measure(stage, part_of(config, stage), "model", model, tokens, folder, on_progress)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Cost(time.perf_counter() - started, time.process_time() - processor, peak)
+
+
+def costs_of(subject: Subject, config: AnalysisConfig, tokens: Path) -> dict[Stage, Cost]:
+    """What each stage costs, of those that a model has."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        subject.write(folder / "model")
+        stages = [stage for stage in ANALYSES if stage != "feed-forward" or subject.feed_forward != "none"]
+        return {
+            stage: run_in_process(timed_stage, stage, config, folder / "model", tokens, folder / stage)
+            for stage in stages
+        }
+
+
+def seconds_a_pass(subject: Subject) -> float:
+    """Of the loss of one sequence, in a plain pass of some."""
+    torch.set_num_threads(1)
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "model"
+        subject.write(folder)
+        model = load_model(folder, checkpoint_steps(folder)[-1])
+    text = torch.randint(subject.vocabulary, (PASSED, subject.n_ctx + 1), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        (seconds,) = in_turns(lambda: sequence_losses(model, text))
+    return seconds / PASSED
+
+
+def print_costs(name: str, subject: Subject, tokens: Path) -> None:
+    """Print what each stage costs at the defaults of a study, and all of them."""
+    unit = seconds_a_pass(subject)
+    print(
+        f"analyses of {name}, {subject.checkpoints} checkpoints; a plain pass of a sequence takes {1e3 * unit:.2f} ms"
+    )
+    costs = costs_of(subject, AnalysisConfig(), tokens)
+    for stage, cost in costs.items():
+        print(
+            f"  {stage:20} {cost.seconds:7.1f} s, {cost.processor_seconds:7.1f} s of processor,"
+            f" {cost.peak_megabytes:5,.0f} MB, {cost.processor_seconds / unit:9,.0f} passes",
+            flush=True,
+        )
+    print(f"  {'all':20} {sum(c.seconds for c in costs.values()):7.1f} s", end=", ")
+    print(f"{sum(c.processor_seconds for c in costs.values()):7.1f} s of processor")
+
+
+def print_growth(tokens: dict[int, Path]) -> None:
+    """Print the exponents by which each stage's processor seconds grow with each size, fitted by least squares."""
+    print(
+        "growth of processor seconds, as exponents of " + ", ".join(f"{name} {sizes}" for name, sizes in GROWTH.items())
+    )
+    exponents: dict[Stage, list[float]] = {}
+    for name, sizes in GROWTH.items():
+        subjects = [Subject(**{"feed_forward": "gelu", name: size}) for size in sizes]  # type: ignore[arg-type]
+        costs = [costs_of(subject, LITTLE, tokens[subject.vocabulary]) for subject in subjects]
+        for stage in costs[0]:
+            seconds = [own[stage].processor_seconds for own in costs]
+            slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
+            exponents.setdefault(stage, []).append(float(slope))
+    for stage, own in exponents.items():
+        print(f"  {stage:20} " + ", ".join(f"{n} {slope:.1f}" for n, slope in zip(GROWTH, own, strict=True)))
+
+
+def main() -> None:
+    """Print what the two shapes cost, and how costs grow."""
+    with TemporaryDirectory() as temporary:
+        corpus = Path(temporary) / "corpus"
+        corpus.mkdir()
+        write_corpus(CorpusConfig(), corpus)
+        tokens = {vocabulary: Path(temporary) / f"tokens-{vocabulary}" for vocabulary in (512, 4096)}
+        for vocabulary, folder in tokens.items():
+            folder.mkdir()
+            write_tokens(TokenizerConfig(vocabulary=vocabulary), corpus, folder)
+        print_growth(tokens)
+        print_costs("2 x 4, d_model 128, vocabulary 512", QUICK, tokens[512])
+        print_costs("6 x 8, d_model 256, layernorm, gelu, vocabulary 4096", DEEP, tokens[4096])
+
+
+if __name__ == "__main__":
+    main()
