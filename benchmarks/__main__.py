@@ -1,8 +1,9 @@
-"""Run every benchmark: `python -m benchmarks`; about 25 minutes, most of them for the 2 GB corpus."""
+"""Run every benchmark: `python -m benchmarks`; about an hour, most of them for the 2 GB corpus."""
 
-from benchmarks import ablation, circuits, corpus, training
+from benchmarks import ablation, analyses, circuits, corpus, training
 
 training.main()
 circuits.main()
 ablation.main()
+analyses.main()
 corpus.main(megabytes=2_000)

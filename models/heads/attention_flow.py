@@ -51,17 +51,30 @@ def rollout(passed: Patterns) -> Patterns:
 def max_flow(passed: Patterns) -> Patterns:
     """Attention flow: the largest from each query after each layer to each token alone; A' itself for the first layer.
 
-    Capacities are rounded to multiples of 1 / `UNIT`, which moves a flow by half of that at most for each edge of its
-    smallest cut.
+    Through two layers every way has one position in the middle, so that flow is a sum of minima; from three on it is
+    searched for. Capacities are rounded to multiples of 1 / `UNIT`, which moves a flow by half of that at most for each
+    edge of its smallest cut.
+
+    Cost: a search for each layer from the third on, query and key before it, which grows with the layers below.
     """
-    capacity = (passed * UNIT).round().int().numpy(force=True)
-    n = passed.shape[-1]
-    flows = torch.zeros_like(passed)
-    for top in range(len(passed)):
-        layers, queries, keys = capacity[: top + 1].nonzero()
-        edges = (layers + 1) * n + queries, layers * n + keys
-        graph = csr_array((capacity[layers, queries, keys], edges), shape=((top + 2) * n,) * 2)
-        for query in range(n):
-            for key in range(query + 1):
-                flows[top, query, key] = maximum_flow(graph, (top + 1) * n + query, key).flow_value
-    return flows / UNIT
+    capacity = (passed * UNIT).round().long()
+    flows = capacity.clone()
+    if len(passed) > 1:
+        flows[1] = torch.stack([torch.minimum(query[:, None], capacity[0]).sum(0) for query in capacity[1]])
+    for top in range(2, len(passed)):
+        flows[top] = _searched(capacity[: top + 1])
+    return flows.to(passed.dtype) / UNIT
+
+
+def _searched(capacity: Int[Tensor, "layer q_pos k_pos"]) -> Int[Tensor, "q_pos k_pos"]:
+    """The largest flows from after the last of some layers."""
+    n_layers, n = capacity.shape[:2]
+    numbers = capacity.int().numpy(force=True)
+    layers, queries, keys = numbers.nonzero()
+    edges = (layers + 1) * n + queries, layers * n + keys
+    graph = csr_array((numbers[layers, queries, keys], edges), shape=((n_layers + 1) * n,) * 2)
+    flows = torch.zeros_like(capacity[0])
+    for query in range(n):
+        for key in range(query + 1):
+            flows[query, key] = maximum_flow(graph, n_layers * n + query, key).flow_value
+    return flows

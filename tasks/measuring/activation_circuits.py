@@ -37,6 +37,9 @@ N_IDENTITY_WINDOWS = 4
 def measure_activation_circuits(config: ActivationCircuitsConfig, trained: TrainedModel) -> None:
     """Write the tables of paths, scores, virtual heads, bigrams, causal checks and identities.
 
+    Cost: text is rerun from a removal on for `max_pairs` pairs at most, whatever the number of heads, each rerun as a
+    pass grows. Score terms and virtual circuits are of all pairs: as the square of heads. Checkpoints don't count.
+
     Raises:
         UserError: the text is too short for one sequence.
         WorkError: the weights are not finite.

@@ -26,6 +26,9 @@ from tasks.training.checkpoints import tokens_per_step
 def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
     """Write losses and scores of every head at each checkpoint, and attention on one passage at the last.
 
+    Cost: a few passes of all texts at each checkpoint, each as a pass grows in layers, heads and vocabulary. Attention
+    flow, of one passage at the last, grows with the square of layers.
+
     Raises:
         UserError: the validation text is too short for one sequence.
     """

@@ -17,6 +17,9 @@ from tasks.study.analysis_config import FeedForwardConfig
 def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> None:
     """Write feed_forward_ablations, of a model that has feed-forward layers.
 
+    Cost: reruns of later layers for each part of each layer: with the square of layers, and with vocabulary. Heads
+    hardly count, and checkpoints don't.
+
     Raises:
         UserError: the text is too short for one sequence.
     """

@@ -32,6 +32,9 @@ SCORES = {f"ablation_{method}": Ablation("head", method, "full") for method in (
 def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     """Write ablations and importance; a model without heads has neither.
 
+    Cost: eight reruns of later layers a head, and two for each resample: with heads times a pass, which grows in layers
+    and vocabulary. Checkpoints don't count.
+
     Raises:
         UserError: the text is too short for one sequence.
     """

@@ -40,6 +40,9 @@ class Labelled(NamedTuple):
 def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
     """Write probes and probe_tasks.
 
+    Cost: with the sites (heads, and layers plus one) and their widths, times the tasks; the passes that read them
+    hardly count, nor do vocabulary and checkpoints.
+
     Raises:
         UserError: the text is too short for one sequence.
     """

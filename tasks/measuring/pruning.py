@@ -74,6 +74,9 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
 
     A model without heads has none of it.
 
+    Cost: orders by ablation rerun later layers for each pair of heads: the square of heads, times a pass. All other
+    orders, curves and retraining take some passes a head. Checkpoints don't count.
+
     Raises:
         UserError: the text is too short for one sequence.
     """

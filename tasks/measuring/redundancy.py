@@ -25,6 +25,9 @@ from tasks.study.analysis_config import RedundancyConfig
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     """Write head_similarity, head_clusters and head_patterns of the heads that training left, if there are any.
 
+    Cost: distances are of all pairs of heads: as their square. Reruns of later layers are of each head and of
+    `max_pairs` pairs at most, at the first checkpoint and the last; each as a pass grows in layers and vocabulary.
+
     Raises:
         UserError: the text is too short for one sequence.
         WorkError: the weights are not finite.

@@ -39,6 +39,9 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
 
     All are empty where norms keep paths from being products of weights (`why_no_circuits`).
 
+    Cost: at each checkpoint, with heads times vocabulary times the tokens that copying is tested on, and with pairs of
+    heads, which are as the square of their number; text only counts for persistence and skip-trigrams.
+
     Raises:
         UserError: the text is too short for one sequence.
         WorkError: a checkpoint's weights are not finite.
