@@ -7,9 +7,10 @@ python -m benchmarks.analyses
 """
 
 import resource
+import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from benchmarks.circuits import in_turns
+from benchmarks.circuits import ROUNDS
 from models.architecture import Architecture
 from models.losses import sequence_losses
 from models.transformer import Transformer
@@ -91,7 +92,8 @@ DEEP = Subject(
     n_layers=6, n_heads=8, d_model=256, d_head=32, n_ctx=128, vocabulary=4096, normalization="layernorm",
     feed_forward="gelu",
 )  # fmt: skip
-GROWTH: dict[str, Sequence[int]] = {
+SMALL = Subject(feed_forward="gelu")
+GROWTH: dict[str, Sequence[int]] = {  # of SMALL
     "n_heads": (4, 8, 16),
     "n_layers": (2, 4, 8),
     "vocabulary": (512, 4096),
@@ -123,16 +125,20 @@ def costs_of(subject: Subject, config: AnalysisConfig, tokens: Path) -> dict[Sta
 
 
 def seconds_a_pass(subject: Subject) -> float:
-    """Of the loss of one sequence, in a plain pass of some."""
+    """Processor seconds of the loss of one sequence, in a plain pass of some: the median of several passes."""
     torch.set_num_threads(1)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "model"
         subject.write(folder)
         model = load_model(folder, checkpoint_steps(folder)[-1])
     text = torch.randint(subject.vocabulary, (PASSED, subject.n_ctx + 1), generator=torch.Generator().manual_seed(0))
-    with torch.inference_mode():
-        (seconds,) = in_turns(lambda: sequence_losses(model, text))
-    return seconds / PASSED
+    seconds = []
+    for _ in range(1 + ROUNDS):
+        started = time.process_time()
+        with torch.inference_mode():
+            sequence_losses(model, text)
+        seconds.append(time.process_time() - started)
+    return statistics.median(seconds[1:]) / PASSED
 
 
 def print_costs(name: str, subject: Subject, tokens: Path) -> None:
@@ -154,19 +160,13 @@ def print_costs(name: str, subject: Subject, tokens: Path) -> None:
 
 def print_growth(tokens: dict[int, Path]) -> None:
     """Print the exponents by which each stage's processor seconds grow with each size, fitted by least squares."""
-    print(
-        "growth of processor seconds, as exponents of " + ", ".join(f"{name} {sizes}" for name, sizes in GROWTH.items())
-    )
-    exponents: dict[Stage, list[float]] = {}
     for name, sizes in GROWTH.items():
-        subjects = [Subject(**{"feed_forward": "gelu", name: size}) for size in sizes]  # type: ignore[arg-type]
+        subjects = [replace(SMALL, **{name: size}) for size in sizes]  # type: ignore[arg-type]
         costs = [costs_of(subject, LITTLE, tokens[subject.vocabulary]) for subject in subjects]
+        print(f"growth of processor seconds with {name} {sizes}, as exponents")
         for stage in costs[0]:
-            seconds = [own[stage].processor_seconds for own in costs]
-            slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
-            exponents.setdefault(stage, []).append(float(slope))
-    for stage, own in exponents.items():
-        print(f"  {stage:20} " + ", ".join(f"{n} {slope:.1f}" for n, slope in zip(GROWTH, own, strict=True)))
+            slope, _ = np.polyfit(np.log(sizes), np.log([own[stage].processor_seconds for own in costs]), 1)
+            print(f"  {stage:20} {slope:4.1f}", flush=True)
 
 
 def main() -> None:
