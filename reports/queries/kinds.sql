@@ -1,7 +1,7 @@
 -- The kinds of models of a study and their settings, by which they are matched with those of another run or study.
 WITH axes AS (
-    SELECT list(DISTINCT regexp_extract(setting, '\w+')) AS axes
-    FROM (SELECT unnest(regexp_extract_all(cell, '\w+=')) AS setting FROM study_models WHERE study = $study)
+    SELECT list(DISTINCT regexp_extract(setting, '[a-z_]+')) AS axes
+    FROM (SELECT unnest(regexp_extract_all(cell, '[a-z_]+=')) AS setting FROM study_models WHERE study = $study)
 )
 SELECT
     label,
