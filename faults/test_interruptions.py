@@ -73,8 +73,9 @@ def test_while_indexing(finished, reference, study, interrupted):
 
 @pytest.mark.fault("Ctrl-C while programs are loaded", HOLDS)
 def test_at_the_beginning(finished, reference, study, interrupted):
-    terminal = started(finished, study)
-    interrupted(terminal, (finished.folder / "data" / "logs" / "run.log").exists)
+    log = finished.folder / "data" / "logs" / "run.log"
+    log.unlink()
+    interrupted(started(finished, study), log.exists)
     require_next_run(finished, reference, study)
 
 
