@@ -1,6 +1,7 @@
 """A run is interrupted on its terminal: it ends at once, with one line, and the same command goes on from there."""
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -113,8 +114,13 @@ def test_while_compiling(finished, reference, study, interrupted, tmp_path):
 def test_what_was_saved_is_gone_on_from(finished, study, interrupted, tmp_path):
     long = tmp_path / "long.toml"
     long.write_text(study.read_text().replace("tokens = 400_000", "tokens = 40_000_000"))
-    saved = finished.folder / "data" / "store" / ".staging"
-    said = interrupted(started(finished, long), lambda: len([*saved.glob("*/.resume/state.safetensors")]) == 2)
+    staging = finished.folder / "data" / "store" / ".staging"
+
+    def both_were_saved() -> bool:
+        saved = [*staging.glob("*/.resume/state.safetensors")]
+        return len(saved) == 2 and all(time.time() - file.stat().st_mtime > 1 for file in saved)
+
+    said = interrupted(started(finished, long), both_were_saved)
     percents = re.findall(r"\d+ %", said)
     assert said.startswith("headstream: stopped: 2 models at ")
     terminal = started(finished, long)

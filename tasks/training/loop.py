@@ -177,6 +177,7 @@ class TrainingRun:
                 save_checkpoint(self.folder, self.model, self.step)
             if log_now and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
                 self._save()
+                on_progress(self._progress())
                 saved = time.perf_counter()
         self._check_last_weights()
 
