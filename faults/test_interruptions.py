@@ -121,12 +121,12 @@ def test_what_was_saved_is_gone_on_from(finished, study, interrupted, tmp_path):
         return len(saved) == 2 and all(time.time() - file.stat().st_mtime > 1 for file in saved)
 
     said = interrupted(started(finished, long), both_were_saved)
-    percents = re.findall(r"\d+ %", said)
+    percents = re.findall(r"[\d.]+ %", said)
     assert said.startswith("headstream: stopped: 2 models at ")
     terminal = started(finished, long)
     words = [f"goes on from {percent}" for percent in percents]
     again = interrupted(terminal, lambda: all(word in terminal.shown for word in words))
-    assert re.findall(r"\d+ %", again) == percents
+    assert re.findall(r"[\d.]+ %", again) == percents
 
 
 def _has_server(terminal: Terminal) -> bool:

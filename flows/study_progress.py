@@ -187,8 +187,8 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A fraction in whole percent, never more than there is: `35 %`."""
-    return f"{int(100 * fraction)} %"
+    """A fraction in percent, never more than there is: `35 %`, and `0.4 %` of a long training's first minutes."""
+    return f"{int(1000 * fraction) / 10} %" if 0.001 <= fraction < 0.01 else f"{int(100 * fraction)} %"
 
 
 def duration(seconds: float) -> str:

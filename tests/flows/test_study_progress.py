@@ -126,4 +126,4 @@ def test_durations(seconds, words):
 
 
 def test_percent_never_says_more_than_there_is():
-    assert [percent(f) for f in (0, 0.359, 0.999, 1)] == ["0 %", "35 %", "99 %", "100 %"]
+    assert [percent(f) for f in (0, 0.0049, 0.359, 0.999, 1)] == ["0 %", "0.4 %", "35 %", "99 %", "100 %"]
