@@ -351,9 +351,9 @@ class Transformer(DeclaringModule):
     ) -> Float[Tensor, "batch pos d_vocab"]:
         """Logits from the stream that some layer reads, the rest of a forward pass; masks are of all layers."""
         for i in range(first_layer, len(self.layers)):
-            own: list[Tensor] = []  # empty for every layer, so that code compiled for one serves the next
+            own: list[Tensor] | None = None if gates is None else []  # code compiled for one layer serves all
             x = self.layers[i](x, head_mask[i] if head_mask else None, fill[i] if fill else None, own)
-            if gates is not None:
+            if gates is not None and own:
                 gates += own
         return self.unembed(self.final_norm(x))
 

@@ -60,7 +60,7 @@ def answer(content: bytes) -> Study | str:
     planned: list[Study] = []
     Path(sys.argv[2]).write_bytes(content)
     with (
-        patch.object(plan_command, "print_plan", planned.append),
+        patch.object(plan_command, "print_plan", lambda study, *_: planned.append(study)),
         redirect_stdout(StringIO()) as out,
         redirect_stderr(StringIO()) as err,
         pytest.raises(SystemExit) as stop,
@@ -85,7 +85,7 @@ def check(content: bytes) -> None:
         config = found.model_dump(mode="json", exclude_none=True)
         assert json_sha256(config)
         assert len(found.cells) <= MOST_MODELS
-        assert parse_study("the same", config) == found
+        assert parse_study("the same", config).recorded == found.recorded
 
 
 # TOML of any value
@@ -187,7 +187,6 @@ DEEP = b".".join([b"a"] * 2_000)
 REFUSED = {
     "empty": b"",
     "no text": b"\xff\xfe",
-    "byte order mark": b"\xef\xbb\xbfname = 'a'",
     "NUL": b"name = '\0'",
     "large": b"#" * (MAX_BYTES + 1),
     "deep list": b"a = " + b"[" * 20_000,

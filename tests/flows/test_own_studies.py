@@ -21,7 +21,7 @@ from tasks.study.schema import read_study
 @pytest.fixture(autouse=True)
 def home(monkeypatch, tmp_path):
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "400")
 
 
 @pytest.fixture
