@@ -1,6 +1,6 @@
 -- The kinds of models of a study and their settings, by which they are matched with those of another run or study.
 WITH axes AS (
-    SELECT list(DISTINCT regexp_extract(setting, '[a-z_]+')) AS axes
+    SELECT coalesce(list(DISTINCT regexp_extract(setting, '[a-z_]+')), []) AS axes  -- one model alone has none
     FROM (SELECT unnest(regexp_extract_all(cell, '[a-z_]+=')) AS setting FROM study_models WHERE study = $study)
 )
 SELECT

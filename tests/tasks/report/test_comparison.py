@@ -111,6 +111,18 @@ def test_studies_whose_grids_vary_different_settings_are_compared(tmp_path):
         assert summarise(results).axes == ["n_layers"]
 
 
+class Alone(Model):
+    """The model of a study without a grid."""
+
+    place = "alone"
+
+
+def test_a_study_of_one_model_has_a_summary(tmp_path):
+    with open_results(write_warehouse(tmp_path / "w.duckdb", Alone()), "invented") as results:
+        summary = summarise(results)
+    assert (summary.axes, [*summary.kinds]) == ([], ["2L4H"])
+
+
 def test_verdicts_and_settings_that_differ():
     after = replace(BEFORE, verdicts={"a": "fails", "b": "undecided", "c": "holds"}, config={"grid.seed": [0, 1]})
     assert [vars(c) for c in claim_changes(BEFORE, after)] == [
