@@ -1,7 +1,8 @@
 """Run every benchmark: `python -m benchmarks`; about an hour, most of them for the 2 GB corpus."""
 
-from benchmarks import ablation, analyses, circuits, corpus, training
+from benchmarks import ablation, analyses, circuits, corpus, study, training
 
+study.main()
 training.main()
 circuits.main()
 ablation.main()

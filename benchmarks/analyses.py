@@ -6,7 +6,6 @@ depends on them, but for induction circuits, of which there are none.
 python -m benchmarks.analyses
 """
 
-import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.circuits import ROUNDS
+from benchmarks.corpus import peak_megabytes
 from models.architecture import Architecture
 from models.losses import sequence_losses
 from models.transformer import Transformer
@@ -108,8 +108,7 @@ def timed_stage(
     folder.mkdir(parents=True)
     started, processor = time.perf_counter(), time.process_time()
     measure(stage, part_of(config, stage), "model", model, tokens, folder, on_progress)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Cost(time.perf_counter() - started, time.process_time() - processor, peak)
+    return Cost(time.perf_counter() - started, time.process_time() - processor, peak_megabytes())
 
 
 def costs_of(subject: Subject, config: AnalysisConfig, tokens: Path) -> dict[Stage, Cost]:

@@ -78,10 +78,10 @@ def measured(function: Callable[..., Any], *args: Any) -> tuple[Any, float, floa
 def _measure(function: Callable[..., Any], *args: Any) -> tuple[Any, float, float]:
     start = time.perf_counter()
     result = function(*args)
-    return result, time.perf_counter() - start, _peak_megabytes()
+    return result, time.perf_counter() - start, peak_megabytes()
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
     """The most memory that this process had at once; `ru_maxrss` would count that of its parent before it began."""
     (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     return int(peak.split()[1]) / 1024

@@ -3,7 +3,6 @@
 python -m benchmarks.study; seven minutes on two quiet cores
 """
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 
 from benchmarks.training import TOKENS_PER_STEP, usual_step
+from tasks.machines.stopping import adopt_orphans
 from tasks.studies.known_studies import find_study
 from tasks.study.schema import Study, read_study
 from tasks.text.corpus_writing import write_corpus
@@ -23,7 +23,6 @@ from tasks.text.token_writing import write_tokens
 
 STUDY = "quick"
 PLAIN_SHARE = 8  # plain loops train on an eighth of the tokens, and their seconds are scaled
-PR_SET_CHILD_SUBREAPER = 36
 
 
 def plain_training(folder: Path, n_layers: int, tokens: int) -> None:
@@ -77,7 +76,7 @@ def _reap_orphans() -> None:
 
 def main() -> None:
     """Print seconds and ratios: nothing cached, compiled code cached, nothing to do."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # else processes whose parents end go uncounted
+    adopt_orphans(True)  # else processes whose parents end go uncounted
     study = read_study(find_study(STUDY))
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,6 +1,5 @@
 """The command `headstream run`: a study with live progress."""
 
-import os
 from collections.abc import Sequence
 from threading import Thread
 from typing import TextIO
@@ -12,6 +11,7 @@ from flows.study_progress import StudyProgress
 from tasks import steps
 from tasks.finished_study import told
 from tasks.machines.child_process import start_fork_server
+from tasks.machines.runners import models_at_once
 from tasks.machines.stopping import LastWords
 from tasks.planning import PlannedArtifact, plan_artifacts, require_space
 from tasks.study.schema import Study
@@ -29,12 +29,11 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     planned = plan_artifacts(study)
     require_space(planned)
     steps.require_device(study)
-    jobs = study.resources.jobs or os.cpu_count() or 1
-    progress = StudyProgress(study.name, planned, jobs)
+    progress = StudyProgress(study.name, planned, models_at_once(study.resources))
     words.how_far = progress.how_far
     with shown_progress(progress, terminal):
         start_fork_server()
-        _compile_meanwhile(study, planned, jobs)
+        _compile_meanwhile(study, planned)
         corpus = steps.read_corpus.fn(study.corpus)
         with starting_server() as server:
             steps.make_tokens(study, corpus)
@@ -43,8 +42,9 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     return told(steps.answer_of(study.name), report)
 
 
-def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact], jobs: int) -> None:
+def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact]) -> None:
     """In a thread that an error elsewhere doesn't wait for."""
     to_train = {step.subject for step in planned if step.stage == "training" and not step.done}
     cells = [cell for cell in study.cells if cell.label in to_train]
-    Thread(target=steps.compile_ahead, args=(cells, study.tokenizer.vocabulary, jobs), daemon=True).start()
+    work = (cells, study.tokenizer.vocabulary, models_at_once(study.resources))
+    Thread(target=steps.compile_ahead, args=work, daemon=True).start()

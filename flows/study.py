@@ -1,6 +1,5 @@
 """A study from corpus to report: the table of contents of Headstream."""
 
-import os
 import time
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from prefect import flow, runtime
 
 from flows.hooks import notify_of_failure
 from tasks import steps
-from tasks.machines.runners import opened_runner
+from tasks.machines.runners import models_at_once, opened_runner
 from tasks.planning import plan_artifacts, require_space
 from tasks.scheduling import first_finished_first, longest_first
 from tasks.studies.own_names import sent_study, take_name
@@ -26,7 +25,7 @@ def _run_name() -> str:
     name="study",
     flow_run_name=_run_name,
     on_failure=[notify_of_failure],
-    validate_parameters=False,  # `complete_study` does, and says in one line what is wrong
+    validate_parameters=False,  # `sent_study` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
     """Make whatever the study still lacks, and return where its report is.
@@ -54,11 +53,13 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         steps.require_text(study, tokens)
         costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
 
-        vocabulary, jobs = study.tokenizer.vocabulary, study.resources.jobs or os.cpu_count() or 1
+        vocabulary = study.tokenizer.vocabulary
         cells = longest_first(study.cells, vocabulary)
         with opened_runner(study.runner, study.resources) as submit:
             models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
-            models = {cell: models[cell] for cell in first_finished_first(cells, vocabulary, jobs)}
+            models = {
+                cell: models[cell] for cell in first_finished_first(cells, vocabulary, models_at_once(study.resources))
+            }
             analyses = {
                 cell: [
                     submit(steps.analyse, stage=stage, config=study.analysis, cell=cell, training=model, tokens=tokens)

@@ -23,7 +23,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         UserError: Ray isn't installed, or a node of its cluster can't take part.
     """
     if runner == "threads":
-        opened = _opened_threads(resources.jobs or os.cpu_count() or 1)
+        opened = _opened_threads(models_at_once(resources))
     else:
         try:
             from tasks.machines.ray_cluster import opened_cluster
@@ -35,6 +35,11 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         opened = opened_cluster(resources.cpus)
     with opened as submit:
         yield submit
+
+
+def models_at_once(resources: ResourcesConfig) -> int:
+    """How many models are made at once by threads: what the study says, or one per core."""
+    return resources.jobs or os.cpu_count() or 1
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def stopping_at_signals() -> Iterator[LastWords]:
     is on disk is as after kill -9. Signals that this process was told to ignore, as by nohup, stay ignored.
     """
     words = LastWords()
-    _adopt_orphans(True)
+    adopt_orphans(True)
     heard, told = os.pipe()
     os.set_blocking(told, False)
     watcher = threading.Thread(target=_stop_when_told, args=(heard, words), daemon=True)
@@ -75,7 +75,7 @@ def stopping_at_signals() -> Iterator[LastWords]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         watcher.join()
         words.close()
-        _adopt_orphans(False)
+        adopt_orphans(False)
 
 
 def _stand_still(*_: object) -> None:
@@ -96,7 +96,7 @@ def _stop_when_told(heard: int, words: LastWords) -> None:
         os._exit(128 + told[0])
 
 
-def _adopt_orphans(yes: bool) -> None:
+def adopt_orphans(yes: bool) -> None:
     """On Linux, make what a descendant leaves behind a child of this process: else the end of one hides others."""
     with suppress(AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(yes))

@@ -41,4 +41,3 @@ def compile_kind(kind: Kind, d_vocab: int, on_progress: Callable[[float], None] 
     if a.gates == "hard_concrete":
         noise = torch.full((kind.batch_size, sum(a.heads_per_layer)), 0.5, device=numerics.device)
     next_token_loss(model, windows, numerics.precision, noise, [], compiled_cross_entropy(numerics.device)).backward()
-    on_progress(1.0)
