@@ -116,16 +116,23 @@ CREATE TABLE models (
     n_heads                     INTEGER,              -- heads in every layer; NULL if layers differ
     heads_per_layer             INTEGER[],            -- heads in each layer
     total_heads                 INTEGER,              -- heads in all layers
+    n_key_value_heads           INTEGER,              -- keys and values in every layer, each shared by n_heads / n_key_value_heads neighbouring heads; NULL if each head has its own
     d_model                     INTEGER,              -- width of the residual stream
     d_head                      INTEGER,              -- width of queries and keys
     d_value                     INTEGER,              -- width of values
     n_ctx                       INTEGER,              -- positions in a sequence, BOS included
-    positions                   VARCHAR,              -- relative, shortformer, rotary, learned, sinusoidal or none
+    positions                   VARCHAR,              -- relative, shortformer, learned_shortformer, rotary, learned, sinusoidal or none
+    rotary_base                 DOUBLE,               -- base of the wavelengths of rotary positions; NULL with others
+    rotary_fraction             DOUBLE,               -- share of d_head that rotary positions turn; NULL with others
+    rotary_pairs                VARCHAR,              -- dimensions turned together: neighbouring or half-split; NULL with others
     normalization               VARCHAR,              -- none, layernorm or rmsnorm
     normalization_place         VARCHAR,              -- pre or post: before or after each sublayer
-    feed_forward                VARCHAR,              -- none, relu or gelu
+    norm_epsilon                DOUBLE,               -- added to the variance or mean square in norms; NULL without norms
+    feed_forward                VARCHAR,              -- none, relu, gelu, gelu_tanh, or gated: swiglu, geglu, geglu_tanh
+    parallel_sublayers          BOOLEAN,              -- whether feed-forward layers read what entered their layer
     d_mlp                       INTEGER,              -- width of the feed-forward layers; NULL without them
     biases                      BOOLEAN,              -- whether linear maps have biases
+    qkv_biases                  BOOLEAN,              -- whether queries, keys and values have biases, other maps or not
     output_biases               BOOLEAN,              -- whether attention outputs have biases, linear maps or not
     tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised

@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from models.architecture_config import ArchitectureConfig
 
+LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
 DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys where n_ctx is short
 
 
@@ -14,9 +15,14 @@ class Architecture(ArchitectureConfig):
 
     @model_validator(mode="after")
     def _check_sizes(self) -> Self:
-        if self.positions == "rotary" and self.head_width % 2:
+        if self.positions == "rotary" and (self.rotary_width % 2 or not self.rotary_width):
+            if self.rotary_fraction == 1:
+                raise ValueError(
+                    f"d_head must be even with rotary positions, got {self.head_width}. Choose an even d_head."
+                )
             raise ValueError(
-                f"d_head must be even with rotary positions, got {self.head_width}. Choose an even d_head."
+                f"rotary_fraction must leave an even number of d_head={self.head_width} dimensions to turn, got"
+                f" {self.rotary_fraction:g}, which leaves {self.rotary_width}. Choose another fraction."
             )
         if self.visible_distances[-1] >= self.n_ctx:
             longest = (self.n_ctx - 1) // self.visible_distances.step + 1
@@ -40,6 +46,36 @@ class Architecture(ArchitectureConfig):
     def value_width(self) -> int:
         """Width of values: d_value, or that of queries and keys where it is not set."""
         return self.d_value or self.head_width
+
+    def key_value_heads(self, n_heads: int) -> int:
+        """How many keys and values a layer of so many heads has: one a head, or one a group that shares them."""
+        return min(n_heads, self.n_key_value_heads or n_heads)
+
+    @property
+    def rotary_width(self) -> int:
+        """How many dimensions of queries and keys rotary positions turn."""
+        return int(self.head_width * self.rotary_fraction)
+
+    def epsilon_of(self, norm: str) -> float:
+        """What a norm of some kind adds to the variance or mean square."""
+        if self.norm_epsilon is not None:
+            return self.norm_epsilon
+        return LAYERNORM_EPS if norm == "layernorm" else RMSNORM_EPS
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether anything but what was read is added to a stream, a query, a key, a value or a logit."""
+        return self.biases or self.qkv_biases or self.output_biases
+
+    @property
+    def gated_feed_forward(self) -> bool:
+        """Whether feed-forward layers multiply two maps of what they read."""
+        return self.feed_forward in ("swiglu", "geglu", "geglu_tanh")
+
+    @property
+    def mlp_maps(self) -> int:
+        """How many matrices a feed-forward layer has, one more if it is gated."""
+        return 3 if self.gated_feed_forward else 2
 
     @property
     def mlp_width(self) -> int:

@@ -17,22 +17,54 @@ class ArchitectureConfig(BaseModel):
 
     n_layers: int = Field(2, ge=0, le=64, description="Layers; 0 leaves embedding and unembedding alone.")
     n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count a layer.")
+    n_key_value_heads: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_HEADS,
+        description="Keys and values in every layer, each shared by a group of neighbouring heads; default one a head.",
+    )
     d_model: int = Field(128, ge=1, le=WIDEST, description="Width of the residual stream.")
     d_head: int | None = Field(
         None, ge=1, le=WIDEST, description="Width of queries and keys; default d_model / n_heads."
     )
     d_value: int | None = Field(None, ge=1, le=WIDEST, description="Width of values; default d_head.")
     n_ctx: int = Field(128, ge=2, le=LONGEST, description="Positions a sequence may have, BOS included.")
-    positions: Literal["relative", "shortformer", "rotary", "learned", "sinusoidal", "none"] = Field(
-        "relative",
-        description="relative: a learned bias per head and distance; shortformer: sinusoids added to what"
-        " queries and keys read; rotary: queries and keys turned; learned, sinusoidal: added to the stream.",
+    positions: Literal["relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"] = (
+        Field(
+            "relative",
+            description="relative: a learned bias per head and distance; shortformer: sinusoids added to what"
+            " queries and keys read, learned_shortformer: vectors that each layer learns; rotary: queries and keys"
+            " turned; learned, sinusoidal: added to the stream.",
+        )
+    )
+    rotary_base: float = Field(10_000.0, gt=1, le=1e9, description="Base of the wavelengths of rotary positions.")
+    rotary_fraction: float = Field(
+        1.0, gt=0, le=1, description="Share of d_head, its first dimensions, that rotary positions turn."
+    )
+    rotary_pairs: Literal["neighbouring", "half-split"] = Field(
+        "neighbouring",
+        description="Which dimensions rotary positions turn together: 0 and 1, 2 and 3, as in the paper; or 0 and r/2,"
+        " 1 and r/2 + 1 of the r that are turned, as in GPT-NeoX and Llama.",
     )
     normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Of the stream.")
     normalization_place: Literal["pre", "post"] = Field("pre", description="Before or after each sublayer.")
-    feed_forward: Literal["none", "relu", "gelu"] = Field("none", description="Feed-forward activation.")
+    norm_epsilon: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Added to the variance, or mean square, in every norm; default 1e-5 of LayerNorm, 1e-6 of RMSNorm.",
+    )
+    feed_forward: Literal["none", "relu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"] = Field(
+        "none",
+        description="Feed-forward activation; gelu_tanh is the approximation of GPT-2. swiglu, geglu, geglu_tanh: gated"
+        " layers, in which the activation of one map multiplies another.",
+    )
+    parallel_sublayers: bool = Field(
+        False, description="Feed-forward layers read the stream that enters their layer, beside attention."
+    )
     d_mlp: int | None = Field(None, ge=1, le=4 * WIDEST, description="Feed-forward width; default 4 d_model.")
     biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
+    qkv_biases: bool = Field(False, description="Biases on queries, keys and values alone.")
     output_biases: bool = Field(
         False, description="Biases on the outputs of attention alone, where pruned heads leave their mean."
     )
@@ -83,7 +115,19 @@ class ArchitectureConfig(BaseModel):
         if self.d_mlp is not None and self.feed_forward == "none":
             raise ValueError(
                 f"d_mlp needs a feed-forward layer, got d_mlp={self.d_mlp} with feed_forward='none'."
-                " Set feed_forward to 'relu' or 'gelu', or leave d_mlp out."
+                " Set feed_forward to 'relu', 'gelu' or another, or leave d_mlp out."
+            )
+        if self.n_key_value_heads is not None:
+            counts = self.n_heads if isinstance(self.n_heads, tuple) else (self.n_heads,)
+            if any(count % self.n_key_value_heads for count in counts):
+                raise ValueError(
+                    f"n_key_value_heads must divide the heads of every layer, got {self.n_key_value_heads} for"
+                    f" n_heads={self.n_heads}. Choose a divisor, or leave it out."
+                )
+        if self.parallel_sublayers and self.normalization_place == "post":
+            raise ValueError(
+                "parallel_sublayers needs normalization_place = 'pre', got 'post'. Set it to 'pre', or leave"
+                " parallel_sublayers out."
             )
         patterns = {"attention_window": ("local", "strided"), "stride": ("strided",), "top_k": ("top_k",)}
         for field, needed in patterns.items():

@@ -94,7 +94,8 @@ def losses_without_feed_forward(
 def activations(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos neuron"]:
     """What the neurons of a layer output: what W_out reads."""
     assert layer.feed_forward is not None
-    return layer.feed_forward.hidden(layer.read_mid(layer.residual_mid(trace.residual_in, trace.attention_out)))
+    mid = layer.residual_mid(trace.residual_in, trace.attention_out)
+    return layer.feed_forward.hidden(layer.read_mid(trace.residual_in, mid))
 
 
 def residual_without(

@@ -11,7 +11,8 @@ def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> in
     """Floating-point operations of the forward pass of one sequence of `n_tokens`."""
     a = architecture
     n_heads, widths = sum(a.heads_per_layer), a.head_width + a.value_width
-    by_token = n_heads * 2 * a.d_model * widths + a.n_layers * 2 * a.d_model * a.mlp_width + a.d_model * d_vocab
+    n_maps = n_heads + sum(map(a.key_value_heads, a.heads_per_layer))  # of queries and outputs, of keys and values
+    by_token = n_maps * a.d_model * widths + a.n_layers * a.mlp_maps * a.d_model * a.mlp_width + a.d_model * d_vocab
     by_token += n_heads * a.d_model if a.gates == "dynamic" else 0
     return 2 * (n_tokens * by_token + n_heads * widths * scored_pairs(a, n_tokens))
 

@@ -11,18 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.transformer import (
-    LAYERNORM_EPS,
-    RMSNORM_EPS,
-    Attention,
-    Layer,
-    LayerTrace,
-    Norm,
-    Trace,
-    Transformer,
-    rotate,
-    sinusoids,
-)
+from models.transformer import Attention, Layer, LayerTrace, Norm, Trace, Transformer
 
 Sources = dict[str, Float[Tensor, "batch pos d_model"]]
 
@@ -129,8 +118,8 @@ class FrozenLayer:
         read = {name: self.norm_before(part) for name, part in sources.items()}
         if self.norm_before.bias is not None:
             read["bias"] = read["bias"] + self.norm_before.bias
-        if a.positions == "shortformer":
-            read["position"] = _sinusoids_like(self.trace.residual_in)
+        if (added := a.added_positions(self.trace.residual_in)) is not None:
+            read["position"] = added.expand_as(self.trace.residual_in)
         queries, keys = ({name: side(part) for name, part in read.items()} for side in (self._query, self._key))
         if a.b_Q is not None and a.b_K is not None:
             queries["bias"] = queries["bias"] + self._turn(self.q_norm(a.b_Q[:, None].expand_as(queries["bias"])))
@@ -148,7 +137,7 @@ class FrozenLayer:
         return self._turn(self.k_norm(_by_head(read, self.attention.W_K)))
 
     def _turn(self, x: Tensor) -> Tensor:
-        return rotate(x) if self.attention.positions == "rotary" else x
+        return self.attention.rotary(x) if self.attention.positions == "rotary" else x
 
 
 @dataclass(frozen=True)
@@ -177,7 +166,7 @@ class FrozenRun:
         parts = {"embedding": token}
         if a.positions in ("learned", "sinusoidal"):
             parts["position"] = self.trace.embedding - token
-        if a.biases or a.output_biases or a.normalization == "layernorm":
+        if a.has_biases or a.normalization == "layernorm":
             parts["bias"] = torch.zeros_like(token)
         read = [parts]
         for i, layer in enumerate(self.layers):
@@ -213,8 +202,8 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
         return NO_NORM
     if norm.kind == "layernorm":
         variance = x.var(-1, correction=0, keepdim=True)
-        return FrozenNorm(norm.weight * (variance + LAYERNORM_EPS).rsqrt(), True, norm.bias)
-    return FrozenNorm(norm.weight * (x.square().mean(-1, keepdim=True) + RMSNORM_EPS).rsqrt(), False, None)
+        return FrozenNorm(norm.weight * (variance + norm.epsilon).rsqrt(), True, norm.bias)
+    return FrozenNorm(norm.weight * (x.square().mean(-1, keepdim=True) + norm.epsilon).rsqrt(), False, None)
 
 
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
@@ -248,7 +237,8 @@ def _freeze_query_and_key_norms(
 ) -> tuple[FrozenNorm, FrozenNorm]:
     if a.q_norm.kind == a.k_norm.kind == "none":
         return NO_NORM, NO_NORM
-    positioned = read + _sinusoids_like(read) if a.positions == "shortformer" else read
+    added = a.added_positions(read)
+    positioned = read if added is None else read + added
     q, k = _by_head(positioned, a.W_Q), _by_head(positioned, a.W_K)
     if a.b_Q is not None and a.b_K is not None:
         q, k = q + a.b_Q[:, None], k + a.b_K[:, None]
@@ -257,7 +247,3 @@ def _freeze_query_and_key_norms(
 
 def _by_head(x: Tensor, weight: Tensor) -> Tensor:
     return torch.einsum("...pd,hdw->...hpw", x, weight)
-
-
-def _sinusoids_like(x: Tensor) -> Tensor:
-    return sinusoids(x.shape[1], x.shape[2], x).expand_as(x)

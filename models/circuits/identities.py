@@ -99,7 +99,7 @@ def one_head_is_attention(run: FrozenRun) -> float | None:
 def _first_heads_read_tokens(run: FrozenRun) -> bool:
     """Whether there are heads in the first layer, and between them and the tokens nothing but weights."""
     a = run.model.architecture
-    return sum(a.heads_per_layer[:1]) > 0 and a.normalization == "none" and not a.biases
+    return sum(a.heads_per_layer[:1]) > 0 and a.normalization == "none" and not (a.biases or a.qkv_biases)
 
 
 def _layers_with_heads(run: FrozenRun) -> list[FrozenLayer]:

@@ -7,6 +7,7 @@ negative and its sum is kept, step by step; only what a bias alone explains is l
   a matrix product (W_U, W_O, W_V, feed-forward): input times weight, biases and the fill of pruned heads left out
   the residual stream: what was there and what the sublayer wrote
   z: attention times value; patterns are held as they are, so a head that only changes later patterns earns nothing
+  a gated feed-forward layer's activations: gate times what W_in reads; gates are held as patterns are
 Norms, activations and gates hand on what they get.
 Source: Voita et al. 2019, section 4, and its code, lib/layers/lrp.py, which instead restores the sum once a layer
 and, unless `consider_attn_constant`, lets queries and keys share by the softmax's derivative. Bach et al. 2015.
@@ -61,13 +62,16 @@ def _through_layer(
 ) -> tuple[Float[Tensor, "batch head pos d_value"], Float[Tensor, "batch pos d_model"]]:
     """From the stream after a layer to its z, and to the stream before it."""
     x, attention = traced.residual_in, layer.attention
+    beside: Tensor | float = 0.0  # of what a parallel feed-forward layer read
     if layer.feed_forward is not None and traced.feed_forward_out is not None:
         middle = layer.residual_mid(x, traced.attention_out)
         r, r_out = _to_terms(r, torch.stack([middle, traced.feed_forward_out]), dim=0)
-        read_mid, feed_forward = layer.read_mid(middle), layer.feed_forward
+        read_mid, feed_forward = layer.read_mid(x, middle), layer.feed_forward
         r_hidden = _through_product(r_out, feed_forward.hidden(read_mid), feed_forward.W_out)
-        r = r + _through_product(r_hidden, read_mid, feed_forward.W_in)
+        r_read = _through_product(r_hidden, read_mid, feed_forward.W_in)
+        r, beside = (r, r_read) if layer.parallel else (r + r_read, beside)
     r, r_out = _to_terms(r, torch.stack([x, traced.attention_out]), dim=0)
+    r = r + beside
     z = z.transpose(1, 2)
     r_z = _through_product(r_out, z.flatten(2), attention.W_O.flatten(0, 1)).view_as(z).transpose(1, 2)
     read = layer.read(x)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from models.architecture import Architecture
 from models.parameters import declared_parameters
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from models.transformer import SHARED, Fill, HeadMask, Layer, Transformer
 
 State = dict[str, Tensor]
 
@@ -14,8 +14,9 @@ State = dict[str, Tensor]
 def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = None) -> Transformer:
     """A smaller model without the heads that a mask has at 0, whose logits are those of the masked one.
 
-    A mask between 0 and 1 goes into W_O, and what fills in for z into b_O, which every layer gets if it had none. A
-    layer vanishes that is left without heads, feed-forward layer, b_O and norm after it.
+    Heads that shared keys and values get their own. A mask between 0 and 1 goes into W_O, and what fills in for z
+    into b_O, which every layer gets if it had none. A layer vanishes that is left without heads, feed-forward layer,
+    b_O and norm after it.
 
     Raises:
         ValueError: a fill that differs between positions, which no bias can hold.
@@ -37,7 +38,7 @@ def layer_without_heads(
 ) -> Layer:
     """A smaller layer that computes the same; what no head owns it shares with the whole."""
     state = _masked_state(layer, head_mask, fill)
-    changed = {"output_biases": not architecture.biases and "attention.b_O" in state}
+    changed = {"output_biases": not architecture.biases and "attention.b_O" in state, "n_key_value_heads": None}
     with torch.device("meta"):  # every parameter is given
         smaller = Layer(architecture.model_copy(update=changed), len(state["attention.W_O"]))
     smaller.load_state_dict(state, assign=True)
@@ -52,6 +53,9 @@ def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor,
     for name, _, declaration in declared_parameters(layer):
         if declaration.head_axis is not None:
             state[name] = state[name].index_select(declaration.head_axis, kept)
+        elif name.endswith(SHARED):  # the heads that are left may not be whole groups: each gets its own
+            own = layer.attention.to_heads(state.pop(name))
+            state[name.removesuffix(SHARED)] = own.index_select(0, kept)
     if fill is not None and (mask != 1).any():
         if fill.shape[1] != 1:
             raise ValueError(
@@ -74,6 +78,7 @@ def _assembled(model: Transformer, layers: list[State]) -> Transformer:
         "n_heads": tuple(len(layer["attention.W_O"]) for layer in layers),
         "d_head": a.head_width,
         "d_value": a.value_width,
+        "n_key_value_heads": None,
         "output_biases": not a.biases and any("attention.b_O" in layer for layer in layers),
     }
     with torch.device("meta"):  # every parameter is given

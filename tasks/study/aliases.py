@@ -5,6 +5,12 @@ ALIASES = {
     for field, names in {
         "n_layers": "layers num_layers n_layer depth num_hidden_layers n_blocks",
         "n_heads": "heads num_heads n_head num_attention_heads",
+        "n_key_value_heads": "kv_heads n_kv_heads num_kv_heads num_key_value_heads head_count_kv",
+        "rotary_base": "rope_theta rope_base rope_freq_base rotary_emb_base",
+        "rotary_fraction": "rotary_pct partial_rotary_factor rotary_percent",
+        "norm_epsilon": "eps epsilon norm_eps rms_norm_eps layer_norm_eps layer_norm_epsilon",
+        "parallel_sublayers": "use_parallel_residual parallel_residual parallel_attn_mlp",
+        "qkv_biases": "qkv_bias attention_bias",
         "d_model": "width dim hidden_size n_embd embedding_size d_embed embed_dim",
         "d_head": "head_dim head_size",
         "d_value": "value_dim",

@@ -27,5 +27,6 @@ class Cell:
     def parameters(self, vocabulary: int) -> int:
         """Approximate parameters of the model: the entries of its matrices, embeddings included, but not of vectors."""
         a = self.architecture
-        heads = sum(a.heads_per_layer) * 2 * a.d_model * (a.head_width + a.value_width)
-        return heads + a.n_layers * 2 * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary
+        n_maps = sum(a.heads_per_layer) + sum(map(a.key_value_heads, a.heads_per_layer))
+        heads = n_maps * a.d_model * (a.head_width + a.value_width)
+        return heads + a.n_layers * a.mlp_maps * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary

@@ -9,9 +9,14 @@ from models.architecture import Architecture
 from tasks.study.training_config import TrainingConfig
 
 # Without heads these change nothing; nor do positions, unless they are added to the stream.
-_OF_HEADS = ("d_value", "qk_normalization", "attention", "attention_window", "stride", "top_k", "gates")
+_OF_HEADS = (
+    *("d_value", "n_key_value_heads", "qk_normalization", "qkv_biases"),
+    *("attention", "attention_window", "stride", "top_k", "gates"),
+)
+_OF_ROTARY = ("rotary_base", "rotary_fraction", "rotary_pairs")
 _IN_THE_STREAM = ("learned", "sinusoidal")
-_DERIVED = ("d_head", "d_value", "d_mlp", "attention_window", "stride", "top_k")  # from others where they are not set
+# From others where they are not set.
+_DERIVED = ("n_key_value_heads", "d_head", "d_value", "d_mlp", "norm_epsilon", "attention_window", "stride", "top_k")
 
 
 def effective(architecture: Architecture, training: TrainingConfig) -> tuple[Architecture, TrainingConfig]:
@@ -33,10 +38,14 @@ def _effective_architecture(a: Architecture) -> Architecture:
             fields |= _defaults("positions")
         if a.n_layers:
             fields["d_head"] = 1  # a list of head counts needs one
+    if fields["positions"] != "rotary":
+        fields |= _defaults(*_OF_ROTARY)
     if a.normalization == "none":
         fields |= _defaults("normalization_place")
+    if fields["feed_forward"] == "none":
+        fields |= _defaults("parallel_sublayers")
     if a.biases:
-        fields |= _defaults("output_biases")
+        fields |= _defaults("output_biases", "qkv_biases")
     a = Architecture.model_validate(fields)
     for name in _DERIVED:
         try:
@@ -66,7 +75,10 @@ def _inert_in_training(a: Architecture, training: TrainingConfig) -> Iterator[st
 
 
 def _sizes(a: Architecture) -> tuple[object, ...]:
-    return a.heads_per_layer, a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys
+    sizes = (a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys)
+    shared = tuple(map(a.key_value_heads, a.heads_per_layer))
+    norms = {a.normalization, "rmsnorm" if a.qk_normalization else "none"} - {"none"}
+    return a.heads_per_layer, shared, *sizes, *(a.epsilon_of(kind) for kind in sorted(norms))
 
 
 def _defaults(*names: str) -> dict[str, Any]:

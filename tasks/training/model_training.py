@@ -73,8 +73,11 @@ def train_model(
 def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
     """What `models` says of a model before it is trained."""
     same = isinstance(architecture.n_heads, int)
+    rotary, normalised = architecture.positions == "rotary", architecture.normalization != "none"
     return {
         **architecture.model_dump(),
+        **({} if rotary else dict.fromkeys(("rotary_base", "rotary_fraction", "rotary_pairs"))),
+        "norm_epsilon": architecture.epsilon_of(architecture.normalization) if normalised else None,
         **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
         "tokens": step_count(architecture, config) * config.batch_size * architecture.n_ctx,
         "n_heads": architecture.n_heads if same else None,

@@ -25,6 +25,8 @@ ARCHITECTURES = [
     {"attention": "top_k", "top_k": 3},
     {"gates": "hard_concrete"},
     {"gates": "dynamic", "n_heads": 2},
+    {"n_heads": (4, 0, 2), "n_layers": 3, "n_key_value_heads": 2, "qkv_biases": True},
+    {"feed_forward": "swiglu", "d_mlp": 11, "parallel_sublayers": True, "positions": "learned_shortformer"},
 ]
 
 

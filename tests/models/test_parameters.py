@@ -20,14 +20,16 @@ EVERYTHING = {
 # Of each name: its role, whether it takes part in matrix products, and the axis that is the head.
 EXPECTED = {
     **dict.fromkeys(("W_Q", "W_K", "W_V"), ("reading", True, 0)),
+    **dict.fromkeys(("W_K_shared", "W_V_shared"), ("reading", True, None)),
     "W_O": ("writing", True, 0),
-    "W_in": ("reading", True, None),
+    **dict.fromkeys(("W_in", "W_gate"), ("reading", True, None)),
     "W_out": ("writing", True, None),
     **dict.fromkeys(("W_E", "W_pos"), ("embedding", False, None)),
     "W_U_free": ("embedding", True, None),
     "position_bias": ("position_bias", True, 0),
     **dict.fromkeys(("b_Q", "b_K", "b_V"), ("vector", True, 0)),
-    **dict.fromkeys(("b_O", "b_in", "b_out", "b_U"), ("vector", True, None)),
+    **dict.fromkeys(("b_K_shared", "b_V_shared"), ("vector", True, None)),
+    **dict.fromkeys(("b_O", "b_in", "b_gate", "b_out", "b_U"), ("vector", True, None)),
     **dict.fromkeys(("weight", "bias"), ("vector", False, None)),
     **dict.fromkeys(("log_alpha", "direction", "offset"), ("gate", False, 0)),
 }
@@ -39,7 +41,8 @@ def declarations(model):
 
 def test_what_is_declared():
     seen = set()
-    for changes in ({}, {"positions": "learned"}, {"gates": "hard_concrete"}):
+    changed = ({"positions": "learned"}, {"gates": "hard_concrete"})
+    for changes in ({}, *changed, {"n_key_value_heads": 1, "feed_forward": "swiglu"}):
         model = random_model(**EVERYTHING | changes)
         assert [name for name, _ in declarations(model)] == [name for name, _ in model.named_parameters()]
         for name, parameter, own in declared_parameters(model):
@@ -56,7 +59,7 @@ def test_only_matrices_are_drawn():
     starts = {name: own.start for name, own in declarations(before)}
     assert {name.rpartition(".")[2] for name, start in starts.items() if start is None} == {
         name for name, (role, *_) in EXPECTED.items() if role in ("reading", "writing", "embedding")
-    } - {"W_pos"}
+    } - {"W_pos", "W_K_shared", "W_V_shared", "W_gate"}
     for name, parameter in after.named_parameters():
         assert starts[name] is None or (parameter == starts[name]).all()
 

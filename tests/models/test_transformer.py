@@ -46,45 +46,68 @@ def reference_sequence(model, sequence):
         x = x + p["W_pos"][: len(sequence)]
     if a.positions == "sinusoidal":
         x = x + wave
+    eps = a.norm_epsilon
     for i in range(a.n_layers):
         own = {n.removeprefix(f"layers.{i}."): v for n, v in p.items() if n.startswith(f"layers.{i}.")}
         pre = a.normalization_place == "pre"
-        read = reference_norm(a.normalization, x, own, "attention_norm") if pre else x
+        entering = x
+        read = reference_norm(a.normalization, x, own, "attention_norm", eps) if pre else x
         out = sum(
             (reference_head(a, own, head, read, wave) for head in range(a.heads_per_layer[i])), start=np.zeros_like(x)
         )
         x = x + out + own.get("attention.b_O", 0)
-        x = x if pre else reference_norm(a.normalization, x, own, "attention_norm")
+        x = x if pre else reference_norm(a.normalization, x, own, "attention_norm", eps)
         if a.feed_forward != "none":
-            read = reference_norm(a.normalization, x, own, "feed_forward_norm") if pre else x
+            source = entering if a.parallel_sublayers else x
+            read = reference_norm(a.normalization, source, own, "feed_forward_norm", eps) if pre else x
             hidden = read @ own["feed_forward.W_in"] + own.get("feed_forward.b_in", 0)
-            if a.feed_forward == "relu":
-                hidden = np.maximum(hidden, 0)
+            if "feed_forward.W_gate" in own:
+                gate = read @ own["feed_forward.W_gate"] + own.get("feed_forward.b_gate", 0)
+                hidden = hidden * reference_activation(a.feed_forward, gate)
             else:
-                hidden = hidden * 0.5 * (1 + np.vectorize(math.erf)(hidden / math.sqrt(2)))
+                hidden = reference_activation(a.feed_forward, hidden)
             x = x + hidden @ own["feed_forward.W_out"] + own.get("feed_forward.b_out", 0)
-            x = x if pre else reference_norm(a.normalization, x, own, "feed_forward_norm")
+            x = x if pre else reference_norm(a.normalization, x, own, "feed_forward_norm", eps)
     if a.normalization_place == "pre":
-        x = reference_norm(a.normalization, x, p, "final_norm")
+        x = reference_norm(a.normalization, x, p, "final_norm", eps)
     return x @ W_U + p.get("b_U", 0)
+
+
+def reference_activation(kind, x):
+    if kind == "relu":
+        return np.maximum(x, 0)
+    if kind == "swiglu":
+        return x / (1 + np.exp(-x))
+    if kind.endswith("tanh"):
+        return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
 
 
 def reference_head(a, own, head, x, wave):
     """What one head writes, query by query."""
     positioned = x + wave if a.positions == "shortformer" else x
+    if a.positions == "learned_shortformer":
+        positioned = x + own["attention.W_pos"][: len(x)]
+    n_heads = len(own["attention.W_Q"])
+    group = head * (a.n_key_value_heads or n_heads) // n_heads
+
+    def of_head(kind, name):
+        shared = own.get(f"attention.{kind}_{name}_shared")
+        return own[f"attention.{kind}_{name}"][head] if shared is None else shared[group]
+
     q, k, v = (
-        source @ own[f"attention.W_{name}"][head] + (own[f"attention.b_{name}"][head] if a.biases else 0)
+        source @ of_head("W", name) + (of_head("b", name) if a.biases or a.qkv_biases else 0)
         for name, source in (("Q", positioned), ("K", positioned), ("V", x))
     )
     if a.qk_normalization:
-        q = reference_norm("rmsnorm", q, own, "attention.q_norm")
-        k = reference_norm("rmsnorm", k, own, "attention.k_norm")
+        q = reference_norm("rmsnorm", q, own, "attention.q_norm", a.norm_epsilon)
+        k = reference_norm("rmsnorm", k, own, "attention.k_norm", a.norm_epsilon)
     out = np.zeros((len(x), v.shape[1]))
     for query in range(len(x)):
         scores = {}
         for key in reference_keys(a, query):
             if a.positions == "rotary":
-                product = reference_rotate(q[query], query) @ reference_rotate(k[key], key)
+                product = reference_rotate(a, q[query], query) @ reference_rotate(a, k[key], key)
             else:
                 product = q[query] @ k[key]
             scores[key] = product / math.sqrt(a.head_width)
@@ -105,13 +128,16 @@ def reference_keys(a, query):
     return range(query + 1)
 
 
-def reference_norm(kind, x, parameters, name):
+def reference_norm(kind, x, parameters, name, eps=None):
     if kind == "none":
         return x
     if kind == "layernorm":
-        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-        return x * parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
-    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * parameters[f"{name}.weight"]
+        variance = x.var(-1, keepdims=True) + (1e-5 if eps is None else eps)
+        return (x - x.mean(-1, keepdims=True)) / np.sqrt(variance) * parameters[f"{name}.weight"] + parameters[
+            f"{name}.bias"
+        ]
+    square = (x**2).mean(-1, keepdims=True) + (1e-6 if eps is None else eps)
+    return x / np.sqrt(square) * parameters[f"{name}.weight"]
 
 
 def reference_sinusoids(n, width):
@@ -123,15 +149,25 @@ def reference_sinusoids(n, width):
     return wave
 
 
-def reference_rotate(vector, pos):
+def reference_rotate(a, vector, pos):
     """Each pair of coordinates as a complex number, turned by its angle."""
-    pairs = vector[0::2] + 1j * vector[1::2]
-    angles = [pos / 10_000 ** (2 * i / len(vector)) for i in range(len(pairs))]
-    turned = pairs * np.exp(1j * np.array(angles))
-    return np.stack([turned.real, turned.imag], axis=1).ravel()
+    width, out = int(len(vector) * a.rotary_fraction), vector.copy()
+    for i in range(width // 2):
+        first, second = (i, i + width // 2) if a.rotary_pairs == "half-split" else (2 * i, 2 * i + 1)
+        turned = complex(vector[first], vector[second]) * np.exp(1j * pos / a.rotary_base ** (2 * i / width))
+        out[first], out[second] = turned.real, turned.imag
+    return out
 
 
-POSITIONS = ["relative", "shortformer", "rotary", "learned", "sinusoidal", "none"]
+POSITIONS = ["relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"]
+LIKE_LLAMA = {
+    **{"n_heads": 6, "n_key_value_heads": 2, "positions": "rotary", "rotary_base": 500.0, "rotary_pairs": "half-split"},
+    **{"normalization": "rmsnorm", "norm_epsilon": 1e-3, "feed_forward": "swiglu", "d_mlp": D_MLP},
+}
+LIKE_NEOX = {
+    **{"positions": "rotary", "rotary_fraction": 0.7, "rotary_pairs": "half-split", "parallel_sublayers": True},
+    **{"normalization": "layernorm", "feed_forward": "gelu", "d_mlp": D_MLP, "biases": True},
+}
 SPARSE = [
     {"attention": "local", "attention_window": 3},
     {"attention": "strided", "attention_window": 3, "stride": 2},
@@ -148,6 +184,15 @@ OPTIONS = [
     ),
     *({"positions": positions, "biases": True, "qk_normalization": True} for positions in POSITIONS),
     {"feed_forward": "relu", "d_mlp": D_MLP, "biases": True},
+    *(
+        {"feed_forward": kind, "d_mlp": D_MLP, "biases": True, "normalization": "layernorm"}
+        for kind in ("gelu_tanh", "swiglu", "geglu", "geglu_tanh")
+    ),
+    LIKE_LLAMA,
+    {**LIKE_LLAMA, "qkv_biases": True, "tied_embeddings": True, "attention": "local", "attention_window": 3},
+    {"n_heads": (4, 0, 2), "n_layers": 3, "n_key_value_heads": 2, "biases": True, "qk_normalization": True},
+    LIKE_NEOX,
+    {"parallel_sublayers": True, "feed_forward": "gelu", "d_mlp": D_MLP, "rotary_fraction": 0.4, "positions": "rotary"},
     {"tied_embeddings": True, "biases": True},
     {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
     {"n_layers": 0, "normalization": "rmsnorm"},

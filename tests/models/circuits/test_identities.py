@@ -21,6 +21,14 @@ SETTINGS = [
     ({"n_layers": 2, "qk_normalization": True}, {*ALWAYS, "source-decides"}),
     ({"n_layers": 1, "biases": True}, {*ALWAYS, "terms-add"}),
     ({"n_layers": 2, "n_heads": (0, 2)}, ALWAYS),
+    ({"n_layers": 2, "n_heads": 4, "n_key_value_heads": 2}, {*ALWAYS, "pattern-bilinear", "source-decides"}),
+    ({"n_layers": 1, "qkv_biases": True}, {*ALWAYS, "terms-add"}),
+    ({"n_layers": 2, "positions": "learned_shortformer"}, {*ALWAYS, "source-decides"}),
+    (
+        {"n_layers": 2, "feed_forward": "swiglu", "parallel_sublayers": True, "normalization": "rmsnorm"}
+        | {"norm_epsilon": 0.5, "positions": "rotary", "d_head": 6, "rotary_fraction": 0.7},
+        ALWAYS,
+    ),
 ]
 
 

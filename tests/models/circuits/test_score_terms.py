@@ -20,6 +20,9 @@ SETTINGS = [
     {"positions": "shortformer"},
     {"positions": "rotary", "normalization": "layernorm"},
     {"positions": "learned", "feed_forward": "relu", "qk_normalization": True},
+    {"positions": "learned_shortformer", "qkv_biases": True, "qk_normalization": True},
+    {"positions": "rotary", "rotary_fraction": 0.7, "rotary_pairs": "half-split", "norm_epsilon": 0.5},
+    {"parallel_sublayers": True, "feed_forward": "geglu", "normalization": "layernorm", "norm_epsilon": 0.5},
     {"positions": "sinusoidal", "normalization": "rmsnorm", "normalization_place": "post", "biases": True},
 ]
 

@@ -58,16 +58,19 @@ def relevance_loop(model, tokens_):
         if layer.feed_forward is not None:
             ff = layer.feed_forward
             middle = layer.attention_norm(x + out) if layer.post else x + out
-            read = middle if layer.post else layer.feed_forward_norm(middle)
-            hidden = ff.activation(read @ ff.W_in + (0 if ff.b_in is None else ff.b_in))
+            read = middle if layer.post else layer.feed_forward_norm(x if layer.parallel else middle)
+            hidden = ff.hidden(read[None])[0]
+            beside = torch.zeros_like(r)
             for p in range(n):
                 r[p], r_out = sum_loop(r[p], middle[p], seen.feed_forward_out[0, p])
-                r[p] += matrix_loop(matrix_loop(r_out, hidden[p], ff.W_out), read[p], ff.W_in)
+                through = matrix_loop(matrix_loop(r_out, hidden[p], ff.W_out), read[p], ff.W_in)
+                (beside if layer.parallel else r)[p] += through
         z, read = seen.z[0], layer.read(seen.residual_in)[0]
         n_heads, _, d_value = z.shape
         r_z = torch.zeros_like(z)
         for p in range(n):
             r[p], r_out = sum_loop(r[p], x[p], out[p])
+            r[p] += beside[p] if layer.feed_forward is not None else 0
             r_z[:, p] = matrix_loop(r_out, z[:, p].flatten(), a.W_O.flatten(0, 1)).view(n_heads, d_value)
         values = torch.stack([read @ a.W_V[h] + (0 if a.b_V is None else a.b_V[h]) for h in range(n_heads)])
         r_values = torch.zeros_like(values)
@@ -91,6 +94,8 @@ def relevance_loop(model, tokens_):
         {"n_heads": 2, "feed_forward": "gelu", "normalization": "layernorm", "biases": True},
         {"n_heads": 1, "feed_forward": "relu", "normalization": "rmsnorm", "normalization_place": "post"},
         {"n_layers": 1, "n_heads": 2, "positions": "shortformer", "tied_embeddings": True},
+        {"n_heads": 2, "n_key_value_heads": 1, "feed_forward": "swiglu", "d_mlp": 9},
+        {"n_heads": 2, "feed_forward": "gelu", "d_mlp": 9, "parallel_sublayers": True, "normalization": "layernorm"},
     ],
 )
 def test_relevance_is_that_of_loops_over_single_outputs(options):

@@ -49,6 +49,15 @@ KINDS = {
     "top k": {"attention": "top_k", "top_k": 3},
     "static gates": {"gates": "hard_concrete"},
     "dynamic gates": {"gates": "dynamic", "normalization": "rmsnorm"},
+    "like Llama": {
+        **{"n_heads": 4, "n_key_value_heads": 2, "d_head": 6, "positions": "rotary", "rotary_pairs": "half-split"},
+        **{"normalization": "rmsnorm", "feed_forward": "swiglu", "d_mlp": 10, "qkv_biases": True},
+    },
+    "like GPT-NeoX": {
+        **{"positions": "rotary", "rotary_fraction": 0.67, "rotary_pairs": "half-split", "parallel_sublayers": True},
+        **{"normalization": "layernorm", "feed_forward": "gelu", "d_mlp": 10, "biases": True},
+    },
+    "learned shortformer": {"positions": "learned_shortformer"},
     "everything": {
         "normalization": "layernorm",
         "normalization_place": "post",
