@@ -1,0 +1,104 @@
+"""The tokenizer beside a model's weights: its own, never one trained here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from tasks.errors import UserError
+from tasks.importing.careful_reading import is_there, read_json, require_file
+from tasks.importing.foreign_model import ForeignTokenizer
+
+MOST_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
+
+
+def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokenizer | None, list[Path], list[str]]:
+    """The tokenizer in a folder, the files that make it, and what must be told of it; `config` is the model's own."""
+    if is_there(path := folder / "tokenizer.json"):
+        text, files = json.dumps(read_json(path, MOST_TOKENIZER_BYTES)), [path]
+    elif all(is_there(folder / name) for name in ("vocab.json", "merges.txt")):
+        files = [folder / "vocab.json", folder / "merges.txt"]
+        text = _byte_level(*files)
+    elif is_there(folder / "tokenizer.model"):
+        return None, [], ["tokenizer.model isn't read: save the tokenizer as tokenizer.json to have it used"]
+    else:
+        return None, [], ["no tokenizer is beside the weights"]
+    if is_there(options := folder / "tokenizer_config.json"):
+        files.append(options)
+    tokenizer = read_tokenizer(text, files[0])
+    bos, note = _bos(tokenizer, text, read_json(options, MOST_TOKENIZER_BYTES) if is_there(options) else {}, config)
+    return ForeignTokenizer(text, _entries(tokenizer), bos), files, [note] if note else []
+
+
+def read_tokenizer(text: str, path: Path) -> Tokenizer:
+    """A tokenizer that encodes texts of any length, alone.
+
+    Raises:
+        UserError: the text describes none.
+    """
+    try:
+        tokenizer = Tokenizer.from_str(text)
+    except Exception as error:  # the library raises no class of its own
+        raise UserError(f"{path} must describe a tokenizer, got: {error}. Fetch the file again.") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def tokenizer_notes(path: Path, tokenizer: ForeignTokenizer | None, d_vocab: int) -> list[str]:
+    """What must be told of a vocabulary whose size isn't the tokenizer's.
+
+    Raises:
+        UserError: the tokenizer has ids that the model has no row for.
+    """
+    if tokenizer is None or tokenizer.entries == d_vocab:
+        return []
+    if tokenizer.entries > d_vocab:
+        raise UserError(
+            f"a tokenizer must have at most as many ids as the embedding has rows, {d_vocab:,}, got"
+            f" {tokenizer.entries:,} in {path}. Give the tokenizer that belongs to the model."
+        )
+    return [f"the embedding has {d_vocab - tokenizer.entries:,} rows more than the tokenizer has ids"]
+
+
+def _entries(tokenizer: Tokenizer) -> int:
+    return 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+
+
+def _byte_level(vocabulary: Path, merges: Path) -> str:
+    """GPT-2's kind of tokenizer, from the two files that it once came as."""
+    read_json(vocabulary, MOST_TOKENIZER_BYTES)
+    try:
+        tokenizer = Tokenizer(models.BPE.from_file(str(vocabulary), str(require_file(merges))))
+    except Exception as error:  # the library raises no class of its own
+        raise UserError(f"{vocabulary} and {merges} must make a tokenizer, got: {error}. Fetch both again.") from None
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer.to_str()
+
+
+def _bos(
+    tokenizer: Tokenizer, text: str, options: dict[str, Any], config: dict[str, Any]
+) -> tuple[int | None, str | None]:
+    """The token that training put before a document, and what must be told of it.
+
+    By what the tokenizer is told to add; else by what it adds; else the config's, unless that one ends documents, too.
+    """
+    named = options.get("bos_token")
+    named = named.get("content") if isinstance(named, dict) else named
+    told = options.get("add_bos_token")
+    if told is False:
+        return None, None
+    if told is True and isinstance(named, str) and (bos := tokenizer.token_to_id(named)) is not None:
+        return bos, None
+    special = {each["id"] for each in json.loads(text).get("added_tokens", []) if each.get("special")}
+    added = tokenizer.encode("a").ids[:1]
+    if set(added) & special and added != tokenizer.encode("a", add_special_tokens=False).ids[:1]:
+        return added[0], None
+    bos, eos = config.get("bos_token_id"), config.get("eos_token_id")
+    if isinstance(bos, int) and tokenizer.id_to_token(bos) is not None:
+        if bos not in (eos if isinstance(eos, list) else [eos]):
+            return bos, None
+        return None, f"{tokenizer.id_to_token(bos)} separates documents, so it is no BOS"
+    return None, None

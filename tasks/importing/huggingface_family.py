@@ -1,0 +1,40 @@
+"""What one of Hugging Face's model types is: its config against an architecture, its tensors against parameters."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.architecture import Architecture
+from tasks.importing.placements import Placement
+from tasks.importing.settings import Settings
+
+GELUS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh"}
+ACTIVATIONS = {**GELUS, "relu": "relu"}
+GATED_ACTIVATIONS = {"silu": "swiglu", "swish": "swiglu"} | {
+    name: gelu.replace("gelu", "geglu") for name, gelu in GELUS.items()
+}
+
+
+def named_activation(feed_forward: str, activations: Mapping[str, str]) -> str | None:
+    """What a feed-forward layer's activation is called in a config; None where it has no name there."""
+    return next((name for name, kind in activations.items() if kind == feed_forward), None)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model type; `config` and `fields` undo each other where the type can represent an architecture."""
+
+    model_type: str
+    class_name: str  # of transformers
+    prefix: str  # of its tensors' names, the unembedding's apart; some files leave it out
+    unembedding: str  # the tensor that tied models may leave out
+    embedding: str
+    buffers: re.Pattern[str]  # tensors that hold no weights
+    fields: Callable[[Settings], dict[str, Any]]  # of an architecture
+    config: Callable[[Architecture], dict[str, Any]]
+    placements: Callable[[Architecture, Mapping[str, Any]], list[Placement]]
+
+    def full_name(self, tensor: str) -> str:
+        """A tensor's name with the prefix that some files leave out."""
+        return tensor if tensor == self.unembedding or tensor.startswith(self.prefix) else self.prefix + tensor

@@ -1,0 +1,162 @@
+"""Llama, and what differs from it in little: Mistral, with a window of attention, and Qwen2, with biases on q, k and v.
+
+Source: Touvron et al. 2023, Jiang et al. 2023, Yang et al. 2024; transformers' LlamaForCausalLM and its kin.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from models.architecture import Architecture
+from models.architecture_config import LONGEST
+from models.transformer import SHARED
+from tasks.errors import UserError
+from tasks.importing.huggingface_family import GATED_ACTIVATIONS, Family, named_activation
+from tasks.importing.layouts import FLAT, HEADS_BELOW_ONE_ANOTHER, HEADS_SIDE_BY_SIDE, SAME, TRANSPOSED, transposed
+from tasks.importing.placements import Placement
+from tasks.importing.rotary_settings import rotary_base_of
+from tasks.importing.settings import Settings
+
+_FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
+_QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+
+
+def _fields(settings: Settings) -> dict[str, Any]:
+    settings.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
+    settings.ignore("pretraining_tp", "rope_interleaved", "is_llama_config")
+    d_model, n_heads = settings.whole("hidden_size"), settings.whole("num_attention_heads")
+    n_groups = settings.whole("num_key_value_heads", n_heads)
+    return {
+        "n_layers": settings.whole("num_hidden_layers"),
+        "n_heads": n_heads,
+        "n_key_value_heads": None if n_groups == n_heads else n_groups,
+        "d_model": d_model,
+        "d_head": settings.whole("head_dim", d_model // max(n_heads, 1)),
+        "d_mlp": settings.whole("intermediate_size"),
+        "n_ctx": min(settings.whole("max_position_embeddings", 2048), LONGEST),
+        "positions": "rotary",
+        "rotary_pairs": "half-split",
+        "rotary_base": rotary_base_of(settings, "rope_theta"),
+        "normalization": "rmsnorm",
+        "norm_epsilon": settings.number("rms_norm_eps", 1e-6),
+        "feed_forward": settings.choice("hidden_act", GATED_ACTIVATIONS, "silu"),
+        "tied_embeddings": settings.flag("tie_word_embeddings", False),
+    }
+
+
+def _llama_fields(settings: Settings) -> dict[str, Any]:
+    biases = [settings.flag(name, False) for name in ("attention_bias", "mlp_bias")]
+    return _fields(settings) | {"biases": any(biases)}
+
+
+def _mistral_fields(settings: Settings) -> dict[str, Any]:
+    fields = _fields(settings)
+    default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # what a config without the word means
+    return fields | _windowed(settings.whole("sliding_window", default), fields)
+
+
+def _qwen2_fields(settings: Settings) -> dict[str, Any]:
+    fields = _fields(settings) | {"qkv_biases": True}
+    window = settings.whole("sliding_window", 4096) if settings.flag("use_sliding_window", False) else fields["n_ctx"]
+    first_windowed = settings.whole("max_window_layers", 28)
+    by_layer = (_WINDOWED if layer >= first_windowed else _FULL for layer in range(fields["n_layers"]))
+    kinds = set(settings.words("layer_types") or by_layer)
+    if len(kinds) > 1 and window < fields["n_ctx"]:
+        raise UserError(
+            f"all layers must see equally far, got a window of {window:,} keys in some alone by {settings.path}:"
+            " Headstream has no sliding windows that alternate. Choose another model."
+        )
+    return fields | (_windowed(window, fields) if kinds == {_WINDOWED} else {})
+
+
+def _windowed(window: int, fields: dict[str, Any]) -> dict[str, Any]:
+    """Attention to the nearest keys; a window of the whole context is none."""
+    return {"attention": "local", "attention_window": window} if window < fields["n_ctx"] else {}
+
+
+def _config(architecture: Architecture) -> dict[str, Any]:
+    a = architecture
+    n_heads = a.heads_per_layer[0] if a.n_layers else 1
+    return {
+        "num_hidden_layers": a.n_layers,
+        "num_attention_heads": n_heads,
+        "num_key_value_heads": a.n_key_value_heads or n_heads,
+        "hidden_size": a.d_model,
+        "head_dim": a.head_width,
+        "intermediate_size": a.mlp_width,
+        "max_position_embeddings": a.n_ctx,
+        "rope_theta": a.rotary_base,
+        "rms_norm_eps": a.norm_epsilon,
+        "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATIONS),
+        "tie_word_embeddings": a.tied_embeddings,
+    }
+
+
+def _llama_config(architecture: Architecture) -> dict[str, Any]:
+    return _config(architecture) | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
+
+
+def _mistral_config(architecture: Architecture) -> dict[str, Any]:
+    window = architecture.visible_distances.stop if architecture.attention == "local" else None
+    return _config(architecture) | {"sliding_window": window}
+
+
+def _qwen2_config(architecture: Architecture) -> dict[str, Any]:
+    windowed = architecture.attention == "local"
+    window = {"sliding_window": architecture.visible_distances.stop, "max_window_layers": 0} if windowed else {}
+    return _config(architecture) | {"use_sliding_window": windowed, **window}
+
+
+def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:
+    shared = SHARED if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
+    placed = [
+        Placement("model.embed_tokens.weight", SAME, ("W_E",)),
+        Placement("model.norm.weight", SAME, ("final_norm.weight",)),
+    ]
+    if not architecture.tied_embeddings:
+        placed.append(Placement("lm_head.weight", TRANSPOSED, ("W_U_free",)))
+    heads_in, heads_out = transposed(HEADS_SIDE_BY_SIDE), transposed(HEADS_BELOW_ONE_ANOTHER)
+    modules = {  # of a layer: how its matrix and its bias are laid out, whose parameters, and what switches its bias on
+        "self_attn.q_proj": (heads_in, FLAT, "attention", "_Q", "attention_bias"),
+        "self_attn.k_proj": (heads_in, FLAT, "attention", f"_K{shared}", "attention_bias"),
+        "self_attn.v_proj": (heads_in, FLAT, "attention", f"_V{shared}", "attention_bias"),
+        "self_attn.o_proj": (heads_out, SAME, "attention", "_O", "attention_bias"),
+        "mlp.gate_proj": (TRANSPOSED, SAME, "feed_forward", "_gate", "mlp_bias"),
+        "mlp.up_proj": (TRANSPOSED, SAME, "feed_forward", "_in", "mlp_bias"),
+        "mlp.down_proj": (TRANSPOSED, SAME, "feed_forward", "_out", "mlp_bias"),
+    }
+    for i in range(architecture.n_layers):
+        block, layer = f"model.layers.{i}", f"layers.{i}"
+        placed += [
+            Placement(f"{block}.input_layernorm.weight", SAME, (f"{layer}.attention_norm.weight",)),
+            Placement(f"{block}.post_attention_layernorm.weight", SAME, (f"{layer}.feed_forward_norm.weight",)),
+        ]
+        for name, (layout, of_bias, module, end, switch) in modules.items():
+            placed.append(Placement(f"{block}.{name}.weight", layout, (f"{layer}.{module}.W{end}",)))
+            if (architecture.biases and config.get(switch)) or (architecture.qkv_biases and name in _QKV):
+                placed.append(Placement(f"{block}.{name}.bias", of_bias, (f"{layer}.{module}.b{end}",)))
+    return placed
+
+
+def _family(
+    model_type: str,
+    class_name: str,
+    fields: Callable[[Settings], dict[str, Any]],
+    config: Callable[[Architecture], dict[str, Any]],
+) -> Family:
+    return Family(
+        model_type=model_type,
+        class_name=class_name,
+        prefix="model.",
+        unembedding="lm_head.weight",
+        embedding="model.embed_tokens.weight",
+        buffers=re.compile(r"\.rotary_emb\.inv_freq$"),
+        fields=fields,
+        config=config,
+        placements=_placements,
+    )
+
+
+LLAMA = _family("llama", "LlamaForCausalLM", _llama_fields, _llama_config)
+MISTRAL = _family("mistral", "MistralForCausalLM", _mistral_fields, _mistral_config)
+QWEN2 = _family("qwen2", "Qwen2ForCausalLM", _qwen2_fields, _qwen2_config)

@@ -1,0 +1,119 @@
+"""The settings of a model from elsewhere, each asked for with its type; those that nobody asked for are told."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from models.architecture import Architecture
+from tasks.errors import UserError
+from tasks.study.mistakes import described, word
+
+MOST = 1 << 24  # of anything that is counted: tokens, positions, dimensions
+_REQUIRED: Any = object()
+
+
+class Settings:
+    """What a config says, by name; None there means that nothing is said."""
+
+    def __init__(self, values: Mapping[str, Any], path: Path) -> None:
+        self.path = path
+        self._named = set(values)
+        self._values = {name: value for name, value in values.items() if value is not None}
+        self._read: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def says(self, name: str) -> bool:
+        """Whether a setting is there at all, be it as none."""
+        return name in self._named
+
+    def whole(self, name: str, default: Any = _REQUIRED) -> int:
+        """A whole number, not below 0 nor out of all proportion."""
+        value = self._value(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+            raise self._wrong(name, f"a whole number up to {MOST:,}", value)
+        return value
+
+    def number(self, name: str, default: Any = _REQUIRED) -> float:
+        """A number above 0."""
+        value = self._value(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+            raise self._wrong(name, "a number above 0", value)
+        return float(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """True or false."""
+        if not isinstance(value := self._value(name, default), bool):
+            raise self._wrong(name, "true or false", value)
+        return value
+
+    def choice(self, name: str, choices: Mapping[str, str], default: Any = _REQUIRED) -> str:
+        """What one of several words stands for."""
+        value = self._value(name, default)
+        if not isinstance(value, str) or value not in choices:
+            raise self._wrong(name, f"one of {', '.join(choices)}", value)
+        return choices[value]
+
+    def section(self, name: str) -> "Settings":
+        """Settings within a setting; none where it isn't given."""
+        if not isinstance(value := self._value(name, {}), dict):
+            raise self._wrong(name, "an object", value)
+        return Settings(value, self.path)
+
+    def words(self, name: str) -> list[str]:
+        """A list of words; empty where it isn't given."""
+        value = self._value(name, [])
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise self._wrong(name, "a list of words", value)
+        return value
+
+    def must_be(self, name: str, neutral: tuple[Any, ...], part: str) -> None:
+        """Refuses a setting that asks for a part of a model that Headstream lacks.
+
+        Raises:
+            UserError: it is given, and neutral in none of these ways.
+        """
+        value = self._value(name, neutral[0])
+        if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in neutral):
+            asked = " or ".join("none" if each is None else word(each) for each in neutral)
+            raise UserError(
+                f"{name} must be {asked}, got {word(value)} in {self.path}: Headstream has no {part}."
+                " Choose another model."
+            )
+
+    def ignore(self, *names: str) -> None:
+        """Settings that change nothing of what a trained model computes."""
+        self._read |= set(names)
+
+    @property
+    def unread(self) -> list[str]:
+        """Settings that nobody asked for, and that say something."""
+        return sorted(name for name, value in self._values.items() if name not in self._read and value)
+
+    def _value(self, name: str, default: Any) -> Any:
+        self._read.add(name)
+        if name not in self._values and default is _REQUIRED:
+            raise UserError(f"{self.path} must say {name}, got nothing. Give the config that belongs to the weights.")
+        return self._values.get(name, default)
+
+    def _wrong(self, name: str, wanted: str, value: Any) -> UserError:
+        return UserError(
+            f"{name} must be {wanted}, got {word(value)} in {self.path}. Correct it, or choose another model."
+        )
+
+
+def checked_architecture(path: Path, **fields: Any) -> Architecture:
+    """An architecture of these fields.
+
+    Raises:
+        UserError: some are out of the range that Headstream has.
+    """
+    try:
+        return Architecture(**fields)
+    except ValidationError as error:
+        raise UserError(
+            f"{path} must describe a model that Headstream can hold: {described(error, Architecture)}"
+        ) from None

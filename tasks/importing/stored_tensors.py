@@ -1,0 +1,97 @@
+"""Tensors in files: names, shapes and types known from headers alone, each read when it is asked for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tasks.errors import UserError
+from tasks.importing.careful_reading import require_file
+
+FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # by safetensors' names
+
+
+class Stored(NamedTuple):
+    """What a header says of a tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class StoredTensors:
+    """The tensors of one or more files."""
+
+    header: Mapping[str, Stored]
+    read: Callable[[str], Tensor]  # a tensor by its name, as it is stored
+    metadata: Mapping[str, str]  # what a file says besides, in words
+
+    def renamed(self, rename: Callable[[str], str]) -> "StoredTensors":
+        """The same tensors by other names."""
+        names = {rename(name): name for name in self.header}
+        header = {new: self.header[old] for new, old in names.items()}
+        return replace(self, header=header, read=lambda name: self.read(names[name]))
+
+
+def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
+    """The tensors of safetensors files.
+
+    Raises:
+        UserError: one is no such file, is cut short, or holds a tensor that another one holds.
+    """
+    header: dict[str, Stored] = {}
+    places: dict[str, Path] = {}
+    metadata: dict[str, str] = {}
+    for path in paths:
+        try:
+            with safe_open(require_file(path), framework="pt") as file:
+                metadata |= file.metadata() or {}
+                for name in file.keys():  # noqa: SIM118 (it is no dict)
+                    if name in places:
+                        raise UserError(
+                            f"a tensor must be in one file, got {name} in {places[name]} and {path}."
+                            " Remove the file that doesn't belong to the model."
+                        )
+                    kept = file.get_slice(name)
+                    header[name] = Stored(tuple(kept.get_shape()), FLOATS.get(kept.get_dtype(), kept.get_dtype()))
+                    places[name] = path
+        except (SafetensorError, OSError, ValueError, RecursionError) as error:
+            raise UserError(_unreadable(path, error)) from None
+
+    def read(name: str) -> Tensor:
+        try:
+            with safe_open(places[name], framework="pt") as file:
+                return file.get_tensor(name)
+        except (SafetensorError, OSError) as error:
+            raise UserError(_unreadable(places[name], error)) from None
+
+    return StoredTensors(header, read, metadata)
+
+
+def held_tensors(tensors: Mapping[str, Tensor]) -> StoredTensors:
+    """Tensors that are open already, such as those mapped into memory."""
+    header = {name: Stored(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for name, t in tensors.items()}
+    return StoredTensors(header, tensors.__getitem__, {})
+
+
+def finite_float32(stored: StoredTensors, name: str) -> Tensor:
+    """A tensor in float32.
+
+    Raises:
+        UserError: it holds no numbers, or some that aren't finite.
+    """
+    tensor = stored.read(name).to(torch.float32, copy=True)  # files may be mapped into memory
+    if not (finite := tensor.isfinite()).all():
+        raise UserError(
+            f"weights must be finite, got {int((~finite).sum()):,} of {tensor.numel():,} in {name} that are not."
+            " Give another checkpoint, or the original file."
+        )
+    return tensor
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    return f"{path} must be a whole safetensors file, got: {error}. Fetch the file again."
