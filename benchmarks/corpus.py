@@ -46,10 +46,11 @@ def generate(library: Path, path: Path, size: int) -> None:
 
 def compare(corpus: Path, tokens: Path) -> tuple[float, float]:
     """Megabytes per second of `encode` and of `encode_batch` alone, in turns over a sample of the training text."""
-    tokenizer = Tokens.open(tokens).tokenizer
+    opened = Tokens.open(tokens)
+    tokenizer, bos = opened.tokenizer, opened.bos
     sized = ((document.text, len(document.text.encode())) for document in read_documents(corpus, "train"))
     runs: tuple[Callable[[list[str]], Any], ...] = (
-        lambda texts: list(encode(tokenizer, texts, np.uint16)),
+        lambda texts: list(encode(tokenizer, texts, np.uint16, bos)),
         tokenizer.encode_batch,
     )
     seconds = [0.0, 0.0]

@@ -1,6 +1,7 @@
 """Sequences of repeated random tokens, in which only a head that matches and looks one further can predict.
 
-A sequence opens with BOS. No token comes twice within a period, so that a token tells what will follow it.
+A sequence opens with BOS, if the model has one. No token comes twice within a period, so that a token tells what will
+follow it.
 """
 
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Int
 from torch import Generator, Tensor
+
+from models.bos import n_bos, opened
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ def fixed_period_repeats(
 def random_period_repeats(
     counts: Int[Tensor, "d_vocab"], bos: int, n_ctx: int, n_sequences: int, generator: Generator
 ) -> Repeats | None:
-    """Sequences that fill n_ctx, each of a period from n_ctx / 8 to n_ctx / 2, so that no fixed offset fits.
+    """Sequences that fill n_ctx, and one token more to predict, of periods from n_ctx / 8 to n_ctx / 2.
 
+    No fixed offset fits them all.
     All periods come equally often, give or take one. None where the vocabulary is too small for them.
     """
     pool = middle_tokens(counts, bos)
@@ -57,19 +61,19 @@ def random_period_repeats(
         return None
     span = longest - shortest + 1
     rounds = [torch.randperm(span, generator=generator) for _ in range(0, n_sequences, span)]
-    return repeat_tokens(pool, bos, shortest + torch.cat(rounds)[:n_sequences], n_ctx, generator)
+    length = n_ctx + 1 - n_bos(bos)
+    return repeat_tokens(pool, bos, shortest + torch.cat(rounds)[:n_sequences], length, generator)
 
 
 def repeat_tokens(
     pool: Int[Tensor, "token"], bos: int, periods: Int[Tensor, "batch"], length: int, generator: Generator
 ) -> Repeats:
-    """BOS and `length` tokens in each sequence: as many of the pool as its period says, over and over."""
+    """BOS, if there is one, and `length` tokens in each sequence: as many of the pool as its period, over and over."""
     drawn = torch.rand(len(periods), len(pool), generator=generator).argsort(dim=1)
     step = torch.arange(length).expand(len(periods), -1)
     tokens = pool[drawn.gather(1, step % periods[:, None])]
     occurrence = step // periods[:, None] + 1
-    opening = torch.zeros(len(periods), 1, dtype=torch.int64)
-    return Repeats(torch.cat([opening + bos, tokens], 1), torch.cat([opening, occurrence], 1))
+    return Repeats(opened(tokens, bos), torch.cat([torch.zeros(len(periods), n_bos(bos)).long(), occurrence], 1))
 
 
 def repeated_bigrams(tokens: Int[Tensor, "batch pos"], bos: int) -> Int[Tensor, "batch"]:

@@ -10,7 +10,7 @@ from models.repeats import Repeats
 
 
 class RunningText(NamedTuple):
-    """Sequences of running text that open with BOS, and which document each is from."""
+    """Sequences of running text that open with BOS, if the model has one, and which document each is from."""
 
     sequences: Int[Tensor, "window pos"]
     documents: Int[Tensor, "window"]
@@ -20,7 +20,7 @@ class RunningText(NamedTuple):
 class Stimuli:
     """Sequences that models are compared on; repeats are None where the vocabulary or n_ctx is too small for them."""
 
-    bos: int
+    bos: int  # NO_BOS of models that were trained without
     text: Int[Tensor, "window pos"]  # running text, for patterns and losses
     more_text: Int[Tensor, "more_windows pos"]  # for losses alone
     fixed_period: Repeats | None

@@ -10,10 +10,12 @@ import numpy as np
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from models.bos import NO_BOS
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_writing import write_tokens
+from tasks.text.token_reading import Tokens
+from tasks.text.token_writing import write_given_tokens, write_tokens
 
 WORDS = ("river", "stream", "head", "spring", "water", "bed", "flows", "down", "under", "over")
 WORDS += ("the", "a", "of", "and", "deep", "cold", "clear", "runs", "to", "sea")
@@ -39,6 +41,19 @@ def tiny_tokens(vocabulary: int = 270) -> Path:
         folder.mkdir()
     write_corpus(CorpusConfig(paths=(str(tiny_text()),), validation_fraction=0.2), corpus)
     write_tokens(TokenizerConfig(vocabulary=vocabulary), corpus, tokens)
+    return tokens
+
+
+@cache
+def tokens_without_bos() -> Path:
+    """A folder of tokens of that text as a model without BOS reads it, by a given tokenizer."""
+    root = Path(mkdtemp(prefix="headstream-given-"))
+    corpus, tokens = root / "corpus", root / "tokens"
+    for folder in (corpus, tokens):
+        folder.mkdir()
+    write_corpus(CorpusConfig(paths=(str(tiny_text()),), validation_fraction=0.2), corpus)
+    given = Tokens.open(tiny_tokens())
+    write_given_tokens(given.tokenizer.to_str(), NO_BOS, given.vocabulary + 3, corpus, tokens)
     return tokens
 
 

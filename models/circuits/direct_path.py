@@ -92,7 +92,7 @@ def bigram_logits(
     """
     n_source = torch.bincount(bigrams.source, bigrams.count.double(), minlength=model.d_vocab)
     counts_as_source = (n_source >= MIN_COUNT) & means.direct.isfinite().all(1).cpu()
-    counts_as_source[bos] = False
+    counts_as_source &= torch.arange(model.d_vocab) != bos
     frequent = n_source.where(counts_as_source, -1).argsort(descending=True, stable=True)[:max_sources]
     frequent = frequent[counts_as_source[frequent]].sort().values
     kept = torch.isin(bigrams.source, frequent)

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from models.bos import without_bos
+
 
 class SkipTrigramCounts:
     """Counts in windows of text as long as a context: the source comes anywhere before the destination.
@@ -16,7 +18,7 @@ class SkipTrigramCounts:
         self.tokens = windows.flatten()
         self.counts = torch.bincount(self.tokens, minlength=d_vocab)
         self._by_token = self.tokens.argsort(stable=True).split(self.counts.tolist())
-        self.counts[bos] = 0
+        self.counts = without_bos(self.counts, bos)
 
     def count(
         self,

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from models.batching import batches
+from models.bos import n_bos
 from models.transformer import Transformer
 
 TOLERANCE = 1e-6  # nats; accuracies are then within 0.002 of those at the optimum, where thousands of tokens are tested
@@ -31,20 +32,20 @@ class Probes:
 
 @torch.inference_mode()
 def site_activations(
-    model: Transformer, sequences: Int[Tensor, "batch pos"]
+    model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int
 ) -> tuple[Float[Tensor, "head example d_value"], Float[Tensor, "stream example d_model"]]:
     """Activations at every token but BOS: z of each head, and the stream before each layer and at the end.
 
     Examples are the tokens of all sequences, one sequence after the other.
     """
-    z, streams = [], []
+    first, z, streams = n_bos(bos), [], []
     for batch in batches(model, sequences):
         trace = model.trace(batch)
         none = trace.embedding.new_empty(len(batch), 0, batch.shape[1], model.architecture.value_width)
         heads = torch.cat([none, *(layer.z for layer in trace.layers)], dim=1)
-        z.append(heads[:, :, 1:].transpose(0, 1).flatten(1, 2))
+        z.append(heads[:, :, first:].transpose(0, 1).flatten(1, 2))
         stream = torch.stack([trace.embedding, *(layer.residual_out for layer in trace.layers)])
-        streams.append(stream[:, :, 1:].flatten(1, 2))
+        streams.append(stream[:, :, first:].flatten(1, 2))
     return torch.cat(z, dim=1), torch.cat(streams, dim=1)
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from models.bos import NO_BOS
 from models.clustered_errors import clustered_mean
 from models.heads.attention_flow import aggregate_attention
 from models.heads.gate_activity import gate_activity
@@ -114,7 +115,8 @@ def _gate_rows(
 ) -> list[dict[str, Any]]:
     """How often each head's gate is open, by class of token."""
     classes = [token_class(label) for label in labels]
-    classes[bos] = "bos"
+    if bos != NO_BOS:
+        classes[bos] = "bos"
     names = sorted(set(classes))
     activity = gate_activity(model, sequences, torch.tensor([names.index(name) for name in classes]))
     return [

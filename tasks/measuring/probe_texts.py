@@ -14,8 +14,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.text.token_reading import Tokens, TokenStream
-from tasks.text.windows import document_starts
+from models.bos import n_bos, opened
+from tasks.text.token_reading import Tokens
 
 
 class Span(NamedTuple):
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ProbeText:
-    """Windows of text without the BOS that a model reads in front of them, and the documents that they are of."""
+    """Windows of text without the BOS that a model may read in front of them, and the documents that they are of."""
 
     windows: NDArray[np.int64]  # [window, pos]
     places: NDArray[np.int64]  # of each token in the stream, ascending: [window * pos]
@@ -36,7 +36,7 @@ class ProbeText:
 
     def sequences(self, bos: int) -> Int[Tensor, "window bos_and_pos"]:
         """What a model reads."""
-        return torch.from_numpy(np.insert(self.windows, 0, bos, axis=1))
+        return opened(torch.from_numpy(self.windows), bos)
 
     def document_numbers(self) -> NDArray[np.int64]:
         """The number of each token's document: [window * pos]."""
@@ -59,27 +59,27 @@ def probe_texts(tokens: Tokens, n_tokens: int, n_train: int, n_selection: int, n
     where a part is. Fewer than three documents give no windows. As everywhere, the parts that a long document was cut
     into are documents.
     """
-    starts = document_starts(tokens.validation, tokens.bos)
+    starts = tokens.document_starts("validation")
     lengths = np.diff(starts, append=len(tokens.validation))
     parts = [slice(1, None, 2), slice(0, None, 4), slice(2, None, 4)]
     length = min(n_tokens, *(int(lengths[part].sum()) for part in parts))
     return ProbeTexts(
         *(
-            _windows_of(tokens.validation, np.arange(len(starts))[part], starts, lengths, length, n)
+            _windows_of(tokens, np.arange(len(starts))[part], starts, lengths, length, n)
             for part, n in zip(parts, (n_train, n_selection, n_test), strict=True)
         )
     )
 
 
 def _windows_of(
-    stream: TokenStream,
+    tokens: Tokens,
     numbers: NDArray[np.int64],
     starts: NDArray[np.int64],
     lengths: NDArray[np.int64],
     length: int,
     n_tokens: int,
 ) -> ProbeText:
-    """Windows of these documents, put one after the other, each with the BOS before it."""
+    """Windows of these documents, put one after the other, each with the BOS before it, if there is one."""
     if not length:
         return ProbeText(np.empty((0, 0), np.int64), np.empty(0, np.int64), [])
     ends = lengths[numbers].cumsum()  # in the joined documents
@@ -94,8 +94,8 @@ def _windows_of(
     for index in np.unique(of).tolist():
         start, end = int(starts[numbers[index]]), int((starts + lengths)[numbers[index]])
         inside = of == index
-        windows[inside] = stream.read(start, end)[places[inside] - start]
-        documents.append(Span(int(numbers[index]), start + 1, end))
+        windows[inside] = tokens.validation.read(start, end)[places[inside] - start]
+        documents.append(Span(int(numbers[index]), start + n_bos(tokens.bos), end))
     return ProbeText(windows.reshape(-1, length), places, documents)
 
 

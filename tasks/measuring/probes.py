@@ -75,7 +75,7 @@ def _read_sites(model: Transformer, bos: int, texts: ProbeTexts) -> list[Sites]:
     heads_per_layer = model.architecture.heads_per_layer
     heads = [(layer, head) for layer, n_heads in enumerate(heads_per_layer) for head in range(n_heads)]
     streams = [(layer, None) for layer in range(len(heads_per_layer) + 1)]
-    of_heads, of_stream = zip(*(site_activations(model, text.sequences(bos)) for text in texts), strict=True)
+    of_heads, of_stream = zip(*(site_activations(model, text.sequences(bos), bos) for text in texts), strict=True)
     return [sites for sites in (Sites(heads, of_heads), Sites(streams, of_stream)) if sites.places]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.bos import without_bos
 from models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
 from models.circuits.copying import random_sequences
 from models.circuits.eigenvalues import (
@@ -71,8 +72,7 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
 
 def _circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
     """What every model of one corpus and n_ctx is held against."""
-    counts = torch.from_numpy(tokens.counts.astype(np.int64))
-    counts[tokens.bos] = 0
+    counts = without_bos(torch.from_numpy(tokens.counts.astype(np.int64)), tokens.bos)
     generator = torch.Generator().manual_seed(config.seed)
     random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)
     return CircuitStimuli(

@@ -13,8 +13,12 @@ import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
 from tokenizers import Tokenizer
 
+from models.bos import NO_BOS
 from tasks.errors import UserError
-from tasks.text.formats import PART_OF_SPEECH, SPLITS
+from tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
+from tasks.text.token_spelling import spelled_tokens
+
+READ_TOKENS = 2**24  # searched for documents at a time
 
 
 class TokenStream:
@@ -70,7 +74,10 @@ class TokenStream:
 
 
 class Tokens:
-    """What `write_tokens` wrote: `train` and `validation` streams, `bos`, `vocabulary`, and the tokenizer."""
+    """What the token stage wrote: `train` and `validation` streams, `bos`, `vocabulary`, and the tokenizer.
+
+    `bos` is NO_BOS, an id that no token has, of the tokens of a model that was trained without.
+    """
 
     def __init__(self, folder: Path, vocabulary: int, bos: int, dtype: str, shards: dict[str, list[dict[str, Any]]]):
         self.folder, self.vocabulary, self.bos = folder, vocabulary, bos
@@ -83,6 +90,20 @@ class Tokens:
     def open(cls, folder: Path) -> Self:
         """Maps the shards in `folder`, reading none of them."""
         return cls(folder, **json.loads((folder / "tokens.json").read_text()))
+
+    def stream(self, split: str) -> TokenStream:
+        """The tokens of a split, by its name."""
+        return self.train if split == "train" else self.validation
+
+    def document_starts(self, split: str) -> npt.NDArray[np.int64]:
+        """Where each document of a split begins in its stream: at its BOS, if there is one."""
+        if self.bos == NO_BOS:
+            starts: npt.NDArray[np.int64] = np.load(self.folder / DOCUMENT_STARTS.format(split))
+            return starts
+        stream = self.stream(split)
+        blocks = range(0, len(stream), READ_TOKENS)
+        found = [np.flatnonzero(stream.read(at, min(at + READ_TOKENS, len(stream))) == self.bos) + at for at in blocks]
+        return np.concatenate(found)
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -102,9 +123,8 @@ class Tokens:
 
     @cached_property
     def token_bytes(self) -> list[bytes]:
-        """What each token spells; of BOS, which spells nothing, its name."""
-        tokens = self.tokenizer.get_vocab()
-        return [bytes(_BYTES[sign] for sign in token) for token in sorted(tokens, key=tokens.__getitem__)]
+        """What each token spells; of one that spells nothing, such as BOS, its name."""
+        return spelled_tokens(self.tokenizer, self.vocabulary)
 
     def token_labels(self) -> list[str]:
         r"""Each token as people read it in a plot: a space as `·`, a line end as `\n`, half a character as `\xe2`."""
@@ -113,13 +133,6 @@ class Tokens:
 
 def _map(path: Path, dtype: str, n_tokens: int) -> np.ndarray:
     return np.asarray(np.memmap(path, dtype, mode="r", shape=(n_tokens,)))
-
-
-# Byte-level BPE spells a byte as its own character where that prints, and as one from U+0100 upwards where it doesn't.
-_PRINTED = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-_BYTES = {chr(byte): byte for byte in _PRINTED} | {
-    chr(0x100 + index): byte for index, byte in enumerate(sorted(set(range(256)) - set(_PRINTED)))
-}
 
 
 def _label(spelled: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The token stage: trains a byte-level BPE tokenizer, and writes both splits as shards of token ids."""
+"""The token stage: both splits as shards of token ids, by a tokenizer trained on them, or by one that is given."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from models.bos import NO_BOS, n_bos
 from tasks.results.tables import write_table
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text.bigram_counts import count_losses
 from tasks.text.byte_batches import byte_batches
 from tasks.text.corpus_reading import corpus_facts, read_documents
-from tasks.text.formats import PART_OF_SPEECH, SPLITS
+from tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
 from tasks.text.token_reading import Tokens
 
 INCIDENTAL_FILES = ("corpora.parquet",)  # it says where the text was found
@@ -35,28 +37,64 @@ TRAINING_PIECE = re.compile(r".{1,511}\S(?=[ \n])|.{1,512}", re.DOTALL)
 def write_tokens(
     config: TokenizerConfig, corpus_folder: Path, folder: Path, on_progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
+    """Train a tokenizer and write the corpus' tokens by it, as `write_tokens_of` does.
+
+    A small corpus may not reach the vocabulary asked for: the row holds the one reached.
+    """
+    tokenizer = train_tokenizer(config, corpus_folder)
+    bos = tokenizer.get_vocab()[BOS]
+    return write_tokens_of(tokenizer, bos, tokenizer.get_vocab_size(), corpus_folder, folder, on_progress)
+
+
+def write_given_tokens(
+    tokenizer: str,
+    bos: int,
+    vocabulary: int,
+    corpus_folder: Path,
+    folder: Path,
+    on_progress: Callable[[float], None] | None = None,
+) -> dict[str, Any]:
+    """Write the corpus' tokens by a given tokenizer, JSON, as `write_tokens_of` does; special tokens are text in it."""
+    given = Tokenizer.from_str(tokenizer)
+    given.no_truncation()
+    given.no_padding()
+    given.encode_special_tokens = True
+    return write_tokens_of(given, bos, vocabulary, corpus_folder, folder, on_progress)
+
+
+def write_tokens_of(
+    tokenizer: Tokenizer,
+    bos: int,
+    vocabulary: int,
+    corpus_folder: Path,
+    folder: Path,
+    on_progress: Callable[[float], None] | None,
+) -> dict[str, Any]:
     """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy and a row of `corpora`; return that.
 
-    BOS precedes each document. A small corpus may not reach the vocabulary asked for: the row holds the one reached.
-    `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U files is copied.
+    BOS, if there is one, precedes each document; else it is written where documents begin. `vocabulary` may be more
+    than the tokenizer has. `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U
+    files is copied.
     """
     corpus = corpus_facts(corpus_folder)
-    tokenizer = train_tokenizer(config, corpus_folder)
     tokenizer.save(str(folder / "tokenizer.json"))
-    vocabulary = tokenizer.get_vocab_size()
     dtype = np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.uint32)
     counts = {split: np.zeros(vocabulary, np.int64) for split in SPLITS}
     shards: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-    bos, done = tokenizer.token_to_id(BOS), 0
+    done = 0
     for split in SPLITS:
         texts = (document.text for document in read_documents(corpus_folder, split))
-        for ids in encode(tokenizer, texts, dtype):
+        lengths = []
+        for ids, in_documents in encode(tokenizer, texts, dtype, bos):
             _append(ids, folder, split, shards[split])
-            in_batch = np.bincount(ids, minlength=vocabulary)
-            counts[split] += in_batch
-            done += int(in_batch[bos])
+            counts[split] += np.bincount(ids, minlength=vocabulary)
+            lengths.append(in_documents)
+            done += len(in_documents)
             if on_progress:
                 on_progress(done / corpus["documents"])
+        if bos == NO_BOS:
+            ends = np.concatenate([[0], *lengths]).cumsum()
+            np.save(folder / DOCUMENT_STARTS.format(split), ends[:-1])
     np.save(folder / "token_counts.npy", counts["train"])
     if (corpus_folder / PART_OF_SPEECH).exists():
         shutil.copyfile(corpus_folder / PART_OF_SPEECH, folder / PART_OF_SPEECH)
@@ -71,7 +109,7 @@ def write_tokens(
         "text_sha256": corpus["sha256"],
         "vocabulary": vocabulary,
         **{f"{split}_tokens": n_tokens[split] for split in SPLITS},
-        "bytes_per_token": corpus["train_bytes"] / (n_tokens["train"] - int(counts["train"][bos])),
+        "bytes_per_token": corpus["train_bytes"] / (n_tokens["train"] - n_bos(bos) * corpus["train_documents"]),
         "tokenizer_sha256": _sha256(folder / "tokenizer.json"),
         **count_losses(written.train, written.validation, written.counts),
     }
@@ -123,18 +161,25 @@ def _byte_level(model: models.Model) -> Tokenizer:
     return tokenizer
 
 
-def encode(tokenizer: Tokenizer, texts: Iterable[str], dtype: npt.DTypeLike) -> Iterator[np.ndarray]:
-    """The token ids of the texts, BOS before each, in batches of about `BATCH_BYTES` of text."""
-    bos = (tokenizer.token_to_id(BOS),)
+def encode(
+    tokenizer: Tokenizer, texts: Iterable[str], dtype: npt.DTypeLike, bos: int
+) -> Iterator[tuple[np.ndarray, npt.NDArray[np.int64]]]:
+    """The token ids of the texts, BOS before each if there is one, in batches of about `BATCH_BYTES` of text.
 
-    def ids(encodings: list[Encoding]) -> np.ndarray:
-        flat = chain.from_iterable(chain(bos, encoding.ids) for encoding in encodings)
-        return np.fromiter(flat, dtype, sum(map(len, encodings)) + len(encodings))
+    With each batch comes how many tokens each text has, BOS included.
+    """
+    opening = [bos] * n_bos(bos)
+
+    def ids(encodings: list[Encoding]) -> tuple[np.ndarray, npt.NDArray[np.int64]]:
+        flat = chain.from_iterable(chain(opening, encoding.ids) for encoding in encodings)
+        lengths = np.fromiter(map(len, encodings), np.int64, len(encodings)) + len(opening)
+        return np.fromiter(flat, dtype, lengths.sum()), lengths
 
     # One thread encodes a batch, on all cores, while this one reads the next and converts the last.
     with ThreadPoolExecutor(max_workers=1) as pool:
         batches = byte_batches(((text, len(text.encode())) for text in texts), BATCH_BYTES)
-        encodings = (pool.submit(tokenizer.encode_batch_fast, batch) for batch in batches)
+        alone = partial(tokenizer.encode_batch_fast, add_special_tokens=False)
+        encodings = (pool.submit(alone, batch) for batch in batches)
         ahead = next(encodings, None)
         while ahead:
             current, ahead = ahead, next(encodings, None)

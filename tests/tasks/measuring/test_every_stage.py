@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from tiny import tiny_tokens
+from tiny import tiny_tokens, tokens_without_bos
 
 from models.architecture import Architecture
 from models.heads.references import mean_z
@@ -83,10 +83,10 @@ def trained(kind: str, tokens: Tokens) -> Transformer:
     return remove_heads(model, mask, mean_z(model, reference_text(tokens, 24, 3).sequences))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "dead heads", "pruned"])
+@pytest.mark.parametrize("kind", [*KINDS, "dead heads", "pruned", "without BOS"])
 def test_every_stage_on(kind, tmp_path):
-    tokens = Tokens.open(tiny_tokens())
-    model = trained(kind, tokens)
+    tokens = Tokens.open(tokens_without_bos() if kind == "without BOS" else tiny_tokens())
+    model = trained("plain" if kind == "without BOS" else kind, tokens)
     write_model_card(tmp_path, model, tokens_per_step=1)
     for step in (0, 1):
         save_checkpoint(tmp_path, model, step)

@@ -7,14 +7,13 @@ from written_text import write_text
 
 from tasks.measuring.probe_texts import dealt, probe_texts
 from tasks.text.token_reading import Tokens
-from tasks.text.windows import document_starts
 
 
 @pytest.mark.parametrize("n_tokens", [7, 31, 10**6])
 @pytest.mark.parametrize("wanted", [(100, 30, 50), (10**6, 10**6, 10**6)])
 def test_the_three_texts_have_no_document_in_common(n_tokens, wanted):
     tokens = Tokens.open(tiny_tokens())
-    opened = document_starts(tokens.validation, tokens.bos)
+    opened = tokens.document_starts("validation")
     stream = tokens.validation.read(0, len(tokens.validation))
     texts = probe_texts(tokens, n_tokens, *wanted)
     found = []
@@ -38,7 +37,7 @@ def test_the_three_texts_have_no_document_in_common(n_tokens, wanted):
 
 def test_documents_are_dealt_to_the_three_in_turn():
     tokens = Tokens.open(tiny_tokens())
-    n_documents = len(document_starts(tokens.validation, tokens.bos))
+    n_documents = len(tokens.document_starts("validation"))
     train, selection, test = (set(text.document_numbers()) for text in probe_texts(tokens, 5, 10**6, 10**6, 10**6))
     assert train == set(range(1, n_documents, 2))
     assert selection == set(range(0, n_documents, 4))
@@ -47,14 +46,14 @@ def test_documents_are_dealt_to_the_three_in_turn():
 
 def test_documents_are_found_across_reads(monkeypatch):
     tokens = Tokens.open(tiny_tokens())
-    whole = document_starts(tokens.validation, tokens.bos)
-    monkeypatch.setattr("tasks.text.windows.READ_TOKENS", 101)
-    np.testing.assert_array_equal(document_starts(tokens.validation, tokens.bos), whole)
+    whole = tokens.document_starts("validation")
+    monkeypatch.setattr("tasks.text.token_reading.READ_TOKENS", 101)
+    np.testing.assert_array_equal(tokens.document_starts("validation"), whole)
 
 
 def test_two_documents_give_no_windows(tmp_path):
     tokens = Tokens.open(write_text(tmp_path, {f"{n}.txt": f"{n} runs\n" * 9 for n in range(5)}))
-    assert len(document_starts(tokens.validation, tokens.bos)) == 2
+    assert len(tokens.document_starts("validation")) == 2
     assert [text.windows.size for text in probe_texts(tokens, 5, 100, 100, 100)] == [0, 0, 0]
 
 

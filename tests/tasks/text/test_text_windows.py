@@ -7,6 +7,7 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
+from models.bos import NO_BOS
 from models.clustered_errors import clustered_mean
 from models.stimuli import RunningText
 from tasks.study.corpus_config import CorpusConfig
@@ -20,7 +21,7 @@ from tasks.text.windows import evaluation_text, reference_text, training_text
 BOS = 0
 
 
-class Stub:
+class Stub(Tokens):
     """Validation text of documents of so many tokens, BOS included; each token is its place."""
 
     bos = BOS
@@ -29,6 +30,17 @@ class Stub:
         stream = np.arange(sum(lengths))
         stream[np.cumsum(lengths)[:-1]] = BOS
         self.validation = TokenStream([stream])
+
+
+class StubWithoutBos(Tokens):
+    """The same of a model without BOS."""
+
+    bos = NO_BOS
+
+    def __init__(self, folder, *lengths: int):
+        self.folder = folder
+        self.validation = TokenStream([np.arange(sum(lengths))])
+        np.save(folder / "validation_documents.npy", np.cumsum([0, *lengths[:-1]]))
 
 
 def places(text: RunningText) -> list[int]:
@@ -44,6 +56,15 @@ def test_windows_of_a_document_go_to_one_part_and_the_other_in_turn():
     assert evaluation.documents.tolist() == [0, 0, 1, 1]
     assert places(reference) == [11, 31, 52, 73]
     assert reference.documents.tolist() == [0, 0, 1, 2]
+
+
+def test_without_bos_windows_lie_in_one_document_and_hold_as_much(tmp_path):
+    tokens = StubWithoutBos(tmp_path, 11, 10, 3, 40)
+    evaluation, reference = evaluation_text(tokens, 10, 99), reference_text(tokens, 10, 99)
+    assert evaluation.sequences.tolist() == [list(range(at, at + 11)) for at in (0, 24, 50)]
+    assert evaluation.documents.tolist() == [0, 3, 3]
+    assert reference.sequences[:, 0].tolist() == [11, 37]
+    assert reference.documents.tolist() == [1, 3]
 
 
 def test_windows_are_spread_over_their_document():

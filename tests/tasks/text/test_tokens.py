@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tokenizers import Tokenizer, processors
 
+from models.bos import NO_BOS
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text.corpus_reading import read_documents
 from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_reading import Tokens, TokenStream, require_context
-from tasks.text.token_writing import BOS, TRAINING_PIECE, encode, train_tokenizer, write_tokens
+from tasks.text.token_writing import BOS, TRAINING_PIECE, encode, train_tokenizer, write_given_tokens, write_tokens
 
 WORDS = "the residual stream carries what each head writes; naïve ones (of 東京) see 'it' as\n    one   sum.\t<|bos|>"
 
@@ -90,20 +92,56 @@ def test_a_vocabulary_above_uint16_is_stored_in_uint32(tmp_path):
 
 @given(st.text(max_size=80))
 def test_any_text_survives_encoding(tokens, text):
-    (ids,) = encode(tokens.tokenizer, [text], np.uint16)
-    assert ids[0] == tokens.bos
+    ((ids, lengths),) = encode(tokens.tokenizer, [text], np.uint16, tokens.bos)
+    assert (ids[0], lengths.tolist()) == (tokens.bos, [len(ids)])
     assert tokens.bos not in ids[1:]
     assert tokens.tokenizer.decode(ids[1:].tolist()) == text
 
 
 def test_batches_join_to_what_one_batch_gives(tokens, monkeypatch):
     texts = [WORDS[start:] for start in range(30)]
-    (whole,) = encode(tokens.tokenizer, texts, np.uint16)
+    ((whole, lengths),) = encode(tokens.tokenizer, texts, np.uint16, tokens.bos)
     monkeypatch.setattr("tasks.text.token_writing.BATCH_BYTES", 250)
-    batches = list(encode(tokens.tokenizer, texts, np.uint16))
+    batches = list(encode(tokens.tokenizer, texts, np.uint16, tokens.bos))
     assert len(batches) > 5
-    np.testing.assert_array_equal(np.concatenate(batches), whole)
-    assert not list(encode(tokens.tokenizer, [], np.uint16))
+    np.testing.assert_array_equal(np.concatenate([ids for ids, _ in batches]), whole)
+    np.testing.assert_array_equal(np.concatenate([n for _, n in batches]), lengths)
+    assert not list(encode(tokens.tokenizer, [], np.uint16, tokens.bos))
+
+
+def test_a_given_tokenizer_reads_the_corpus_alone(tokens, tmp_path):
+    """Its special tokens are text, nothing it would add is there, and without BOS documents are told apart."""
+    given = Tokenizer.from_str(tokens.tokenizer.to_str())
+    given.add_special_tokens(["<|end|>"])
+    end = given.token_to_id("<|end|>")
+    given.post_processor = processors.TemplateProcessing(single="<|end|> $A <|end|>", special_tokens=[("<|end|>", end)])
+    given.enable_truncation(3)
+    texts = {f"{n}.txt": f"<|end|> {n} " + "river runs to sea " * 9 for n in range(9)}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    corpus, plain, opened = (tmp_path / name for name in ("corpus", "plain", "opened"))
+    for folder in (corpus, plain, opened):
+        folder.mkdir()
+    write_corpus(CorpusConfig(paths=(str(tmp_path / "*.txt"),), validation_fraction=0.4), corpus)
+    facts = [
+        write_given_tokens(given.to_str(), bos, end + 5, corpus, at) for bos, at in ((NO_BOS, plain), (end, opened))
+    ]
+    for folder, bos in ((plain, NO_BOS), (opened, end)):
+        read = Tokens.open(folder)
+        assert (read.vocabulary, read.bos) == (end + 5, bos)
+        assert read.token_labels()[-1] == f"<unused·{end + 4}>"
+        found = []
+        for split in ("train", "validation"):
+            stream, starts = read.stream(split), read.document_starts(split)
+            for start, stop in zip(starts, [*starts[1:], len(stream)], strict=True):
+                ids = stream.read(start, stop).tolist()
+                assert (ids[:1] == [end]) is (bos == end)
+                ids = ids[1:] if bos == end else ids
+                assert end not in ids
+                assert b"".join(read.token_bytes[each] for each in ids).decode() == read.tokenizer.decode(ids)
+                found.append(read.tokenizer.decode(ids))
+        assert sorted(found) == sorted(texts.values())
+    assert facts[0]["bytes_per_token"] == facts[1]["bytes_per_token"]
 
 
 @given(st.text("ab \n.", max_size=3_000) | st.text(max_size=600))
