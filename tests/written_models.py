@@ -225,3 +225,95 @@ def write_folder(
 def write_words(path: Path, n_ids: int) -> None:
     """A tokenizer whose ids 0, 1, ... are the words w0, w1, ..."""
     Tokenizer(WordLevel({f"w{i}": i for i in range(n_ids)}, unk_token="w0")).save(str(path))
+
+
+def transformer_lens_config(a: Architecture) -> dict[str, Any]:
+    """The dictionary of a HookedTransformerConfig, as far as it decides anything."""
+    positions = {"learned": "standard", "rotary": "rotary", "learned_shortformer": "shortformer"}
+    activations = {"gelu_tanh": "gelu_new", "swiglu": "silu", "geglu": "gelu", "none": None}
+    return {
+        "n_layers": a.n_layers,
+        "d_model": a.d_model,
+        "n_ctx": a.n_ctx,
+        "d_head": a.head_width,
+        "n_heads": a.n_heads,
+        "n_key_value_heads": a.n_key_value_heads,
+        "d_mlp": a.d_mlp,
+        "act_fn": activations.get(a.feed_forward, a.feed_forward),
+        "attn_only": a.feed_forward == "none",
+        "gated_mlp": a.gated_feed_forward,
+        "d_vocab": D_VOCAB,
+        "d_vocab_out": D_VOCAB,
+        "eps": a.norm_epsilon or 1e-5,
+        "normalization_type": {"layernorm": "LN", "rmsnorm": "RMS", "none": None}[a.normalization],
+        "positional_embedding_type": positions[a.positions],
+        "rotary_dim": a.rotary_width if a.positions == "rotary" else None,
+        "rotary_base": int(a.rotary_base),
+        "rotary_adjacent_pairs": a.rotary_pairs == "neighbouring",
+        "parallel_attn_mlp": a.parallel_sublayers,
+        "use_attn_scale": True,
+        "attn_scale": a.head_width**0.5,
+        "attention_dir": "causal",
+        "use_local_attn": a.attention == "local",
+        "window_size": a.attention_window,
+        "attn_types": ["local"] * a.n_layers if a.attention == "local" else None,
+        "seed": 3,
+        "device": "cuda",
+        "init_mode": "gpt2",
+    }
+
+
+def transformer_lens_tensors(a: Architecture, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state dict: all biases there are, 0 where the architecture has none, and buffers."""
+    tensors = {"embed.W_E": weights["W_E"], "unembed.b_U": weights.get("b_U", torch.zeros(D_VOCAB))}
+    tensors["unembed.W_U"] = weights["W_E"].T.contiguous() if a.tied_embeddings else weights["W_U_free"]
+    if a.positions == "learned":
+        tensors["pos_embed.W_pos"] = weights["W_pos"]
+    if a.positions == "learned_shortformer":
+        tensors["pos_embed.W_pos"] = weights["layers.0.attention.W_pos"]
+    parts = {"layernorm": {"w": "weight", "b": "bias"}, "rmsnorm": {"w": "weight"}, "none": {}}[a.normalization]
+    for short, long in parts.items():
+        tensors[f"ln_final.{short}"] = weights[f"final_norm.{long}"]
+    for i in range(a.n_layers):
+        own = {name.removeprefix(f"layers.{i}."): tensor for name, tensor in weights.items()}
+        block = f"blocks.{i}"
+        for short, long in parts.items():
+            tensors[f"{block}.ln1.{short}"] = own[f"attention_norm.{long}"]
+            if a.feed_forward != "none":
+                tensors[f"{block}.ln2.{short}"] = own[f"feed_forward_norm.{long}"]
+        groups = a.n_key_value_heads or a.n_heads
+        for which, n in (("Q", a.n_heads), ("K", groups), ("V", groups)):
+            theirs = f"_{{}}_{which}" if n < a.n_heads else f"{{}}_{which}"
+            ours = f"attention.{{}}_{which}_shared" if n < a.n_heads else f"attention.{{}}_{which}"
+            tensors[f"{block}.attn.{theirs.format('W')}"] = own[ours.format("W")]
+            zeros = torch.zeros(n, a.head_width)
+            tensors[f"{block}.attn.{theirs.format('b')}"] = own.get(ours.format("b"), zeros)
+        tensors[f"{block}.attn.W_O"] = own["attention.W_O"]
+        tensors[f"{block}.attn.b_O"] = own.get("attention.b_O", torch.zeros(a.d_model))
+        tensors[f"{block}.attn.mask"] = torch.ones(a.n_ctx, a.n_ctx).tril().bool()
+        tensors[f"{block}.attn.IGNORE"] = torch.tensor(float("-inf"))
+        if a.feed_forward != "none":
+            for end in ("in", "out", *["gate"] * a.gated_feed_forward):
+                tensors[f"{block}.mlp.W_{end}"] = own[f"feed_forward.W_{end}"]
+            tensors[f"{block}.mlp.b_in"] = own.get("feed_forward.b_in", torch.zeros(a.mlp_width))
+            tensors[f"{block}.mlp.b_out"] = own.get("feed_forward.b_out", torch.zeros(a.d_model))
+    return tensors
+
+
+def nanogpt_checkpoint(a: Architecture, weights: dict[str, Tensor], prefix: str = "") -> dict[str, Any]:
+    """What nanoGPT's train.py saves, as far as it decides anything."""
+    tensors = gpt2_tensors(a, weights, out_in=True)
+    if not a.biases:
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.endswith("bias")}
+    tensors.setdefault("lm_head.weight", tensors["transformer.wte.weight"])
+    arguments = {"n_layer": a.n_layers, "n_head": a.n_heads, "n_embd": a.d_model, "block_size": a.n_ctx}
+    arguments |= {"bias": a.biases, "vocab_size": D_VOCAB, "dropout": 0.1}
+    training = {"batch_size": 3, "gradient_accumulation_steps": 5, "block_size": a.n_ctx, "learning_rate": 6e-4}
+    return {
+        "model": {prefix + name: tensor for name, tensor in tensors.items()},
+        "optimizer": {"state": {0: {"exp_avg": torch.ones(3)}}, "param_groups": [{"betas": (0.9, 0.95)}]},
+        "model_args": arguments,
+        "iter_num": 700,
+        "best_val_loss": torch.tensor(3.2),
+        "config": training,
+    }

@@ -81,8 +81,7 @@ def open_huggingface(folder: Path) -> ForeignModel:
     stored, weight_files = open_weights(folder)
     tokenizer, tokenizer_files, notes = find_tokenizer(folder, config)
     settings.ignore(*_OF_NO_CONSEQUENCE.split())
-    if settings.unread:
-        notes.append(f"settings that config.json has besides are not read: {', '.join(settings.unread)}")
+    notes += settings.notes
     tied = architecture.tied_embeddings
     tensors = PlacedTensors(
         path=folder,

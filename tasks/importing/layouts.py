@@ -24,6 +24,7 @@ class Layout:
 SAME = Layout(lambda parameter: parameter, lambda tensor, shapes: (tensor,))
 TRANSPOSED = Layout(lambda matrix: matrix.mT, lambda tensor, shapes: (tensor.mT,))  # nn.Linear is [out, in]
 FLAT = Layout(lambda parameter: parameter.flatten(), lambda tensor, shapes: (tensor.reshape(shapes[0]),))
+ALIKE = Layout(lambda *parameters: parameters[0], lambda tensor, shapes: len(shapes) * (tensor,))  # one for all layers
 
 # [d_model, all heads' widths side by side], and [all heads' widths, d_model] for what heads write.
 HEADS_SIDE_BY_SIDE = Layout(

@@ -1,14 +1,26 @@
 """A model from elsewhere, in whichever format it is."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tasks.errors import UserError
+from tasks.importing.careful_reading import is_there, read_json
 from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.headstream_folder import CARD, CHECKPOINTS, open_headstream
 from tasks.importing.huggingface_folder import CONFIG, open_huggingface
+from tasks.importing.nanogpt_file import open_nanogpt
+from tasks.importing.stored_tensors import held_tensors, open_safetensors
+from tasks.importing.torch_file import read_torch_file
+from tasks.importing.transformer_lens_model import open_transformer_lens
 from tasks.storage.sealing import file_sha256
 
-FORMATS = "a folder of Hugging Face's"
+TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
+_FORMATS = (
+    "a folder of Hugging Face's (config.json and safetensors), a checkpoint of nanoGPT, a state dict of TransformerLens"
+    " with its config, a GGUF file of the llama architecture, or a folder that Headstream exported"
+)
 
 
 def open_foreign(path: Path) -> ForeignModel:
@@ -19,18 +31,63 @@ def open_foreign(path: Path) -> ForeignModel:
     """
     path = path.expanduser()
     try:
-        there = path.exists()
+        is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"a model must be a file or folder that can be opened, got: {error}. Correct the path."
-        ) from None
-    if not there:
-        raise UserError(f"a model must be a file or folder, got {path}, where nothing is. Correct the path.")
-    if (path / CONFIG).exists():
-        return open_huggingface(path)
-    raise UserError(f"a model must be {FORMATS}, got {path}. Give the folder or file that holds the weights.")
+        raise UserError(f"a model must be a file or folder to open, got: {error}. Correct the path.") from None
+    if is_folder:
+        return _open_folder(path)
+    if is_file:
+        return _open_file(path)
+    raise UserError(f"a model must be a file or folder, got {path}, where neither is. Correct the path.")
 
 
 def content_hash(model: ForeignModel) -> str:
     """A hash of the bytes of all files that decide a model."""
     return hashlib.sha256(" ".join(file_sha256(path) for path in model.files).encode()).hexdigest()
+
+
+def _open_folder(folder: Path) -> ForeignModel:
+    if is_there(folder / CARD):
+        return open_headstream(folder)
+    if is_there(folder / CONFIG) and not _of_transformer_lens(read_json(folder / CONFIG)):
+        return open_huggingface(folder)
+    files = sorted(path for path in folder.iterdir() if path.suffix in (*TORCH, SAFETENSORS, GGUF))
+    if len(files) == 1:
+        return _open_file(files[0])
+    came = f"{len(files)} files of weights in {folder}. Give one of them" if files else f"{folder}. Give one of these"
+    raise UserError(f"a model must be {_FORMATS}, got {came}.")
+
+
+def _open_file(path: Path) -> ForeignModel:
+    beside = path.parent / CONFIG
+    config = read_json(beside) if is_there(beside) else {}
+    if path.suffix in TORCH:
+        return _open_torch(path, config)
+    if path.suffix == SAFETENSORS and path.parent.name == CHECKPOINTS and is_there(path.parent.parent / CARD):
+        return open_headstream(path)
+    if path.suffix == SAFETENSORS and _of_transformer_lens(config):
+        return open_transformer_lens(path, [beside, path], config, open_safetensors((path,)))
+    if path.suffix == SAFETENSORS and config:
+        return open_huggingface(path.parent)
+    raise UserError(f"a model must be {_FORMATS}, got {path}. Give one of these.")
+
+
+def _open_torch(path: Path, config: Mapping[str, Any]) -> ForeignModel:
+    content = read_torch_file(path)
+    if "model_args" in content:
+        return open_nanogpt(path, content)
+    own = next((content[name] for name in ("cfg", "config") if isinstance(content.get(name), dict)), None)
+    state = next((content[name] for name in ("state_dict", "model_state_dict", "model") if name in content), content)
+    if own is not None and _of_transformer_lens(own):
+        return open_transformer_lens(path, [path], own, held_tensors(path, state))
+    if _of_transformer_lens(config):
+        return open_transformer_lens(path, [path.parent / CONFIG, path], config, held_tensors(path, state))
+    raise UserError(
+        f"{path} must say what its weights are of, got neither model_args of nanoGPT nor a config of TransformerLens,"
+        f" as `cfg` in the file or as {CONFIG} beside it. Save it again with one of them."
+    )
+
+
+def _of_transformer_lens(config: Mapping[str, Any]) -> bool:
+    """Whether a config is a dictionary of HookedTransformerConfig."""
+    return "model_type" not in config and {"d_model", "n_layers", "n_ctx"} <= config.keys()

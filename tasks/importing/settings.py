@@ -63,6 +63,11 @@ class Settings:
             raise self._wrong(name, "an object", value)
         return Settings(value, self.path)
 
+    def all(self) -> dict[str, Any]:
+        """Whatever is said, as it is."""
+        self._read |= self._named
+        return dict(self._values)
+
     def words(self, name: str) -> list[str]:
         """A list of words; empty where it isn't given."""
         value = self._value(name, [])
@@ -89,9 +94,10 @@ class Settings:
         self._read |= set(names)
 
     @property
-    def unread(self) -> list[str]:
-        """Settings that nobody asked for, and that say something."""
-        return sorted(name for name, value in self._values.items() if name not in self._read and value)
+    def notes(self) -> list[str]:
+        """What must be told: settings that nobody asked for, and that say something."""
+        unread = sorted(name for name, value in self._values.items() if name not in self._read and value)
+        return [f"settings that are not read: {', '.join(unread)}"] if unread else []
 
     def _value(self, name: str, default: Any) -> Any:
         self._read.add(name)

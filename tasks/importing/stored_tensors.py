@@ -1,9 +1,9 @@
 """Tensors in files: names, shapes and types known from headers alone, each read when it is asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -35,6 +35,10 @@ class StoredTensors:
         names = {rename(name): name for name in self.header}
         header = {new: self.header[old] for new, old in names.items()}
         return replace(self, header=header, read=lambda name: self.read(names[name]))
+
+    def without(self, names: Collection[str]) -> "StoredTensors":
+        """All but some tensors."""
+        return replace(self, header={name: each for name, each in self.header.items() if name not in names})
 
 
 def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
@@ -72,10 +76,25 @@ def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
     return StoredTensors(header, read, metadata)
 
 
-def held_tensors(tensors: Mapping[str, Tensor]) -> StoredTensors:
-    """Tensors that are open already, such as those mapped into memory."""
+def held_tensors(path: Path, tensors: Any, metadata: Mapping[str, str] | None = None) -> StoredTensors:
+    """The tensors of a state dict that is open already, mapped into memory.
+
+    Raises:
+        UserError: it is no state dict, or holds tensors that are none or swell when read.
+    """
+    if not isinstance(tensors, dict) or not tensors:
+        raise UserError(f"{path} must hold a state dict, got {type(tensors).__name__}. Save model.state_dict().")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _dense(tensor):
+            raise UserError(f"a state dict must hold whole tensors by name, got {name!r:.80} in {path}. Save it again.")
     header = {name: Stored(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for name, t in tensors.items()}
-    return StoredTensors(header, tensors.__getitem__, {})
+    return StoredTensors(header, lambda name: tensors[name].detach(), metadata or {})
+
+
+def _dense(tensor: Tensor) -> bool:
+    """Whether a tensor has a number of its own for every entry, here in memory."""
+    here = tensor.device.type == "cpu" and tensor.layout == torch.strided and not tensor.is_quantized
+    return here and tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
 
 
 def finite_float32(stored: StoredTensors, name: str) -> Tensor:

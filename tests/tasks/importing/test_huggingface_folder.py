@@ -239,7 +239,7 @@ def test_what_a_config_asks_for_and_headstream_lacks_is_named(words, tmp_path):
 def test_settings_that_nobody_reads_are_told(tmp_path):
     write(tmp_path)
     edit(tmp_path / "config.json", use_cache=True, novel_gate="on", other_gate=False, torch_dtype="float32")
-    assert open_foreign(tmp_path).notes == ("settings that config.json has besides are not read: novel_gate",)
+    assert open_foreign(tmp_path).notes == ("settings that are not read: novel_gate",)
 
 
 STRANGE = {

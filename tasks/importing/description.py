@@ -1,0 +1,39 @@
+"""What a model from elsewhere is, in lines for people."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from tasks.importing.foreign_tokenizer import read_tokenizer
+from tasks.importing.placements import parameters_of
+
+
+def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:
+    """What is said of a model, line by line: of what, and what; the first of several lines on one thing names it."""
+    yield "format", model.format
+    size = sum(path.stat().st_size for path in model.files)
+    yield "files", f"{', '.join(path.name for path in model.files)}; {size / 1e6:,.1f} MB"
+    n_parameters = sum(math.prod(each.shape) for each in parameters_of(model.architecture, model.d_vocab).values())
+    yield "parameters", f"{n_parameters:,}, stored as {model.dtype}; {4 * n_parameters / 1e6:,.1f} MB in float32"
+    yield "context", f"{model.architecture.n_ctx:,} tokens"
+    yield "vocabulary", f"{model.d_vocab:,} tokens"
+    if model.step is not None:
+        tokens = "" if model.tokens is None else f", {model.tokens:,} tokens"
+        yield "trained for", f"{model.step:,} steps{tokens}"
+    yield "tokenizer", "none" if model.tokenizer is None else _described(model.tokenizer, model.files[-1])
+    fields = model.architecture.model_dump(mode="json", exclude_defaults=True)
+    names = ["architecture", *[""] * (len(fields) - 1)]
+    for name, (field, value) in zip(names, fields.items(), strict=True):
+        yield name, f"{field} = {json.dumps(value)}"
+    for note in model.notes:
+        yield "note", note
+
+
+def _described(tokenizer: ForeignTokenizer, path: Path) -> str:
+    kind = json.loads(tokenizer.json).get("model", {}).get("type")
+    bos = "no BOS"
+    if tokenizer.bos is not None:
+        bos = f"BOS {read_tokenizer(tokenizer.json, path).id_to_token(tokenizer.bos)!r} ({tokenizer.bos})"
+    return f"{kind}, {tokenizer.entries:,} ids, {bos}"

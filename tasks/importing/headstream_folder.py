@@ -1,0 +1,44 @@
+"""A model that Headstream trained or exported: model.json, and a file of weights for each of its checkpoints."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tasks.errors import UserError
+from tasks.importing.careful_reading import read_json
+from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.foreign_tokenizer import find_tokenizer
+from tasks.importing.layouts import SAME
+from tasks.importing.placements import PlacedTensors, Placement, checked_model, parameters_of
+from tasks.importing.settings import Settings, checked_architecture
+from tasks.importing.stored_tensors import open_safetensors
+
+CARD, CHECKPOINTS = "model.json", "checkpoints"
+
+
+def open_headstream(path: Path) -> ForeignModel:
+    """The model of a folder after its last step, or of one of its files of weights.
+
+    Raises:
+        UserError: it is incomplete, or contradicts itself.
+    """
+    folder = path if path.is_dir() else path.parent.parent
+    weights, notes = (path, []) if path.is_file() else _last_checkpoint(folder)
+    settings = Settings(read_json(folder / CARD), folder / CARD)
+    architecture = checked_architecture(settings.path, **settings.section("architecture").all())
+    d_vocab = settings.whole("d_vocab")
+    step = int(weights.stem) if weights.stem.isdecimal() else None
+    tokenizer, tokenizer_files, found = find_tokenizer(folder, {})
+    stored = open_safetensors((weights,))
+    placements = [Placement(name, SAME, (name,)) for name in parameters_of(architecture, d_vocab)]
+    files, notes = [settings.path, weights, *tokenizer_files], [*notes, *found]
+    model = checked_model(
+        "headstream", files, PlacedTensors(weights, stored, placements), architecture, d_vocab, tokenizer, notes
+    )
+    return replace(model, step=step, tokens=None if step is None else step * settings.whole("tokens_per_step"))
+
+
+def _last_checkpoint(folder: Path) -> tuple[Path, list[str]]:
+    files = sorted((folder / CHECKPOINTS).glob("*.safetensors"))
+    if not files:
+        raise UserError(f"{folder} must hold {CHECKPOINTS}/*.safetensors, got none. Give the whole folder.")
+    return files[-1], [f"the last of {len(files)} checkpoints: {CHECKPOINTS}/*.safetensors"] if files[1:] else []

@@ -1,0 +1,230 @@
+"""A model of TransformerLens: its state dict, and its config as a dictionary.
+
+Weights lie as Headstream's do, [head, d_model, d_head] and so on. The config is `cfg` beside `state_dict` in the file,
+or config.json beside the file. Every model has all biases: kinds that are 0 throughout are left out.
+
+Source: https://github.com/TransformerLensOrg/TransformerLens, HookedTransformerConfig and components/.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models.architecture import Architecture
+from models.transformer import SHARED
+from tasks.errors import UserError
+from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.foreign_tokenizer import find_tokenizer
+from tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS
+from tasks.importing.layouts import ALIKE, SAME
+from tasks.importing.placements import PlacedTensors, Placement, checked_model
+from tasks.importing.settings import Settings, checked_architecture
+from tasks.importing.stored_tensors import StoredTensors
+
+BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
+POSITIONS = {"standard": "learned", "rotary": "rotary", "shortformer": "learned_shortformer"}
+NORMS = {"none": "none", "LN": "layernorm", "LNPre": "layernorm", "RMS": "rmsnorm", "RMSPre": "rmsnorm"}
+EMBEDDING, UNEMBEDDING = "embed.W_E", "unembed.W_U"
+CENTRED = 1e-4  # means against norms, below which they were made 0
+_BIAS = re.compile(r"\._?(b_[A-Za-z]+)$")
+
+# Settings that ask for what Headstream lacks: what else they may be, and what that is.
+_NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
+    "use_attn_scale": ((True,), "attention without a scale"),
+    "scale_attn_by_inverse_layer_idx": ((False,), "scale of attention by layer"),
+    "attention_dir": (("causal",), "attention to later tokens"),
+    "post_embedding_ln": ((False,), "norm of the embedding"),
+    "num_experts": ((None,), "experts"),
+    "attn_scores_soft_cap": ((-1, None), "soft-capped scores"),
+    "output_logits_soft_cap": ((-1, None), "soft-capped logits"),
+    "use_normalization_before_and_after": ((False,), "norms before and after a sublayer"),
+    "use_qk_norm": ((False,), "norms of queries and keys by this config"),
+    "use_NTK_by_parts_rope": ((False,), "scaled rotary positions"),
+    "use_yarn_rope": ((False,), "scaled rotary positions"),
+    "rotary_base_local": ((None,), "rotary positions that differ by layer"),
+    "rotary_scaling_factor": ((1,), "scaled rotary positions"),
+    "final_rms": ((False,), "final norm of another kind"),
+    "load_in_4bit": ((False,), "quantised weights"),
+}
+_OF_NO_CONSEQUENCE = """
+attn_types checkpoint_index checkpoint_label_type checkpoint_value decoder_start_token_id default_prepend_bos device
+dtype experts_per_token from_checkpoint gated_mlp init_mode init_weights initializer_range model_name n_devices n_params
+NTK_by_parts_factor NTK_by_parts_high_freq_factor NTK_by_parts_low_freq_factor NTK_original_ctx_len
+original_architecture relative_attention_max_distance relative_attention_num_buckets seed tie_word_embeddings
+tokenizer_name tokenizer_prepends_bos trust_remote_code ungroup_grouped_query_attention use_attn_in use_attn_result
+use_hook_mlp_in use_hook_tokens use_split_qkv_input window_size attn_only
+"""
+
+
+def open_transformer_lens(
+    path: Path, files: list[Path], config: Mapping[str, Any], stored: StoredTensors
+) -> ForeignModel:
+    """The model of a state dict and its config, both of which are in these files.
+
+    Raises:
+        UserError: they contradict each other, or hold what Headstream has no place for.
+    """
+    settings = Settings(config, path)
+    for name, (neutral, part) in _NEUTRAL.items():
+        settings.must_be(name, neutral, part)
+    settings.ignore(*_OF_NO_CONSEQUENCE.split())
+    d_vocab = settings.whole("d_vocab")
+    settings.must_be("d_vocab_out", (d_vocab, -1), "vocabulary of outputs apart from that of inputs")
+    tied = _tied(stored)
+    fields = {**_fields(settings), **_biases(stored, settings), "tied_embeddings": tied}
+    architecture = checked_architecture(path, **fields)
+    _require_scale(settings, architecture)
+    folded = "Pre" in str(config.get("normalization_type"))
+    tokenizer, tokenizer_files, notes = find_tokenizer(path.parent, {})
+    notes += [*_folding_notes(architecture, stored, folded), *settings.notes]
+    placements = transformer_lens_placements(architecture, folded=folded)
+    placed = {place.tensor for place in placements}
+    left_out = {name for name in stored.header if _BIAS.search(name) or (tied and name == UNEMBEDDING)} - placed
+    tensors = PlacedTensors(path, stored.without(left_out), placements, BUFFERS)
+    return checked_model(
+        "transformer-lens", [*files, *tokenizer_files], tensors, architecture, d_vocab, tokenizer, notes
+    )
+
+
+def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> list[Placement]:
+    """Where a state dict's tensors belong; `folded`: norms have no weights."""
+    a = architecture
+    names = {EMBEDDING: "W_E"}
+    if not a.tied_embeddings:
+        names[UNEMBEDDING] = "W_U_free"
+    if a.positions == "learned":
+        names["pos_embed.W_pos"] = "W_pos"
+    if a.biases:
+        names["unembed.b_U"] = "b_U"
+    norms = {"ln_final": "final_norm"}
+    maps = (
+        ["W_Q", "W_O"]
+        + (["b_Q"] if a.biases or a.qkv_biases else [])
+        + (["b_O"] if a.biases or a.output_biases else [])
+    )
+    shared = ["W_K", "W_V"] + (["b_K", "b_V"] if a.biases or a.qkv_biases else [])
+    for i, n_heads in enumerate(a.heads_per_layer):
+        block, layer = f"blocks.{i}", f"layers.{i}"
+        groups = a.key_value_heads(n_heads) < n_heads
+        names |= {f"{block}.attn.{name}": f"{layer}.attention.{name}" for name in maps}
+        names |= {f"{block}.attn.{'_' * groups}{name}": f"{layer}.attention.{name}{SHARED * groups}" for name in shared}
+        norms[f"{block}.ln1"] = f"{layer}.attention_norm"
+        if a.feed_forward != "none":
+            norms[f"{block}.ln2"] = f"{layer}.feed_forward_norm"
+            biases = ["b_out"] + ["b_in"] * (not a.gated_feed_forward) if a.biases else []
+            for name in ["W_in", "W_out", *["W_gate"] * a.gated_feed_forward, *biases]:
+                names[f"{block}.mlp.{name}"] = f"{layer}.feed_forward.{name}"
+    parts = {"layernorm": {"w": "weight", "b": "bias"}, "rmsnorm": {"w": "weight"}, "none": {}}[a.normalization]
+    if not folded:
+        names |= {f"{norm}.{part}": f"{own}.{long}" for norm, own in norms.items() for part, long in parts.items()}
+    placed = [Placement(tensor, SAME, (parameter,)) for tensor, parameter in names.items()]
+    if a.positions == "learned_shortformer":
+        own = tuple(f"layers.{i}.attention.W_pos" for i in range(a.n_layers))
+        placed.append(Placement("pos_embed.W_pos", ALIKE, own))
+    return placed
+
+
+def _fields(settings: Settings) -> dict[str, Any]:
+    d_model, n_heads, n_ctx = settings.whole("d_model"), settings.whole("n_heads"), settings.whole("n_ctx")
+    d_head = settings.whole("d_head", d_model // max(n_heads, 1))
+    positions = settings.choice("positional_embedding_type", POSITIONS, "standard")
+    groups = settings.whole("n_key_value_heads", n_heads)
+    fields = {
+        "n_layers": settings.whole("n_layers"),
+        "n_heads": n_heads,
+        "n_key_value_heads": None if groups == n_heads else groups,
+        "d_model": d_model,
+        "d_head": d_head,
+        "n_ctx": n_ctx,
+        "positions": positions,
+        "normalization": settings.choice("normalization_type", NORMS, "none"),
+        "norm_epsilon": settings.number("eps", 1e-5),
+        "parallel_sublayers": settings.flag("parallel_attn_mlp", False),
+        **_feed_forward(settings, d_model),
+        **_window(settings, n_ctx),
+    }
+    rotary = {
+        "rotary_base": settings.number("rotary_base", 10_000),
+        "rotary_fraction": fraction_of(settings.whole("rotary_dim", d_head), d_head),
+        "rotary_pairs": "neighbouring" if settings.flag("rotary_adjacent_pairs", False) else "half-split",
+    }
+    return fields | (rotary if positions == "rotary" else {})
+
+
+def fraction_of(turned: int, d_head: int) -> float:
+    """The share of d_head that is so many dimensions when it is cut to a whole number."""
+    fraction = turned / max(d_head, 1)
+    return fraction if int(d_head * fraction) == turned else math.nextafter(fraction, 2)
+
+
+def _feed_forward(settings: Settings, d_model: int) -> dict[str, Any]:
+    if settings.flag("attn_only", False):
+        settings.ignore("act_fn", "d_mlp")
+        return {"feed_forward": "none"}
+    activations = GATED_ACTIVATIONS if settings.flag("gated_mlp", False) else ACTIVATIONS
+    return {"feed_forward": settings.choice("act_fn", activations), "d_mlp": settings.whole("d_mlp", 4 * d_model)}
+
+
+def _window(settings: Settings, n_ctx: int) -> dict[str, Any]:
+    kinds = set(settings.words("attn_types"))
+    if not settings.flag("use_local_attn", False) or kinds == {"global"}:
+        return {}
+    window = settings.whole("window_size")
+    if kinds != {"local"}:
+        raise UserError(
+            f"all layers must see equally far, got attn_types of {len(kinds)} kinds in {settings.path}: Headstream has"
+            " no sliding windows that alternate. Choose another model."
+        )
+    return {"attention": "local", "attention_window": window} if window < n_ctx else {}
+
+
+def _require_scale(settings: Settings, architecture: Architecture) -> None:
+    scale, usual = settings.number("attn_scale", -1), architecture.head_width**0.5
+    if scale != -1 and not math.isclose(scale, usual, rel_tol=1e-6):
+        raise UserError(
+            f"attn_scale must be sqrt(d_head) = {usual:g}, got {scale:g} in {settings.path}: Headstream has no other"
+            " scale of scores. Choose another model."
+        )
+
+
+def _biases(stored: StoredTensors, settings: Settings) -> dict[str, bool]:
+    """Which biases are more than zeros: of queries, keys and values alone, of outputs alone, or others, too.
+
+    Raises:
+        UserError: gated feed-forward layers have one between their two maps.
+    """
+    used = {found[1] for name in stored.header if (found := _BIAS.search(name)) and stored.read(name).any()}
+    if "b_in" in used and settings.flag("gated_mlp", False):
+        raise UserError(
+            f"b_in of gated feed-forward layers must be 0, got other values in {settings.path}: TransformerLens adds it"
+            " after the gate, and Headstream before. Choose another model."
+        )
+    of_queries, of_outputs = used & {"b_Q", "b_K", "b_V"}, used & {"b_O"}
+    if used - of_queries - of_outputs or (of_queries and of_outputs):
+        return {"biases": True}
+    return {"qkv_biases": bool(of_queries), "output_biases": bool(of_outputs)}
+
+
+def _tied(stored: StoredTensors) -> bool:
+    """Whether the unembedding is the embedding, transposed."""
+    if not {EMBEDDING, UNEMBEDDING} <= stored.header.keys():
+        return False
+    shapes = [stored.header[name].shape for name in (EMBEDDING, UNEMBEDDING)]
+    return shapes[0] == shapes[1][::-1] and torch.equal(stored.read(EMBEDDING), stored.read(UNEMBEDDING).mT)
+
+
+def _folding_notes(architecture: Architecture, stored: StoredTensors, folded: bool) -> list[str]:
+    """What was done to the weights after training, and changes whatever is told from weights alone."""
+    notes = []
+    if folded:
+        notes.append("norms are folded into the weights after them: numbers from weights alone are of folded ones")
+    first = "blocks.0.attn.W_O"
+    if architecture.normalization == "layernorm" and first in stored.header:
+        W_O = stored.read(first).float()
+        if W_O.mean(-1).norm() < CENTRED * W_O.norm():
+            notes.append("weights that write to the stream are centred: numbers from weights alone are of centred ones")
+    return notes
