@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from models.architecture import Architecture
@@ -16,6 +17,10 @@ class ForeignTokenizer:
     json: str  # what tokenizers.Tokenizer.from_str reads
     entries: int  # one more than the largest id
     bos: int | None  # None: it was trained without
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a token as the vocabulary spells it."""
+        return Tokenizer.from_str(self.json).token_to_id(token)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from tasks.errors import UserError
 from tasks.importing.careful_reading import is_there, read_json, require_file
 from tasks.importing.foreign_model import ForeignTokenizer
 
+TOKENIZER = "tokenizer.json"
 MOST_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
 
 
 def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokenizer | None, list[Path], list[str]]:
     """The tokenizer in a folder, the files that make it, and what must be told of it; `config` is the model's own."""
-    if is_there(path := folder / "tokenizer.json"):
+    if is_there(path := folder / TOKENIZER):
         text, files = json.dumps(read_json(path, MOST_TOKENIZER_BYTES)), [path]
     elif all(is_there(folder / name) for name in ("vocab.json", "merges.txt")):
         files = [folder / "vocab.json", folder / "merges.txt"]
@@ -29,6 +30,22 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
     tokenizer = read_tokenizer(text, files[0])
     bos, note = _bos(tokenizer, text, read_json(options, MOST_TOKENIZER_BYTES) if is_there(options) else {}, config)
     return ForeignTokenizer(text, _entries(tokenizer), bos), files, [note] if note else []
+
+
+def given_tokenizer(path: Path, d_vocab: int) -> ForeignTokenizer:
+    """The tokenizer that somebody names for a model that came without one: a tokenizer.json, or the folder it is in.
+
+    Raises:
+        UserError: there is none, or it has more ids than the model has rows.
+    """
+    folder = path if path.is_dir() else path.parent
+    if path != folder and path.name != TOKENIZER:
+        raise UserError(f"a tokenizer must be a file {TOKENIZER} or its folder, got {path}. Rename or convert it.")
+    tokenizer, _, notes = find_tokenizer(folder, {})
+    if tokenizer is None:
+        raise UserError(f"{folder} must hold {TOKENIZER}, got none: {notes[0]}. Correct the path.")
+    tokenizer_notes(path, tokenizer, d_vocab)
+    return tokenizer
 
 
 def read_tokenizer(text: str, path: Path) -> Tokenizer:

@@ -1,0 +1,74 @@
+"""Which token opened every document in a model's training, by what the files beside its weights say."""
+
+import json
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.processors import TemplateProcessing
+from written_models import write_words
+
+from tasks.errors import UserError
+from tasks.importing.foreign_tokenizer import find_tokenizer, given_tokenizer
+
+VOCABULARY = {"<unk>": 0, "<s>": 1, "</s>": 2, "a": 3}
+
+
+def words(*, adds_bos: bool = False) -> Tokenizer:
+    tokenizer = Tokenizer(WordLevel(VOCABULARY, unk_token="<unk>"))
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in ("<s>", "</s>")])
+    if adds_bos:
+        tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    ("adds_bos", "options", "config", "bos"),
+    [
+        (False, None, {}, None),
+        (False, None, {"bos_token_id": 1, "eos_token_id": 2}, 1),
+        (False, None, {"bos_token_id": 2, "eos_token_id": 2}, None),  # it separates documents
+        (False, None, {"bos_token_id": 2, "eos_token_id": [1, 2]}, None),
+        (False, None, {"bos_token_id": 99, "eos_token_id": 2}, None),
+        (True, None, {"bos_token_id": 2, "eos_token_id": 2}, 1),
+        (True, {"add_bos_token": False, "bos_token": "<s>"}, {"bos_token_id": 1}, None),
+        (False, {"add_bos_token": True, "bos_token": {"content": "</s>"}}, {"bos_token_id": 1}, 2),
+        (False, {"add_bos_token": True, "bos_token": "absent"}, {"bos_token_id": 1}, 1),
+        (False, {"bos_token": "<s>"}, {}, None),
+    ],
+)
+def test_bos_is_what_opened_documents(adds_bos, options, config: dict[str, Any], bos, tmp_path):
+    words(adds_bos=adds_bos).save(str(tmp_path / "tokenizer.json"))
+    if options is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(options))
+    tokenizer, files, _ = find_tokenizer(tmp_path, config)
+    assert tokenizer.bos == bos
+    assert (tokenizer.entries, tokenizer.id_of("</s>"), tokenizer.id_of("none")) == (4, 2, None)
+    assert len(files) == 1 + (options is not None)
+
+
+def test_vocabulary_and_merges_of_older_models_make_a_tokenizer(tmp_path):
+    vocabulary = {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\nĠ ab\n")
+    tokenizer, files, _ = find_tokenizer(tmp_path, {})
+    assert Tokenizer.from_str(tokenizer.json).encode("ab ab a").ids == [3, 4, 2, 0]
+    assert [path.name for path in files] == ["vocab.json", "merges.txt"]
+
+
+def test_a_tokenizer_may_be_given(tmp_path):
+    write_words(tmp_path / "tokenizer.json", 7)
+    for path in (tmp_path, tmp_path / "tokenizer.json"):
+        assert given_tokenizer(path, 9).entries == 7
+    for path, d_vocab, said in (
+        (tmp_path, 5, "at most as many ids as the embedding has rows, 5, got 7"),
+        (tmp_path / "vocab.txt", 9, "must be a file tokenizer.json or its folder"),
+        (tmp_path / "none", 9, "must be a file tokenizer.json or its folder"),
+    ):
+        with pytest.raises(UserError) as refused:
+            given_tokenizer(path, d_vocab)
+        assert said in str(refused.value)
+    (tmp_path / "tokenizer.json").rename(tmp_path / "tokenizer.model")
+    with pytest.raises(UserError, match=r"must hold tokenizer.json, got none: tokenizer.model isn't read"):
+        given_tokenizer(tmp_path, 9)
