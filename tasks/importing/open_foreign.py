@@ -8,6 +8,7 @@ from typing import Any
 from tasks.errors import UserError
 from tasks.importing.careful_reading import is_there, read_json
 from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.gguf_model import open_gguf
 from tasks.importing.headstream_folder import CARD, CHECKPOINTS, open_headstream
 from tasks.importing.huggingface_folder import CONFIG, open_huggingface
 from tasks.importing.nanogpt_file import open_nanogpt
@@ -61,6 +62,8 @@ def _open_folder(folder: Path) -> ForeignModel:
 def _open_file(path: Path) -> ForeignModel:
     beside = path.parent / CONFIG
     config = read_json(beside) if is_there(beside) else {}
+    if path.suffix == GGUF:
+        return open_gguf(path)
     if path.suffix in TORCH:
         return _open_torch(path, config)
     if path.suffix == SAFETENSORS and path.parent.name == CHECKPOINTS and is_there(path.parent.parent / CARD):

@@ -5,7 +5,8 @@ import re
 OF_TENSORS = {
     r"value_embed|\bve\b|ve_gate|\bvte\b": "value embeddings",
     r"lora_|adapter": "adapters (LoRA), which must be merged into the weights first",
-    r"expert|router|block_sparse_moe|gate_up_proj|\bmoe\b": "experts",
+    r"expert|router|block_sparse_moe|gate_up_proj|\bmoe\b|_(sh)?exps?\b": "experts",
+    r"rope_freqs|rope_factors": "scaled rotary positions",
     r"qweight|qzeros|scales|absmax|quant|weight_scale|\bg_idx": "quantised weights",
     r"(q|k)_(layer)?norm|(q|k)_ln|query_norm|key_norm": "norms of queries and keys",
     r"post_feedforward|pre_feedforward|post_self_attn|ln1_post|ln2_post": "norms after sublayers",

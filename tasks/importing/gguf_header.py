@@ -1,0 +1,120 @@
+"""The head of a GGUF file: what it says of itself, and where its tensors lie; nothing it claims is believed unchecked.
+
+Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+import struct
+from dataclasses import dataclass
+from math import prod
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import UserError
+
+MAGIC, VERSIONS = b"GGUF", (2, 3)
+STRING, ARRAY = 8, 9
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+MOST_AXES = 4
+MOST_ENTRIES = 1 << 22  # of one list; vocabularies of a quarter of a million tokens have the longest
+
+
+@dataclass(frozen=True)
+class GgufTensor:
+    """A tensor's shape, rows first, how its numbers are coded, and where they begin."""
+
+    shape: tuple[int, ...]
+    coding: int  # a `gguf.GGMLQuantizationType`
+    start: int  # bytes from the beginning of the file
+
+
+@dataclass(frozen=True)
+class GgufHeader:
+    """What a file says of itself by key, and its tensors by name."""
+
+    metadata: dict[str, Any]
+    tensors: dict[str, GgufTensor]
+
+
+def read_header(path: Path) -> GgufHeader:
+    """The head of a GGUF file, its tensors unread.
+
+    Raises:
+        UserError: it is no GGUF file, cut short or damaged.
+    """
+    try:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            return _Reader(content).header()
+    except (struct.error, ValueError, OverflowError) as error:  # an empty file can't be mapped
+        raise UserError(f"{path} must be a whole GGUF file, got {error}. Download it again.") from error
+
+
+class _Reader:
+    """Reads on from where it is; a length that the rest of the file can't hold is an error before it is used."""
+
+    def __init__(self, content: mmap) -> None:
+        self.content, self.place = content, 0
+
+    def header(self) -> GgufHeader:
+        if (magic := self.bytes(4)) != MAGIC:
+            raise ValueError(f"one that begins with {magic!r}")
+        if (version := self.number("I")) not in VERSIONS:
+            raise ValueError(f"one of version {version}, where {' and '.join(map(str, VERSIONS))} are known")
+        n_tensors, n_entries = self.number("Q"), self.number("Q")
+        metadata: dict[str, Any] = {}
+        for _ in range(self.fitting(n_entries, 12)):
+            key = self.text()
+            if key in metadata:
+                raise ValueError(f"two entries {key!r}")
+            metadata[key] = self.value(self.number("I"))
+        found = {}
+        for _ in range(self.fitting(n_tensors, 24)):
+            name = self.text()
+            if name in found:
+                raise ValueError(f"two tensors {name!r}")
+            if not 1 <= (n_axes := self.number("I")) <= MOST_AXES:
+                raise ValueError(f"a tensor {name!r} of {n_axes} axes")
+            axes = self.numbers("Q", n_axes)
+            found[name] = GgufTensor(tuple(reversed(axes)), self.number("I"), self.number("Q"))
+            if prod(axes) >= 1 << 48:
+                raise ValueError(f"a tensor {name!r} of shape {found[name].shape}")
+        alignment = metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment not in {1 << power for power in range(3, 17)}:
+            raise ValueError(f"general.alignment {alignment!r}")
+        start = -(-self.place // alignment) * alignment
+        return GgufHeader(metadata, {k: GgufTensor(t.shape, t.coding, start + t.start) for k, t in found.items()})
+
+    def fitting(self, count: int, least_bytes: int) -> int:
+        if count * least_bytes > len(self.content) - self.place:
+            raise ValueError("one that ends too soon")
+        return count
+
+    def bytes(self, count: int) -> bytes:
+        self.place += self.fitting(count, 1)
+        return self.content[self.place - count : self.place]
+
+    def numbers(self, sign: str, count: int) -> tuple[Any, ...]:
+        layout = struct.Struct(f"<{count}{sign}")
+        return layout.unpack(self.bytes(layout.size))
+
+    def number(self, sign: str) -> Any:
+        return self.numbers(sign, 1)[0]
+
+    def text(self) -> str:
+        return self.bytes(self.number("Q")).decode()
+
+    def value(self, kind: int) -> Any:
+        if kind in SCALARS:
+            return self.number(SCALARS[kind])
+        if kind == STRING:
+            return self.text()
+        if kind != ARRAY:
+            raise ValueError(f"an entry of the unknown kind {kind}")
+        kind, count = self.number("I"), self.number("Q")
+        if count > MOST_ENTRIES:
+            raise ValueError(f"a list of {count:,} entries")
+        if kind in SCALARS:
+            return list(self.numbers(SCALARS[kind], count))
+        if kind != STRING:
+            raise ValueError(f"a list of entries of the kind {kind}")
+        return [self.text() for _ in range(self.fitting(count, 8))]

@@ -1,0 +1,135 @@
+"""Models of the llama architecture in GGUF files, as llama.cpp reads them.
+
+In these files the dimensions of queries and keys are in such an order that rotary pairs are neighbours. They stay so:
+`rotary_pairs = "neighbouring"` gives the same numbers without moving any.
+
+Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from models.architecture import Architecture
+from models.architecture_config import LONGEST
+from tasks.errors import UserError
+from tasks.importing.careful_reading import require_file
+from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from tasks.importing.gguf_codings import coding_name, decoded, require_whole
+from tasks.importing.gguf_header import GgufHeader, read_header
+from tasks.importing.gguf_tokenizer import bos_of, tokenizer_of
+from tasks.importing.layouts import FLAT, HEADS_BELOW_ONE_ANOTHER, HEADS_SIDE_BY_SIDE, SAME, TRANSPOSED, transposed
+from tasks.importing.placements import PlacedTensors, Placement, checked_model
+from tasks.importing.settings import Settings, checked_architecture
+from tasks.importing.stored_tensors import Stored, StoredTensors
+from tasks.importing.transformer_lens_model import fraction_of
+
+
+def open_gguf(path: Path) -> ForeignModel:
+    """What a GGUF file holds, its weights unread.
+
+    Raises:
+        UserError: it is damaged, holds what can't be represented, or the library that decodes it isn't there.
+    """
+    header = read_header(require_file(path))
+    settings = Settings({key.removeprefix("llama."): value for key, value in header.metadata.items()}, path)
+    settings.must_be("general.architecture", ("llama",), "place for other architectures in GGUF files")
+    try:
+        codings = sorted({coding_name(tensor.coding) for tensor in header.tensors.values()})
+        require_whole(header, path.stat().st_size)
+        tokenizer = tokenizer_of(header.metadata)
+        came_with = ForeignTokenizer(tokenizer.to_str(), tokenizer.get_vocab_size(), bos_of(header.metadata))
+    except ValueError as error:
+        raise UserError(
+            f"{path} must be a whole GGUF file that can be read here, got {error}. Choose another file."
+        ) from error
+    architecture = checked_architecture(path, **_fields(settings, header.tensors))
+    tensors = PlacedTensors(
+        path=path, stored=_stored_tensors(path, header), placements=list(_placements(architecture, header.tensors))
+    )
+    d_vocab = settings.whole("vocab_size", came_with.entries)
+    model = checked_model("gguf llama", [path], tensors, architecture, d_vocab, came_with, notes=[])
+    dtype = " and ".join(codings)
+    told = () if codings == ["F32"] else (f"{dtype} weights are decoded to float32",)
+    return replace(model, dtype=dtype, notes=(*told, *model.notes))
+
+
+def _stored_tensors(path: Path, header: GgufHeader) -> StoredTensors:
+    """The tensors as they are after decoding."""
+    content = np.memmap(path, np.uint8, mode="r")
+    return StoredTensors(
+        {name: Stored(tensor.shape, "float32") for name, tensor in header.tensors.items()},
+        lambda name: torch.from_numpy(decoded(content, header.tensors[name])),
+        {},
+    )
+
+
+def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
+    """Of an architecture: what the file says of itself, and what follows from which tensors it has."""
+    settings.must_be("expert_count", (None, 0), "experts")
+    settings.must_be("rope.scaling.type", (None, "none"), "scaled rotary positions")
+    n_heads, d_model = settings.whole("attention.head_count"), settings.whole("embedding_length")
+    n_groups = settings.whole("attention.head_count_kv", n_heads)
+    d_head = settings.whole("attention.key_length", d_model // max(n_heads, 1))
+    biases = {bias for bias, _, _ in _BIASES if f"blk.0.{bias}" in tensors}
+    qkv_biases = biases == {f"attn_{part}.bias" for part in "qkv"}
+    return {
+        "n_layers": settings.whole("block_count"),
+        "n_heads": n_heads,
+        "n_key_value_heads": None if n_groups == n_heads else n_groups,
+        "d_model": d_model,
+        "d_head": d_head,
+        "d_value": settings.whole("attention.value_length", d_head),
+        "n_ctx": min(settings.whole("context_length"), LONGEST),
+        "positions": "rotary",
+        "rotary_base": settings.number("rope.freq_base", 10_000),
+        "rotary_fraction": fraction_of(settings.whole("rope.dimension_count", d_head), d_head),
+        "rotary_pairs": "neighbouring",
+        "normalization": "rmsnorm",
+        "norm_epsilon": settings.number("attention.layer_norm_rms_epsilon"),
+        "feed_forward": "swiglu",
+        "d_mlp": settings.whole("feed_forward_length"),
+        "biases": bool(biases) and not qkv_biases,
+        "qkv_biases": qkv_biases,
+        "tied_embeddings": "output.weight" not in tensors,
+    }
+
+
+# Of a layer: tensors, [out, in] as in nn.Linear, and the parameters that they hold; `*`: where heads share them.
+_MATRICES = (
+    ("attn_norm.weight", SAME, "attention_norm.weight"),
+    ("attn_q.weight", transposed(HEADS_SIDE_BY_SIDE), "attention.W_Q"),
+    ("attn_k.weight", transposed(HEADS_SIDE_BY_SIDE), "attention.W_K*"),
+    ("attn_v.weight", transposed(HEADS_SIDE_BY_SIDE), "attention.W_V*"),
+    ("attn_output.weight", transposed(HEADS_BELOW_ONE_ANOTHER), "attention.W_O"),
+    ("ffn_norm.weight", SAME, "feed_forward_norm.weight"),
+    ("ffn_gate.weight", TRANSPOSED, "feed_forward.W_gate"),
+    ("ffn_up.weight", TRANSPOSED, "feed_forward.W_in"),
+    ("ffn_down.weight", TRANSPOSED, "feed_forward.W_out"),
+)
+_BIASES = (
+    ("attn_q.bias", FLAT, "attention.b_Q"),
+    ("attn_k.bias", FLAT, "attention.b_K*"),
+    ("attn_v.bias", FLAT, "attention.b_V*"),
+    ("attn_output.bias", SAME, "attention.b_O"),
+    ("ffn_gate.bias", SAME, "feed_forward.b_gate"),
+    ("ffn_up.bias", SAME, "feed_forward.b_in"),
+    ("ffn_down.bias", SAME, "feed_forward.b_out"),
+)
+
+
+def _placements(a: Architecture, tensors: Container[str]) -> Iterator[Placement]:
+    """Where every tensor goes, and of biases those that are there."""
+    shared = "" if a.n_key_value_heads is None else "_shared"
+    yield Placement("token_embd.weight", SAME, ("W_E",))
+    yield Placement("output_norm.weight", SAME, ("final_norm.weight",))
+    if not a.tied_embeddings:
+        yield Placement("output.weight", TRANSPOSED, ("W_U_free",))
+    for i in range(a.n_layers):
+        biases = [bias for bias in _BIASES if f"blk.{i}.{bias[0]}" in tensors]
+        for tensor, layout, parameter in (*_MATRICES, *biases):
+            yield Placement(f"blk.{i}.{tensor}", layout, (f"layers.{i}.{parameter.replace('*', shared)}",))

@@ -1,0 +1,24 @@
+"""A GGUF file as its own library reads it: what it says of itself, and its tensors decoded."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasks.importing.reference.file_tensors import FileTensors
+
+
+def read_gguf(path: Path) -> tuple[dict[str, Any], FileTensors]:
+    """Metadata of the architecture and tensors of a file that is known to be whole."""
+    from gguf import GGUFReader, dequantize
+
+    reader = GGUFReader(path)
+    said = {key: field.contents() for key, field in reader.fields.items() if not key.startswith("tokenizer.")}
+    found = {tensor.name: tensor for tensor in reader.tensors}
+
+    def as_stored(name: str) -> torch.Tensor:
+        tensor = found[name]
+        return torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type)))
+
+    return said, FileTensors(frozenset(found), as_stored)

@@ -1,0 +1,80 @@
+"""GPT-2 as Hugging Face keeps it, and nanoGPT, which keeps its matrices transposed.
+
+Sources: Radford et al. 2019; https://github.com/karpathy/nanoGPT/blob/master/model.py
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxtyping import Float64, Int
+from torch import Tensor
+
+from tasks.importing.reference.file_tensors import FileTensors
+from tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out
+
+
+def gpt2_logits(
+    tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """Of a `GPT2LMHeadModel`, whose `Conv1D` is x @ W + b."""
+    tied = config.get("tie_word_embeddings", True)
+    return _logits(
+        tensors,
+        "wte.weight" if tied else "lm_head.weight",
+        tokens,
+        n_heads=config["n_head"],
+        n_layers=config["n_layer"],
+        activation=config.get("activation_function", "gelu_new"),
+        epsilon=config.get("layer_norm_epsilon", 1e-5),
+        transposed=False,
+    )
+
+
+def nanogpt_logits(
+    tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """Of nanoGPT's `GPT`; `config` is its `model_args`, and `activation`, which its files don't tell."""
+    embedding = "transformer.wte.weight"  # before which compiling, and training on several devices, put more
+    plain = tensors.without(next(name for name in tensors.names if name.endswith(embedding)).removesuffix(embedding))
+    return _logits(
+        plain,
+        "lm_head.weight" if "lm_head.weight" in plain.names else "wte.weight",
+        tokens,
+        n_heads=config["n_head"],
+        n_layers=config["n_layer"],
+        activation=config["activation"],
+        epsilon=1e-5,
+        transposed=True,
+    )
+
+
+def _logits(
+    tensors: FileTensors,
+    unembedding: str,
+    tokens: Tensor,
+    *,
+    n_heads: int,
+    n_layers: int,
+    activation: str,
+    epsilon: float,
+    transposed: bool,
+) -> Tensor:
+    tensors = tensors.without("transformer.")
+
+    def linear(x: Tensor, name: str) -> Tensor:
+        weight, bias = tensors[f"{name}.weight"], tensors.get(f"{name}.bias")
+        out = x @ (weight.T if transposed else weight)
+        return out if bias is None else out + bias
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        return layer_norm(x, epsilon, tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))
+
+    x = tensors.as_stored("wte.weight")[tokens].double() + tensors["wpe.weight"][: tokens.shape[1]]
+    for i in range(n_layers):
+        joined = linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn")
+        q, k, v = (part.unflatten(-1, (n_heads, -1)) for part in joined.chunk(3, dim=-1))
+        mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5)
+        x = x + linear(mixed.flatten(2), f"h.{i}.attn.c_proj")
+        hidden = ACTIVATIONS[activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
+        x = x + linear(hidden, f"h.{i}.mlp.c_proj")
+    return read_out(norm(x, "ln_f"), tensors.as_stored(unembedding))

@@ -1,0 +1,48 @@
+"""GPT-NeoX as Hugging Face keeps it, Pythia among them. Source: Black et al. 2022, GPT-NeoX-20B, section 2."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxtyping import Float64, Int
+from torch import Tensor
+
+from tasks.importing.reference.file_tensors import FileTensors
+from tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rotated
+
+
+def gpt_neox_logits(
+    tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """Of a `GPTNeoXForCausalLM`."""
+    n_heads = config["num_attention_heads"]
+    d_head = config["hidden_size"] // n_heads
+    rope = config.get("rope_parameters") or {}
+    fraction = rope.get("partial_rotary_factor", config.get("rotary_pct", 0.25))
+    base = rope.get("rope_theta", config.get("rotary_emb_base", 10_000))
+    activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
+    epsilon = config.get("layer_norm_eps", 1e-5)
+    parallel = config.get("use_parallel_residual", True)
+    tensors = tensors.without("gpt_neox.")
+
+    def linear(x: Tensor, name: str) -> Tensor:
+        bias = tensors.get(f"{name}.bias")
+        out = x @ tensors[f"{name}.weight"].T
+        return out if bias is None else out + bias
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        return layer_norm(x, epsilon, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+
+    x = tensors.as_stored("embed_in.weight")[tokens].double()
+    for i in range(config["num_hidden_layers"]):
+        layer = f"layers.{i}"
+        fused = linear(norm(x, f"{layer}.input_layernorm"), f"{layer}.attention.query_key_value")
+        q, k, v = fused.unflatten(-1, (n_heads, 3 * d_head)).split(d_head, dim=-1)
+        q, k = (rotated(part, base, int(d_head * fraction), half_split=True) for part in (q, k))
+        mixed = attended(q, k, v, scale=d_head**-0.5)
+        attention_out = linear(mixed.flatten(2), f"{layer}.attention.dense")
+        read = norm(x if parallel else x + attention_out, f"{layer}.post_attention_layernorm")
+        hidden = activation(linear(read, f"{layer}.mlp.dense_h_to_4h"))
+        x = x + attention_out + linear(hidden, f"{layer}.mlp.dense_4h_to_h")
+    tied = config.get("tie_word_embeddings", False)
+    unembedding = "embed_in.weight" if tied else "embed_out.weight"
+    return read_out(norm(x, "final_layer_norm"), tensors.as_stored(unembedding))

@@ -1,0 +1,127 @@
+"""Models that Headstream itself wrote: a model.json that says what the tensors of a checkpoint mean."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float64, Int
+from torch import Tensor
+
+from tasks.importing.reference.file_tensors import FileTensors
+from tasks.importing.reference.maths import (
+    attended,
+    gelu,
+    gelu_tanh,
+    layer_norm,
+    read_out,
+    relu,
+    rms_norm,
+    rotated,
+    silu,
+)
+
+ACTIVATIONS = {
+    "relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh
+}  # fmt: skip
+EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
+
+
+def undefined_here(a: Mapping[str, Any]) -> str | None:
+    """What of an architecture's fields has no definition here, such as `gates = 'dynamic'`; None where all has."""
+    for field, known in (("gates", ("none",)), ("attention", ("full", "local"))):
+        if a[field] not in known:
+            return f"{field} = {a[field]!r}"
+    return None
+
+
+def headstream_logits(
+    tensors: FileTensors, a: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """By the fields of its architecture, every one of which is given."""
+    n, post = tokens.shape[1], a["normalization_place"] == "post"
+    epsilon = EPSILONS.get(a["normalization"], 0.0) if a["norm_epsilon"] is None else a["norm_epsilon"]
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        weight = tensors.get(f"{name}.weight")
+        match a["normalization"]:
+            case "layernorm":
+                return layer_norm(x, epsilon, weight, tensors[f"{name}.bias"])
+            case "rmsnorm":
+                return rms_norm(x, epsilon, weight)
+        return x
+
+    x = tensors.as_stored("W_E")[tokens].double()
+    if a["positions"] == "learned":
+        x = x + tensors["W_pos"][:n]
+    if a["positions"] == "sinusoidal":
+        x = x + _waves(n, x.shape[-1])
+    for i in range(a["n_layers"]):
+        layer = tensors.within(f"layers.{i}.")
+        attention, place = layer.within("attention."), f"layers.{i}"
+        read = x if post else norm(x, f"{place}.attention_norm")
+        written = _attention(attention, a, read)
+        if "feed_forward.W_in" not in layer.names:
+            x = norm(x + written, f"{place}.attention_norm") if post else x + written
+        elif post:
+            x = norm(x + written, f"{place}.attention_norm")
+            x = norm(x + _feed_forward(layer.within("feed_forward."), a, x), f"{place}.feed_forward_norm")
+        else:
+            read = norm(x if a["parallel_sublayers"] else x + written, f"{place}.feed_forward_norm")
+            x = x + written + _feed_forward(layer.within("feed_forward."), a, read)
+    x = x if post else norm(x, "final_norm")
+    unembedding = tensors.as_stored("W_E") if a["tied_embeddings"] else tensors.as_stored("W_U_free").T
+    return read_out(x, unembedding, tensors.get("b_U"))
+
+
+def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor) -> Tensor:
+    n, width = read.shape[1:]
+    with_place = read
+    if a["positions"] == "shortformer":
+        with_place = read + _waves(n, width)
+    if a["positions"] == "learned_shortformer":
+        with_place = read + tensors["W_pos"][:n]
+    q, k, v = (_by_head(tensors, part, x) for part, x in (("Q", with_place), ("K", with_place), ("V", read)))
+    d_head = q.shape[-1]
+    if a["qk_normalization"]:
+        epsilon = 1e-6 if a["norm_epsilon"] is None else a["norm_epsilon"]
+        q, k = (rms_norm(x, epsilon, tensors[f"{name}_norm.weight"]) for name, x in (("q", q), ("k", k)))
+    if a["positions"] == "rotary":
+        n_turned = int(a["rotary_fraction"] * d_head)
+        half_split = a["rotary_pairs"] == "half-split"
+        q, k = (rotated(part, a["rotary_base"], n_turned, half_split) for part in (q, k))
+    by_distance = None
+    if a["positions"] == "relative":
+        behind = torch.arange(n)[:, None] - torch.arange(n)
+        by_distance = tensors["position_bias"][:, behind.clamp(min=0)]
+    window = (a["attention_window"] or min(32, a["n_ctx"])) if a["attention"] == "local" else None
+    mixed = attended(q, k, v, d_head**-0.5, window, by_distance)
+    out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
+    bias = tensors.get("b_O")
+    return out if bias is None else out + bias
+
+
+def _by_head(tensors: FileTensors, part: str, x: Tensor) -> Tensor:
+    shared = "_shared" if f"W_{part}_shared" in tensors.names else ""
+    bias = tensors.get(f"b_{part}{shared}")
+    out = torch.einsum("bpd,hde->bphe", x, tensors[f"W_{part}{shared}"])
+    return out if bias is None else out + bias
+
+
+def _feed_forward(tensors: FileTensors, a: Mapping[str, Any], x: Tensor) -> Tensor:
+    def with_bias(out: Tensor, bias: Tensor | None) -> Tensor:
+        return out if bias is None else out + bias
+
+    hidden = with_bias(x @ tensors["W_in"], tensors.get("b_in"))
+    activate = ACTIVATIONS[a["feed_forward"]]
+    if "W_gate" in tensors.names:
+        hidden = activate(with_bias(x @ tensors["W_gate"], tensors.get("b_gate"))) * hidden
+    else:
+        hidden = activate(hidden)
+    return with_bias(hidden @ tensors["W_out"], tensors.get("b_out"))
+
+
+def _waves(n: int, width: int) -> Tensor:
+    """Sine and cosine in turn, at wavelengths from 2 pi up. Source: Vaswani et al. 2017, section 3.5."""
+    place = torch.arange(n, dtype=torch.float64)[:, None]
+    rate = torch.tensor([10_000 ** (-(d // 2 * 2) / width) for d in range(width)], dtype=torch.float64)
+    return torch.where(torch.arange(width) % 2 == 0, torch.sin(place * rate), torch.cos(place * rate))

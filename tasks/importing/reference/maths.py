@@ -1,0 +1,112 @@
+"""The pieces of a forward pass in float64: norms, activations, rotary positions, attention, unembedding."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+ROWS = 1 << 13  # of an unembedding, widened at a time
+
+
+def layer_norm(
+    x: Float64[Tensor, "*batch width"],
+    epsilon: float,
+    weight: Float64[Tensor, "width"] | None = None,
+    bias: Float64[Tensor, "width"] | None = None,
+) -> Float64[Tensor, "*batch width"]:
+    """Source: Ba et al. 2016, Layer Normalization."""
+    centred = x - x.mean(-1, keepdim=True)
+    scaled = centred / torch.sqrt((centred * centred).mean(-1, keepdim=True) + epsilon)
+    scaled = scaled if weight is None else scaled * weight
+    return scaled if bias is None else scaled + bias
+
+
+def rms_norm(
+    x: Float64[Tensor, "*batch width"], epsilon: float, weight: Float64[Tensor, "width"] | None = None
+) -> Float64[Tensor, "*batch width"]:
+    """Source: Zhang & Sennrich 2019, Root Mean Square Layer Normalization."""
+    scaled = x / torch.sqrt((x * x).mean(-1, keepdim=True) + epsilon)
+    return scaled if weight is None else scaled * weight
+
+
+def gelu(x: Tensor) -> Tensor:
+    """X times the probability that a standard normal number is below it. Source: Hendrycks & Gimpel 2016."""
+    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """Its approximation. Source: Hendrycks & Gimpel 2016, section 2."""
+    return x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
+def silu(x: Tensor) -> Tensor:
+    """X times its logistic function."""
+    return x / (1 + torch.exp(-x))
+
+
+def relu(x: Tensor) -> Tensor:
+    """The positive part."""
+    return x.clamp(min=0)
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": gelu,
+    "gelu_new": gelu_tanh,
+    "gelu_pytorch_tanh": gelu_tanh,
+    "silu": silu,
+    "swish": silu,
+    "relu": relu,
+}
+
+
+def rotated(
+    x: Float64[Tensor, "batch pos head width"], base: float, n_turned: int, half_split: bool
+) -> Float64[Tensor, "batch pos head width"]:
+    """Pair j of the first `n_turned` dimensions, as a complex number, times exp(i position base^(-2 j / n_turned)).
+
+    Pairs are (j, j + n_turned / 2) where they are split by half, else (2 j, 2 j + 1). Source: Su et al. 2021 (RoPE).
+    """
+    n_pairs = n_turned // 2
+    places = torch.arange(n_turned).view(2, n_pairs).T if half_split else torch.arange(n_turned).view(n_pairs, 2)
+    rates = torch.tensor([base ** (-2 * j / n_turned) for j in range(n_pairs)], dtype=torch.float64)
+    angles = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * rates
+    turned = torch.complex(x[..., places[:, 0]], x[..., places[:, 1]]) * torch.exp(1j * angles)[:, None]
+    out = x.clone()
+    out[..., places[:, 0]], out[..., places[:, 1]] = turned.real, turned.imag
+    return out
+
+
+def attended(
+    q: Float64[Tensor, "batch pos head width"],
+    k: Float64[Tensor, "batch pos group width"],
+    v: Float64[Tensor, "batch pos group value"],
+    scale: float,
+    window: int | None = None,
+    added: Float64[Tensor, "head pos pos"] | None = None,
+) -> Float64[Tensor, "batch pos head value"]:
+    """What each head mixes of the values it sees: its own and earlier ones, of a window the nearest.
+
+    Query head h reads group h // (heads / groups). `added` to the scores comes after scaling.
+    """
+    n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
+    behind = torch.arange(n)[:, None] - torch.arange(n)
+    seen = (behind >= 0) & (behind < (n if window is None else window))
+    mixed = q.new_empty(*q.shape[:3], v.shape[3])
+    for head in range(n_heads):
+        group = head // (n_heads // n_groups)
+        scores = torch.einsum("bqd,bkd->bqk", q[:, :, head], k[:, :, group]) * scale
+        if added is not None:
+            scores = scores + added[head]
+        pattern = torch.softmax(torch.where(seen, scores, -math.inf), dim=-1)
+        mixed[:, :, head] = torch.einsum("bqk,bkd->bqd", pattern, v[:, :, group])
+    return mixed
+
+
+def read_out(
+    x: Float64[Tensor, "batch pos d_model"], rows: Tensor, bias: Tensor | None = None
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """Logits by an unembedding of one row a token, in whatever precision, some rows at a time."""
+    logits = torch.cat([x @ part.double().T for part in rows.split(ROWS)], dim=-1)
+    return logits if bias is None else logits + bias

@@ -1,0 +1,84 @@
+"""State dicts of TransformerLens, folded or not. Source: https://github.com/TransformerLensOrg/TransformerLens"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float64, Int
+from torch import Tensor
+
+from tasks.importing.reference.file_tensors import FileTensors
+from tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rms_norm, rotated
+
+
+def transformer_lens_logits(
+    tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """Of a `HookedTransformer` with this config."""
+    kind, epsilon = config.get("normalization_type"), config.get("eps", 1e-5)
+    positions = config.get("positional_embedding_type", "standard")
+
+    def norm(x: Tensor, name: str, kind: str | None = kind) -> Tensor:
+        weight, bias = tensors.get(f"{name}.w"), tensors.get(f"{name}.b")
+        match kind:
+            case None:
+                return x
+            case "LN" | "LNPre":
+                return layer_norm(x, epsilon, weight, bias)
+            case "RMS" | "RMSPre":
+                return rms_norm(x, epsilon, weight)
+        raise ValueError(kind)
+
+    x = tensors.as_stored("embed.W_E")[tokens].double()
+    placed = tensors["pos_embed.W_pos"][: tokens.shape[1]] if positions in ("standard", "shortformer") else None
+    if placed is not None and positions == "standard":
+        x = x + placed
+    for i in range(config["n_layers"]):
+        block = f"blocks.{i}"
+        read = norm(x, f"{block}.ln1")
+        read_by_scores = read if positions != "shortformer" or placed is None else read + placed
+        q, k, v = (
+            _by_head(tensors, f"{block}.attn", part, source)
+            for part, source in (("Q", read_by_scores), ("K", read_by_scores), ("V", read))
+        )
+        if positions == "rotary":
+            n_turned = config.get("rotary_dim") or config["d_head"]
+            adjacent = config.get("rotary_adjacent_pairs", False)
+            base = config.get("rotary_base", 10_000)
+            q, k = (rotated(part, base, n_turned, half_split=not adjacent) for part in (q, k))
+        scale = config["d_head"] ** -0.5
+        if (own := config.get("attn_scale", -1.0)) > 0:
+            scale = 1 / own
+        window = config.get("window_size") if config.get("use_local_attn") else None
+        mixed = attended(q, k, v, scale if config.get("use_attn_scale", True) else 1.0, window)
+        attention_out = torch.einsum("bphe,hed->bpd", mixed, tensors[f"{block}.attn.W_O"])
+        attention_out = attention_out + tensors[f"{block}.attn.b_O"]
+        if config.get("attn_only", False):
+            x = x + attention_out
+            continue
+        parallel = config.get("parallel_attn_mlp", False)
+        x = (
+            x
+            + attention_out
+            + _feed_forward(
+                tensors.within(f"{block}.mlp."), norm(x if parallel else x + attention_out, f"{block}.ln2"), config
+            )
+        )
+    final = norm(x, "ln_final", "RMS" if config.get("final_rms") else kind)
+    return read_out(final, tensors.as_stored("unembed.W_U").T, tensors.get("unembed.b_U"))
+
+
+def _by_head(tensors: FileTensors, place: str, part: str, x: Tensor) -> Tensor:
+    """Queries, keys or values; those that heads share have a name of their own."""
+    shared = "_" if f"{place}._W_{part}" in tensors.names else ""
+    weight, bias = tensors[f"{place}.{shared}W_{part}"], tensors[f"{place}.{shared}b_{part}"]
+    return torch.einsum("bpd,hde->bphe", x, weight) + bias
+
+
+def _feed_forward(tensors: FileTensors, x: Tensor, config: Mapping[str, Any]) -> Tensor:
+    activate, bias_in, bias_out = ACTIVATIONS[config["act_fn"]], tensors.get("b_in"), tensors.get("b_out")
+    if config.get("gated_mlp", False):  # whose bias comes after the gate
+        hidden = activate(x @ tensors["W_gate"]) * (x @ tensors["W_in"]) + (0 if bias_in is None else bias_in)
+    else:
+        hidden = activate(x @ tensors["W_in"] + (0 if bias_in is None else bias_in))
+    return hidden @ tensors["W_out"] + (0 if bias_out is None else bias_out)
