@@ -499,6 +499,18 @@ CREATE TABLE identities (
     PRIMARY KEY (model_id, identity)
 );
 
+-- One row a checkpoint of an imported model and what was checked before anything was measured on it.
+CREATE TABLE certificates (
+    model_id  VARCHAR,  -- models.model_id
+    step      BIGINT,   -- training step of the checkpoint
+    checked   VARCHAR,  -- finite, parity, round_trip, unknown_tokens, loss_nats, loss_bits_per_byte or continuation
+    value     DOUBLE,   -- what was found, in the unit that detail says; NULL for a text, or if it couldn't be checked
+    bar       DOUBLE,   -- what the value must not exceed; NULL if it decides nothing
+    passed    BOOLEAN,  -- whether it doesn't; NULL if that decides nothing: a model that fails is not measured
+    detail    VARCHAR,  -- what the value is of, or the text
+    PRIMARY KEY (model_id, step, checked)
+);
+
 -- One row a head, what is ablated, how and in which scope, last checkpoint. Effects are rises of the loss on validation
 -- text, paired by sequence; their intervals are over documents. resample takes z from other sequences
 -- of that text, mean over 5 of them, which a single sequence doesn't have.

@@ -64,8 +64,7 @@ def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -
     vocabulary, n = len(token_counts), len(other) - 1
     if n < 1 or len(train) < 2:
         return {"unigram_loss_nats": np.nan, "bigram_loss_nats": np.nan}
-    different = np.count_nonzero(token_counts)
-    unigram = (token_counts + different / vocabulary) / (token_counts.sum() + different)
+    unigram = unigram_probabilities(token_counts)
     losses = np.zeros(2)
     for sources in _ranges(np.minimum(token_counts, vocabulary)):
         seen = count_bigrams(train, vocabulary, len(train), sources)
@@ -77,6 +76,12 @@ def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -
         bigram = np.where(total > 0, weighed, before)
         losses -= asked.n_pairs @ np.log(np.stack([before, bigram], axis=1)) / n
     return dict(zip(("unigram_loss_nats", "bigram_loss_nats"), losses.tolist(), strict=True))
+
+
+def unigram_probabilities(token_counts: Counts) -> NDArray[np.float64]:
+    """How probable each token is by its count, interpolated with an even distribution as in `count_losses`."""
+    different = np.count_nonzero(token_counts)
+    return (token_counts + different / len(token_counts)) / (token_counts.sum() + different)
 
 
 def _count_of(asked: BigramCounts, seen: BigramCounts, vocabulary: int) -> Counts:

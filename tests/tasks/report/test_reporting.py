@@ -75,6 +75,7 @@ def test_a_report_says_and_shows_everything(quick):
     headings = re.findall(r"^##+ (.*)", text, flags=re.MULTILINE)
     assert headings[:2] == ["Models", "Learning"]
     assert {"Heads", "Attention on a passage", "Provenance"} <= set(headings)
+    assert "Every import" not in headings
     names = {path.stem for path in folder.glob("figures/*")}
     assert names == {
         "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",

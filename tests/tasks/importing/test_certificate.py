@@ -1,0 +1,149 @@
+"""Certificates: what is right passes with the numbers of slow counts, and what is wrong is no model to be measured."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny import tiny_tokens, tokens_without_bos
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import WordLevel
+
+from models.architecture import Architecture
+from models.transformer import Transformer
+from tasks.errors import WorkError
+from tasks.importing.certificate import certify
+from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.open_foreign import open_foreign
+from tasks.importing.text_checks import tokenizer_checks
+from tasks.results.tables import write_table
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+N_CTX = 16
+
+
+def texts_of(tokens: Tokens) -> list[str]:
+    """Two documents of validation text: what its stream holds, decoded."""
+    starts = [*tokens.document_starts("validation"), len(tokens.validation)]
+    return [tokens.tokenizer.decode(tokens.validation.read(*starts[i : i + 2])) for i in range(2)]
+
+
+def bigram_logits(tokens: Tokens) -> torch.Tensor:
+    """Log probabilities of the next token by counts of the training text."""
+    counts = np.ones((tokens.vocabulary, tokens.vocabulary))
+    stream = tokens.train.read(0, len(tokens.train)).astype(int)
+    np.add.at(counts, (stream[:-1], stream[1:]), 100)
+    return torch.from_numpy(np.log(counts / counts.sum(1, keepdims=True))).float()
+
+
+def bigram_model(folder: Path, tokens: Tokens, **options: object) -> tuple[ForeignModel, Transformer]:
+    """A model that has learned bigrams and nothing else, as it is found in a folder."""
+    shape = {"n_layers": 0, "n_heads": 1, "d_model": tokens.vocabulary, "n_ctx": N_CTX, **options}
+    model = Transformer(Architecture(**shape), tokens.vocabulary).initialize(torch.Generator().manual_seed(0))
+    for layer in model.layers:
+        layer.attention.W_O.data.mul_(0)
+    model.W_E.data, model.W_U_free.data = torch.eye(tokens.vocabulary), bigram_logits(tokens)
+    write_model_card(folder, model, tokens_per_step=1)
+    save_checkpoint(folder, model, 5)
+    return open_foreign(folder), model.requires_grad_(False)
+
+
+def certificate(
+    foreign: ForeignModel, model: Transformer, tokens: Tokens, texts: Sequence[str] | None = None, **options: object
+) -> dict[str, dict[str, object]]:
+    rows = certify("m", model, foreign, tokens, texts_of(tokens) if texts is None else texts, **options)
+    return {row.pop("checked"): row for row in rows}
+
+
+@pytest.mark.parametrize("folder", [tiny_tokens, tokens_without_bos])
+def test_a_model_read_right_passes_with_the_numbers_of_slow_counts(folder, tmp_path):
+    tokens = Tokens.open(folder())
+    foreign, model = bigram_model(tmp_path, tokens)
+    texts = [texts_of(tokens)[0], "a", ""]
+    found = certificate(foreign, model, tokens, texts, prompt="the sea")
+    assert {name: row["passed"] for name, row in found.items()} == {
+        "finite": True, "parity": True, "round_trip": None, "unknown_tokens": None, "loss_nats": True,
+        "loss_bits_per_byte": True, "continuation": None,
+    }  # fmt: skip
+    assert found["finite"]["value"] == found["unknown_tokens"]["value"] == 0
+    assert found["parity"]["value"] < found["parity"]["bar"] == 1e-4
+    assert found["round_trip"]["value"] == 1
+
+    bos = [tokens.bos] if tokens.bos >= 0 else []
+    logs, counts = bigram_logits(tokens), tokens.counts
+    p = (counts + np.count_nonzero(counts) / len(counts)) / (counts.sum() + np.count_nonzero(counts))
+    nats = unigram = n = n_bytes = 0
+    for text in texts:
+        ids = (bos + tokens.tokenizer.encode(text).ids)[: N_CTX + 1]
+        for before, after in pairwise(ids):
+            nats, unigram, n = nats - float(logs[before, after]), unigram - math.log(p[after]), n + 1
+            n_bytes += len(tokens.token_bytes[after])
+    assert found["loss_nats"]["value"] == pytest.approx(nats / n, abs=1e-5)
+    assert found["loss_nats"]["bar"] == pytest.approx(unigram / n)
+    assert found["loss_bits_per_byte"]["value"] == pytest.approx(nats / n_bytes / math.log(2), abs=1e-5)
+
+    ids = bos + tokens.tokenizer.encode("the sea").ids
+    new: list[int] = []
+    while len(ids + new) <= N_CTX:
+        new.append(int(logs[(ids + new)[-1]].argmax()))
+    assert found["continuation"]["detail"] == f"'the sea' goes on with {tokens.tokenizer.decode(new)!r}"
+
+    rows = [{"model_id": "m", "step": 5, "checked": name, **row} for name, row in found.items()]
+    assert write_table(tmp_path, "certificates", rows).exists()
+
+
+def failure(*args: object, **options: object) -> str:
+    with pytest.raises(WorkError) as failed:
+        certificate(*args, **options)
+    assert "\n" not in str(failed.value)
+    return str(failed.value)
+
+
+def test_one_misplaced_weight_is_a_failed_certificate(tmp_path):
+    tokens = Tokens.open(tiny_tokens())
+    foreign, model = bigram_model(tmp_path, tokens)
+    model.W_E.data[int(tokens.validation.read(3, 4)[0])] *= 1.001
+    assert "m: logits must be within 1e-04 of their standard deviation" in failure(foreign, model, tokens)
+
+
+def test_weights_that_are_no_numbers_fail_first(tmp_path):
+    tokens = Tokens.open(tiny_tokens())
+    foreign, model = bigram_model(tmp_path, tokens)
+    model.W_E.data[0, :3] = torch.nan
+    assert "m: weights must be finite, got 3 that aren't" in failure(foreign, model, tokens)
+
+
+def test_a_model_that_predicts_worse_than_counts_fails_unless_it_is_told_to_be_untrained(tmp_path):
+    tokens = Tokens.open(tiny_tokens())
+    foreign, model = bigram_model(tmp_path, tokens)
+    model.W_U_free.data.copy_(model.W_U_free.data.flip(1))
+    save_checkpoint(tmp_path, model, 5)
+    said = failure(foreign, model, tokens)
+    assert "m: the loss on the corpus must be below that of token counts" in said
+    told = certificate(foreign, model, tokens, untrained=True)
+    assert told["loss_nats"]["passed"] is None
+    assert told["loss_nats"]["bar"] is None
+
+
+def test_what_cant_be_checked_is_said_and_not_passed(tmp_path):
+    tokens = Tokens.open(tiny_tokens())
+    gated = {"n_layers": 1, "d_head": 4, "gates": "dynamic"}
+    foreign, model = bigram_model(tmp_path, tokens, **gated)
+    found = certificate(foreign, model, tokens, texts=[])
+    assert found["parity"]["value"] is found["parity"]["passed"] is None
+    assert "gates = 'dynamic'" in found["parity"]["detail"]
+    assert all(found[name]["value"] is None for name in ("round_trip", "unknown_tokens", "loss_nats"))
+
+
+def test_documents_that_dont_survive_a_tokenizer_and_unknown_tokens_are_counted():
+    words = Tokenizer(WordLevel({"?": 0, "a": 1, "b": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    round_trip, unknown = tokenizer_checks(words, ["a b", "a c b", "b", "a"])
+    assert round_trip.value == 0.75
+    assert "has '? b' for 'c b'" in round_trip.detail
+    assert unknown.value == pytest.approx(1 / 7)
+    assert round_trip.passed is None
