@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -164,6 +165,36 @@ def studies() -> None:
     from flows.studies_command import print_studies
 
     print_studies()
+
+
+@app.command(epilog="Example: headstream export 2L4H exported --study quick")
+def export(
+    model: Annotated[str, typer.Argument(help="A model's label in reports, like 2L4H, or its id.")],
+    folder: Annotated[Path, typer.Argument(help="New or empty folder to write.")],
+    to: Annotated[
+        Literal["headstream", "huggingface", "transformer-lens"],
+        typer.Option(help="Format; the latter two can't hold every architecture."),
+    ] = "headstream",
+    study: Annotated[
+        str | None, typer.Option(help="Study that the model is of, where several have one of that label.")
+    ] = None,
+    step: Annotated[int | None, typer.Option(min=0, help="Training step; default: the last.")] = None,
+    all_steps: Annotated[
+        bool, typer.Option("--all-steps", help="Every checkpoint, each in a folder of its own: step0000100 and so on.")
+    ] = False,
+) -> None:
+    """Write a model, with its tokenizer, in a format that other tools read, or `[[models]]` of a study."""
+    from flows.export_command import export_model
+
+    export_model(model, folder, to, study, step, all_steps)
+
+
+@app.command(epilog="Example: headstream inspect exported")
+def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model, whoever trained it.")]) -> None:
+    """Show what a model from elsewhere is: format, size, tokenizer, architecture; or why it can't be studied."""
+    from flows.inspect_command import print_description
+
+    print_description(path)
 
 
 @app.command(epilog="Example: headstream index")

@@ -27,7 +27,7 @@ MARK = "<!-- What follows is written by `python -m flows.command_reference`. -->
 COLUMNS = 110
 MOST_LINES = 24  # of an output; of a longer one the middle is left out
 HOME = "~/headstream"  # what outputs call the folder that the examples ran in
-STUDIES = {"quick": "smoke", "heads": "wide"}  # what examples run here, in place of studies that take longer
+STUDIES = {"quick": "smoke", "heads": "wide", "2L4H": "2L2H"}  # what examples run here, for studies that take longer
 MAKE_WIDE = "sed -n 's/smoke/wide/; s/d_model = 32/d_model = 48/; w wide.toml'"
 # Sections whose fields a study may leave out, and the configs that then give them their defaults.
 COMPLETE: dict[type[BaseModel], type[BaseModel]] = {ModelSection: Architecture, TrainingSection: TrainingConfig}

@@ -3,10 +3,8 @@
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
-from tasks.importing.foreign_tokenizer import read_tokenizer
 from tasks.importing.placements import parameters_of
 
 
@@ -22,7 +20,7 @@ def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:
     if model.step is not None:
         tokens = "" if model.tokens is None else f", {model.tokens:,} tokens"
         yield "trained for", f"{model.step:,} steps{tokens}"
-    yield "tokenizer", "none" if model.tokenizer is None else _described(model.tokenizer, model.files[-1])
+    yield "tokenizer", "none" if model.tokenizer is None else _described(model.tokenizer)
     fields = model.architecture.model_dump(mode="json", exclude_defaults=True)
     names = ["architecture", *[""] * (len(fields) - 1)]
     for name, (field, value) in zip(names, fields.items(), strict=True):
@@ -31,9 +29,9 @@ def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:
         yield "note", note
 
 
-def _described(tokenizer: ForeignTokenizer, path: Path) -> str:
+def _described(tokenizer: ForeignTokenizer) -> str:
     kind = json.loads(tokenizer.json).get("model", {}).get("type")
     bos = "no BOS"
     if tokenizer.bos is not None:
-        bos = f"BOS {read_tokenizer(tokenizer.json, path).id_to_token(tokenizer.bos)!r} ({tokenizer.bos})"
+        bos = f"BOS {tokenizer.read().id_to_token(tokenizer.bos)!r} ({tokenizer.bos})"
     return f"{kind}, {tokenizer.entries:,} ids, {bos}"

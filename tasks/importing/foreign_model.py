@@ -18,9 +18,13 @@ class ForeignTokenizer:
     entries: int  # one more than the largest id
     bos: int | None  # None: it was trained without
 
+    def read(self) -> Tokenizer:
+        """The tokenizer itself. It may put tokens around a text that it takes for special, unless told not to."""
+        return Tokenizer.from_str(self.json)
+
     def id_of(self, token: str) -> int | None:
         """The id of a token as the vocabulary spells it."""
-        return Tokenizer.from_str(self.json).token_to_id(token)
+        return self.read().token_to_id(token)
 
 
 @dataclass(frozen=True)

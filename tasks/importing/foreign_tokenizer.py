@@ -10,7 +10,7 @@ from tasks.errors import UserError
 from tasks.importing.careful_reading import is_there, read_json, require_file
 from tasks.importing.foreign_model import ForeignTokenizer
 
-TOKENIZER = "tokenizer.json"
+TOKENIZER, OPTIONS = "tokenizer.json", "tokenizer_config.json"
 MOST_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
 
 
@@ -25,7 +25,7 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
         return None, [], ["tokenizer.model isn't read: save the tokenizer as tokenizer.json to have it used"]
     else:
         return None, [], ["no tokenizer is beside the weights"]
-    if is_there(options := folder / "tokenizer_config.json"):
+    if is_there(options := folder / OPTIONS):
         files.append(options)
     tokenizer = read_tokenizer(text, files[0])
     bos, note = _bos(tokenizer, text, read_json(options, MOST_TOKENIZER_BYTES) if is_there(options) else {}, config)

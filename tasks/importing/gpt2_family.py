@@ -83,7 +83,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "n_positions": a.n_ctx,
         "layer_norm_epsilon": a.norm_epsilon,
         "activation_function": named_activation(a.feed_forward, ACTIVATIONS),
-        "n_inner": a.mlp_width,
+        "n_inner": a.mlp_width or None,
         "tie_word_embeddings": a.tied_embeddings,
     }
 

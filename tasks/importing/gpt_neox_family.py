@@ -48,7 +48,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "num_hidden_layers": a.n_layers,
         "num_attention_heads": a.heads_per_layer[0] if a.n_layers else 1,
         "hidden_size": a.d_model,
-        "intermediate_size": a.mlp_width,
+        "intermediate_size": a.mlp_width or 4 * a.d_model,
         "max_position_embeddings": a.n_ctx,
         "rotary_emb_base": a.rotary_base,
         "rotary_pct": a.rotary_fraction,

@@ -34,7 +34,15 @@ def open_headstream(path: Path) -> ForeignModel:
     model = checked_model(
         "headstream", files, PlacedTensors(weights, stored, placements), architecture, d_vocab, tokenizer, notes
     )
-    return replace(model, step=step, tokens=None if step is None else step * settings.whole("tokens_per_step"))
+    return replace(model, step=step, tokens=None if step is None else _tokens_at(step, settings))
+
+
+def _tokens_at(step: int, settings: Settings) -> int | None:
+    """How many tokens a checkpoint had been trained on, if that is known."""
+    if "tokens_per_step" in settings:
+        return step * settings.whole("tokens_per_step")
+    tokens = settings.section("tokens").all().get(str(step))
+    return tokens if isinstance(tokens, int) else None
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path, list[str]]:

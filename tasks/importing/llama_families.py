@@ -83,7 +83,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "num_key_value_heads": a.n_key_value_heads or n_heads,
         "hidden_size": a.d_model,
         "head_dim": a.head_width,
-        "intermediate_size": a.mlp_width,
+        "intermediate_size": a.mlp_width or 4 * a.d_model,
         "max_position_embeddings": a.n_ctx,
         "rope_theta": a.rotary_base,
         "rms_norm_eps": a.norm_epsilon,

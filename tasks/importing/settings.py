@@ -37,11 +37,11 @@ class Settings:
             raise self._wrong(name, f"a whole number up to {MOST:,}", value)
         return value
 
-    def number(self, name: str, default: Any = _REQUIRED) -> float:
-        """A number above 0."""
+    def number(self, name: str, default: Any = _REQUIRED, above: float = 0) -> float:
+        """A finite number above another one."""
         value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-            raise self._wrong(name, "a number above 0", value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < float("inf"):
+            raise self._wrong(name, f"a number above {above:g}", value)
         return float(value)
 
     def flag(self, name: str, default: bool) -> bool:

@@ -75,7 +75,7 @@ def open_transformer_lens(
     d_vocab = settings.whole("d_vocab")
     settings.must_be("d_vocab_out", (d_vocab, -1), "vocabulary of outputs apart from that of inputs")
     tied = _tied(stored)
-    fields = {**_fields(settings), **_biases(stored, settings), "tied_embeddings": tied}
+    fields = {**transformer_lens_fields(settings), **_biases(stored, settings), "tied_embeddings": tied}
     architecture = checked_architecture(path, **fields)
     _require_scale(settings, architecture)
     folded = "Pre" in str(config.get("normalization_type"))
@@ -128,7 +128,8 @@ def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> 
     return placed
 
 
-def _fields(settings: Settings) -> dict[str, Any]:
+def transformer_lens_fields(settings: Settings) -> dict[str, Any]:
+    """What a config says of an architecture: all but its biases, and whether embeddings are tied."""
     d_model, n_heads, n_ctx = settings.whole("d_model"), settings.whole("n_heads"), settings.whole("n_ctx")
     d_head = settings.whole("d_head", d_model // max(n_heads, 1))
     positions = settings.choice("positional_embedding_type", POSITIONS, "standard")
@@ -183,7 +184,7 @@ def _window(settings: Settings, n_ctx: int) -> dict[str, Any]:
 
 
 def _require_scale(settings: Settings, architecture: Architecture) -> None:
-    scale, usual = settings.number("attn_scale", -1), architecture.head_width**0.5
+    scale, usual = settings.number("attn_scale", -1, above=-2), architecture.head_width**0.5
     if scale != -1 and not math.isclose(scale, usual, rel_tol=1e-6):
         raise UserError(
             f"attn_scale must be sqrt(d_head) = {usual:g}, got {scale:g} in {settings.path}: Headstream has no other"

@@ -1,0 +1,32 @@
+"""The command `headstream export`: a model of the store in another format, at one of its checkpoints or at all."""
+
+from pathlib import Path
+
+from tasks import places
+from tasks.errors import UserError
+from tasks.importing.model_export import export_checkpoints
+from tasks.making import open_store
+from tasks.plain_text import terminal_safe
+from tasks.results.stored_models import named_model, stored_folders
+from tasks.results.warehouse import build_warehouse
+from tasks.training.checkpoints import checkpoint_steps
+
+
+def export_model(name: str, folder: Path, format: str, study: str | None, step: int | None, all_steps: bool) -> None:
+    """Write a model, and print what was written, and what must be told of it.
+
+    Raises:
+        UserError: no one model is meant, it wasn't kept at that step, or the format can't hold it.
+    """
+    store = open_store()
+    build_warehouse(store, places.warehouse_file())
+    model = named_model(places.warehouse_file(), name, study)
+    weights, tokens = stored_folders(store, model.model_id)
+    kept = checkpoint_steps(weights)
+    if step is not None and step not in kept:
+        raise UserError(f"a step must be one at which weights were kept ({', '.join(map(str, kept))}), got {step}.")
+    steps = kept if all_steps else [kept[-1] if step is None else step]
+    notes = export_checkpoints(format, weights, tokens, steps, folder.expanduser())
+    after = f"steps {', '.join(map(str, steps))}" if all_steps else f"step {steps[0]}"
+    for line in (f"{model} after {after}: {folder}", *notes):
+        print(terminal_safe(line))

@@ -1,0 +1,135 @@
+"""A model on its way out, in the terms that formats share: what they can say in other words is said so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from models.architecture import Architecture
+from models.transformer import sinusoids
+from tasks.errors import UserError
+from tasks.importing.placements import Declared, Placement, parameters_of
+
+# Positions that come to the same as learned ones that happen to be so.
+_AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """A model at one of its checkpoints."""
+
+    architecture: Architecture
+    d_vocab: int
+    weights: Mapping[str, Tensor]  # by Headstream's names
+    bos: int | None  # None: it was trained without
+    step: int
+    tokens: int | None  # that it was trained on by then, if known
+
+
+def file_metadata(model: ExportedModel) -> dict[str, str]:
+    """What a file of weights says of them besides: how long they were trained."""
+    known = {"format": "pt", "step": str(model.step)}
+    return known if model.tokens is None else known | {"tokens": str(model.tokens)}
+
+
+def with_learned_positions(model: ExportedModel) -> ExportedModel:
+    """The same function with positions that a table holds, where a formula gives them or there are none."""
+    a = model.architecture
+    positions = "none" if not a.n_layers and a.positions not in ("learned", "sinusoidal") else a.positions
+    if positions not in _AS_LEARNED:
+        return model
+    table = torch.zeros(a.n_ctx, a.d_model)
+    if positions != "none":
+        table = sinusoids(a.n_ctx, a.d_model, table)
+    learned = _AS_LEARNED[positions]
+    names = ["W_pos"] if learned == "learned" else [f"layers.{i}.attention.W_pos" for i in range(a.n_layers)]
+    tables = {name: table.clone() for name in names}
+    return replace(model, architecture=a.model_copy(update={"positions": learned}), weights={**model.weights, **tables})
+
+
+def with_half_split_pairs(model: ExportedModel) -> ExportedModel:
+    """The same function with rotary pairs half a head apart: queries' and keys' dimensions change places alike."""
+    a = model.architecture
+    if a.positions != "rotary" or a.rotary_pairs == "half-split":
+        return model
+    turned = torch.arange(a.rotary_width)
+    order = torch.cat([turned[::2], turned[1::2], torch.arange(a.rotary_width, a.head_width)])
+    moved = {
+        name: tensor[..., order]
+        for name, tensor in model.weights.items()
+        if name.rpartition(".")[2].removesuffix("_shared") in ("W_Q", "W_K", "b_Q", "b_K")
+    }
+    return replace(
+        model, architecture=a.model_copy(update={"rotary_pairs": "half-split"}), weights={**model.weights, **moved}
+    )
+
+
+def choices_of(architecture: Architecture) -> dict[str, Any]:
+    """Whatever decides what a model computes besides its weights, defaults spelled out. Most biases are but weights."""
+    a = architecture
+    choices: dict[str, Any] = {"n_layers": a.n_layers, "d_model": a.d_model, "n_ctx": a.n_ctx, "positions": a.positions}
+    choices |= {"normalization": a.normalization, "tied_embeddings": a.tied_embeddings}
+    if a.normalization != "none":
+        choices["norm_epsilon"] = a.epsilon_of(a.normalization)
+    if not a.n_layers:
+        return choices
+    choices |= {
+        "n_heads": a.heads_per_layer,
+        "n_key_value_heads": [a.key_value_heads(n) for n in a.heads_per_layer],
+        "d_head": a.head_width,
+        "d_value": a.value_width,
+        "feed_forward": a.feed_forward,
+        "qk_normalization": a.qk_normalization,
+        "gates": a.gates,
+        "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
+    }
+    if choices["attention"] != "full":
+        choices |= {"attention_window": len(a.visible_distances), "top_k": a.kept_keys}
+    if a.qkv_biases:
+        choices["qkv_biases"] = True
+    if a.positions == "rotary":
+        choices |= {"rotary_base": a.rotary_base, "rotary_width": a.rotary_width, "rotary_pairs": a.rotary_pairs}
+    if a.normalization != "none":
+        choices["normalization_place"] = a.normalization_place
+    if a.feed_forward != "none":
+        choices |= {"d_mlp": a.mlp_width, "parallel_sublayers": a.parallel_sublayers}
+    return choices
+
+
+def differences(wanted: Architecture, there: Architecture) -> list[str]:
+    """The choices of one architecture that another one doesn't share, as `field = value`."""
+    own, other = choices_of(wanted), choices_of(there)
+    return [f"{name} = {value!r}" for name, value in own.items() if name not in other or other[name] != value]
+
+
+def written_tensors(
+    model: ExportedModel, written: Architecture, placements: Sequence[Placement], what: str
+) -> dict[str, Tensor]:
+    """The tensors of a file; parameters that the format has and the model hasn't are what they start as.
+
+    Raises:
+        UserError: the format has no tensor for a parameter that is more than that.
+    """
+    held = {name for place in placements for name in place.parameters}
+    own = parameters_of(model.architecture, model.d_vocab)
+    for name, declared in own.items():
+        if name not in held and not _as_at_start(model.weights[name], declared):
+            raise UserError(
+                f"{what} must hold every parameter, but has no tensor for {name}, which is not {declared.start}"
+                " throughout. Export it --to headstream."
+            )
+    theirs = parameters_of(written, model.d_vocab)
+    filled = {
+        name: model.weights[name] if name in own else torch.full(theirs[name].shape, float(theirs[name].start or 0))
+        for name in held
+    }
+    return {
+        place.tensor: place.layout.write(*(filled[name] for name in place.parameters)).contiguous().clone()
+        for place in placements
+    }
+
+
+def _as_at_start(weight: Tensor, declared: Declared) -> bool:
+    return declared.start is not None and bool((weight == declared.start).all())

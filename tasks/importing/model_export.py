@@ -1,0 +1,66 @@
+"""A model of the store written in other formats, as it was after any of its steps, with its tokenizer."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from models.bos import NO_BOS
+from tasks.errors import UserError
+from tasks.importing.exported_model import ExportedModel
+from tasks.importing.foreign_tokenizer import OPTIONS, TOKENIZER
+from tasks.importing.headstream_folder import CARD, CHECKPOINTS
+from tasks.importing.huggingface_export import write_huggingface
+from tasks.importing.transformer_lens_export import write_transformer_lens
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import load_model, tokens_per_step
+
+FORMATS: dict[str, Callable[[ExportedModel, Path], list[str]]] = {
+    "huggingface": write_huggingface,
+    "transformer-lens": write_transformer_lens,
+}
+
+
+def export_checkpoints(format: str, model: Path, tokens: Path, steps: Sequence[int], folder: Path) -> list[str]:
+    """Write a model of the store after these steps: of one into the folder itself, of several into a folder for each.
+
+    `model` and `tokens` are folders of artifacts. Returns what must be told.
+
+    Raises:
+        UserError: the folder holds something, or the format can't hold the model.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"a model is exported to a new or empty folder, got {folder}. Choose another, or empty it.")
+    text, notes = Tokens.open(tokens), list[str]()
+    bos = None if text.bos == NO_BOS else text.bos
+    for step in steps:
+        target = folder / f"step{step:07}" if len(steps) > 1 else folder
+        target.mkdir(parents=True, exist_ok=True)
+        if format == "headstream":
+            _copy(model, step, target)
+        else:
+            notes += FORMATS[format](_loaded(model, step, bos), target)
+        _write_tokenizer(text, bos, target)
+    return list(dict.fromkeys(notes))
+
+
+def _loaded(model: Path, step: int, bos: int | None) -> ExportedModel:
+    module = load_model(model, step)
+    weights = dict(module.named_parameters())
+    return ExportedModel(module.architecture, module.d_vocab, weights, bos, step, step * tokens_per_step(model))
+
+
+def _copy(model: Path, step: int, folder: Path) -> None:
+    """The files that training or an import wrote, as they are."""
+    (folder / CHECKPOINTS).mkdir()
+    for name in (CARD, f"{CHECKPOINTS}/{step:07}.safetensors"):
+        shutil.copyfile(model / name, folder / name)
+
+
+def _write_tokenizer(text: Tokens, bos: int | None, folder: Path) -> None:
+    """Write the tokenizer, and which token opens documents."""
+    shutil.copyfile(text.folder / TOKENIZER, folder / TOKENIZER)
+    options = {"tokenizer_class": "PreTrainedTokenizerFast", "add_bos_token": bos is not None}
+    if bos is not None:
+        options["bos_token"] = text.tokenizer.id_to_token(bos)
+    (folder / OPTIONS).write_text(json.dumps(options, indent=1))

@@ -1,0 +1,104 @@
+"""A model written as a state dict of TransformerLens, with the config of a HookedTransformer that it belongs to."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models.architecture import Architecture
+from tasks.errors import UserError
+from tasks.importing.exported_model import (
+    ExportedModel,
+    differences,
+    file_metadata,
+    with_learned_positions,
+    written_tensors,
+)
+from tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS, named_activation
+from tasks.importing.huggingface_folder import CONFIG, WEIGHTS
+from tasks.importing.settings import Settings, checked_architecture
+from tasks.importing.transformer_lens_model import (
+    NORMS,
+    POSITIONS,
+    UNEMBEDDING,
+    transformer_lens_fields,
+    transformer_lens_placements,
+)
+from tasks.training.checkpoints import save_whole
+
+# What a HookedTransformerConfig calls these.
+_POSITIONS = {kind: name for name, kind in POSITIONS.items()}
+_NORMS = {"none": None} | {kind: name for name, kind in NORMS.items() if name in ("LN", "RMS")}
+
+
+def write_transformer_lens(model: ExportedModel, folder: Path) -> list[str]:
+    """Write config and weights; biases that the model has not are 0 there. Returns what must be told.
+
+    Raises:
+        UserError: TransformerLens can't hold it.
+    """
+    shared = with_learned_positions(model)
+    a = shared.architecture
+    config = _config(a) | {"d_vocab": model.d_vocab, "d_vocab_out": model.d_vocab}
+    read_back = checked_architecture(Path(CONFIG), **transformer_lens_fields(Settings(config, Path(CONFIG))))
+    if lacking := differences(a.model_copy(update={"tied_embeddings": False, "qkv_biases": False}), read_back):
+        raise UserError(
+            f"a model must be one that TransformerLens can hold, got {', '.join(lacking)}. Export it --to headstream."
+        )
+    _require_one_table(shared)
+    biased = a.model_copy(update={"biases": True, "qkv_biases": False, "output_biases": False})
+    placements = transformer_lens_placements(biased, folded=False)
+    tensors = written_tensors(shared, biased, placements, "TransformerLens")
+    if a.tied_embeddings:
+        tensors[UNEMBEDDING] = shared.weights["W_E"].mT.contiguous()
+    if a.gated_feed_forward:
+        tensors |= {f"blocks.{i}.mlp.b_in": torch.zeros(a.mlp_width) for i in range(a.n_layers)}
+    (folder / CONFIG).write_text(json.dumps(config | {"default_prepend_bos": model.bos is not None}, indent=1))
+    save_whole(tensors, folder / WEIGHTS, file_metadata(model))
+    if a.positions == model.architecture.positions:
+        return []
+    return [f"{model.architecture.positions} positions are written as a table of learned ones"]
+
+
+def _config(architecture: Architecture) -> dict[str, Any]:
+    a = architecture
+    n_heads = a.heads_per_layer[0] if a.n_layers else 1
+    groups = a.key_value_heads(n_heads)
+    windowed = a.attention == "local"
+    activations = GATED_ACTIVATIONS if a.gated_feed_forward else ACTIVATIONS
+    return {
+        "n_layers": a.n_layers,
+        "d_model": a.d_model,
+        "n_ctx": a.n_ctx,
+        "d_head": a.head_width if a.n_layers else a.d_model,
+        "n_heads": n_heads,
+        "n_key_value_heads": None if groups == n_heads else groups,
+        "d_mlp": a.mlp_width or None,
+        "act_fn": named_activation(a.feed_forward, activations),
+        "attn_only": a.feed_forward == "none",
+        "gated_mlp": a.gated_feed_forward,
+        "parallel_attn_mlp": a.parallel_sublayers,
+        "eps": a.epsilon_of(a.normalization),
+        "normalization_type": _NORMS[a.normalization],
+        "positional_embedding_type": _POSITIONS.get(a.positions, "standard"),
+        "rotary_dim": a.rotary_width if a.positions == "rotary" else None,
+        "rotary_base": int(a.rotary_base) if a.rotary_base.is_integer() else a.rotary_base,
+        "rotary_adjacent_pairs": a.rotary_pairs == "neighbouring",
+        "use_local_attn": windowed,
+        "window_size": len(a.visible_distances) if windowed else None,
+        "attn_types": ["local"] * a.n_layers if windowed else None,
+        "attention_dir": "causal",
+        "use_attn_scale": True,
+        "dtype": "torch.float32",
+    }
+
+
+def _require_one_table(model: ExportedModel) -> None:
+    """Raises UserError where layers have shortformer positions that differ: there one table is for all."""
+    tables = [tensor for name, tensor in model.weights.items() if name.endswith("attention.W_pos")]
+    if any(not torch.equal(table, tables[0]) for table in tables):
+        raise UserError(
+            "shortformer positions must be the same in all layers for TransformerLens, got tables that differ. Export"
+            " it --to headstream."
+        )
