@@ -148,6 +148,23 @@ def report(study: StudyArgument) -> None:
     print(steps.report_again(_name_of(study)))
 
 
+@app.command(epilog="Example: headstream explore quick")
+def explore(
+    study: Annotated[str, typer.Argument(metavar="STUDY|MODEL", help="A study that has run, or the id of a model.")],
+    text: Annotated[
+        Path | None, typer.Option(help="A file of text to show beside the passages, as far as a context holds it.")
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only write it, and print its path.")] = False,
+) -> None:
+    """Write a study's explorer, one offline page of its heads and what they do with text, and open it in a browser."""
+    from flows.explore_command import print_explorer
+    from tasks import places
+    from tasks.results.study_results import study_of_model
+
+    of_model = study_of_model(places.warehouse_file(), study)
+    print_explorer(of_model or _name_of(study), study if of_model else None, text, not no_open)
+
+
 @app.command(epilog="Example: headstream diff quick heads")
 def diff(
     first: Annotated[str, typer.Argument(help="Name of a study that has run.")],

@@ -30,7 +30,14 @@ CODE: dict[str, str] = {
 }
 """The module whose code makes each stage's artifacts, with all that it reaches by import."""
 
-RESOURCES = ("reports/templates/*", "reports/queries/*", "reports/claims/*", "data/views/*", "data/schema.sql")
+RESOURCES = (
+    "reports/templates/*",
+    "reports/queries/*",
+    "reports/claims/*",
+    "data/views/*",
+    "data/schema.sql",
+    "tasks/report/explorer/page/*",
+)
 
 
 def corpus_spec(config: CorpusConfig) -> Spec:

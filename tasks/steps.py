@@ -5,6 +5,7 @@ store nor Prefect.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -40,9 +41,14 @@ from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.prefect_progress import shown_in_prefect
 from tasks.progress import COMPILING, Event, publish
 from tasks.report import rendering
+from tasks.report.answer import answer_lines
+from tasks.report.explorer.explorer_contents import write_explorer
+from tasks.report.explorer.model_files import EXPLORER, files_of_models
+from tasks.report.explorer.passages import named_text
 from tasks.report.publishing import previous_summary, publish_report
 from tasks.report.rendering import render_report
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from tasks.results.study_results import open_results
 from tasks.results.warehouse import build_warehouse
 from tasks.scheduling import longest_first
 from tasks.storage.artifact import Artifact
@@ -288,11 +294,14 @@ def index_results() -> Path:
 
 @step("write the report")
 def write_report(record: Artifact) -> Path:
-    """The study's markdown report and its figures, published below reports/generated."""
+    """The study's report, its figures and its explorer, published below reports/generated."""
     name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
     spec, warehouse = report_spec(record, previous), places.warehouse_file()
     incidental = rendering.INCIDENTAL_FILES
-    report = find_or_make(spec, name, render_report, warehouse, name, previous=previous, incidental=incidental)
+    models = files_of_models(open_store(), record)
+    report = find_or_make(
+        spec, name, render_report, warehouse, name, previous=previous, models=models, incidental=incidental
+    )
     return publish_report(report, places.report_folder(name))
 
 
@@ -307,6 +316,23 @@ def report_again(study: str) -> Path:
         raise UserError(f"a report needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
     build_warehouse(open_store(), places.warehouse_file())
     return write_report.fn(record)
+
+
+def explorer_again(study: str, text: Path | None = None) -> Path:
+    """The explorer of what the store holds now; with a text, a copy of its own that shows that, too.
+
+    Raises:
+        UserError: the study has not run yet, or the text can't be read.
+    """
+    shown = named_text(text) if text else None  # before anything is made
+    explorer, store = report_again(study).parent / EXPLORER, open_store()
+    record = latest_record(store, study)
+    if shown is None or record is None:
+        return explorer
+    copy = explorer.with_stem(f"{explorer.stem}-{re.sub('[^A-Za-z0-9_-]+', '-', Path(shown.name).stem)}")
+    with open_results(places.warehouse_file(), study) as results:
+        write_explorer(results, files_of_models(store, record), copy, answer_lines(results), shown)
+    return copy
 
 
 def answer_of(study: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import WorkError
+from tasks.report.explorer.model_files import EXPLORER
 from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
 
@@ -43,7 +44,8 @@ def publish_report(artifact: Artifact, folder: Path) -> Path:
     figures = [name for name in artifact.manifest.files if name.startswith("figures/")]
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
-        for name in (*figures, "report.md"):  # the text last: it never shows a figure that isn't there
+        beside = [name for name in artifact.manifest.files if name == EXPLORER]
+        for name in (*figures, *beside, "report.md"):  # the text last: it never shows a figure that isn't there
             unfinished = folder / f".{os.getpid()}.unfinished"
             shutil.copyfile(artifact.folder / name, unfinished)
             os.replace(unfinished, folder / name)

@@ -43,6 +43,20 @@ class StudyResults:
         return self._connection.execute(self.sql(query)).df()
 
 
+def study_of_model(warehouse: Path, model_id: str) -> str | None:
+    """A study that has a model of that id; None if none has, or nothing has run.
+
+    Raises:
+        WorkError: the warehouse is damaged, or another program writes to it.
+    """
+    if not warehouse.exists():
+        return None
+    with duckdb.connect() as connection:
+        attach_warehouse(connection, warehouse)
+        found = connection.execute("SELECT min(study) FROM study_models WHERE model_id = ?", [model_id]).fetchone()
+    return found[0] if found else None
+
+
 @contextmanager
 def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
     """Open a warehouse to read one study.

@@ -28,6 +28,7 @@ COMMANDS = (
     "sql",
     "claims",
     "report",
+    "explore",
     "diff",
     "studies",
     "export",

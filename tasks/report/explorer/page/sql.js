@@ -1,0 +1,43 @@
+// The SELECT behind each view, to be pasted into `headstream sql`.
+
+/** @param {string} text */
+function quoted(text) {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** @param {string} columns @param {string} table @param {string[]} conditions @param {string} order */
+function select(columns, table, conditions, order) {
+  return `SELECT ${columns}\nFROM ${table}\nWHERE ${conditions.join("\n    AND ")}\nORDER BY ${order}`;
+}
+
+/** @param {string} model */
+const of = (model) => `model_id = ${quoted(model)}`;
+
+/** @param {import("./study.js").Head} head */
+const at = (head) => `layer = ${head.layer} AND head = ${head.head}`;
+
+export const sql = {
+  /** @param {string} model @param {number} step @param {string} score */
+  scores: (model, step, score) => select(`layer, head, ${score}`, "heads", [of(model), `step = ${step}`], "layer, head"),
+  /** @param {string} model @param {string} score */
+  trajectories: (model, score) => select(`step, tokens, layer, head, ${score}`, "heads JOIN evaluations USING (model_id, step)",
+    [of(model)], "layer, head, step"),
+  /** @param {string} model @param {import("./study.js").Head} head @param {string[]} scores */
+  trajectory: (model, head, scores) => select(`step, tokens, ${scores.join(", ")}`, "heads JOIN evaluations USING (model_id, step)",
+    [of(model), at(head)], "step"),
+  /** @param {string} model @param {import("./study.js").Head} head */
+  ablations: (model, head) => select("method, loss_effect_nats, ci_low_nats, ci_high_nats", "ablations",
+    [of(model), at(head), "ablated = 'head' AND scope = 'full'"], "method"),
+  /** @param {string} model @param {import("./study.js").Head} head */
+  eigenvalues: (model, head) => select("circuit, real, imaginary", "eigenvalues", [of(model), at(head)], "circuit, rank"),
+  /** @param {string} model @param {import("./study.js").Head} head */
+  skipTrigrams: (model, head) => select("skip_trigram, qk_effect, ov_effect, verdict", "skip_trigram_summary",
+    [of(model), at(head), "rank < 12"], "rank"),
+  /** @param {string} model @param {import("./study.js").Head} head */
+  probes: (model, head) => select("task, accuracy, gain, gain_low, gain_high", "probes", [of(model), at(head)], "gain DESC"),
+  /** @param {string} model @param {import("./study.js").Head} head */
+  importance: (model, head) => select("method, score, rank", "importance", [of(model), at(head)], "method"),
+  /** @param {string} model @param {number} step */
+  compositions: (model, step) => select("writer_layer, writer_head, reader_layer, reader_head, kind, score, score - sqrt(null_mean) AS above_chance, z, significant",
+    "compositions", [of(model), `step = ${step}`], "kind, score DESC"),
+};
