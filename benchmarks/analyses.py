@@ -72,7 +72,7 @@ class Subject:
         folder.mkdir()
         generator = torch.Generator().manual_seed(0)
         model = Transformer(self.architecture, self.vocabulary).initialize(generator).requires_grad_(False)
-        write_model_card(folder, model, tokens_per_step=1)
+        write_model_card(folder, model, 1)
         for step in range(self.checkpoints):
             save_checkpoint(folder, model, step)
             for parameter in model.parameters():

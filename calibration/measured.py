@@ -47,7 +47,7 @@ def _measure(connection: duckdb.DuckDBPyConnection, name: str, trained: Trained,
     for step, model in enumerate(trained):
         if model is not None:
             save_checkpoint(folder, model, step)
-    write_model_card(folder, trained.model, tokens_per_step=100)
+    write_model_card(folder, trained.model, 100)
     files: dict[str, list[str]] = {}
     for stage, config in stages.items():
         (folder / stage).mkdir()

@@ -169,7 +169,9 @@ CREATE TABLE models (
     seconds                     DOUBLE,               -- wall time of training
     tokens_per_second           DOUBLE,               -- training speed, once warm
     device                      VARCHAR,              -- cpu or cuda
-    final_train_loss_nats       DOUBLE                -- training loss at the end, nats per token
+    final_train_loss_nats       DOUBLE,               -- training loss at the end, nats per token
+    imported_from               VARCHAR,              -- format that the model came in, like `huggingface llama`; NULL if it was trained here
+    imported_as                 VARCHAR               -- its name in [[models]]; NULL if it was trained here
 );
 
 -- One row a logged training step.

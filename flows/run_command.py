@@ -10,6 +10,7 @@ from flows.study import run_study
 from flows.study_progress import StudyProgress
 from tasks import steps
 from tasks.finished_study import told
+from tasks.importing.imported_cell import read_imported
 from tasks.machines.child_process import start_fork_server
 from tasks.machines.runners import models_at_once
 from tasks.machines.stopping import LastWords
@@ -36,7 +37,7 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
         _compile_meanwhile(study, planned)
         corpus = steps.read_corpus.fn(study.corpus)
         with starting_server() as server:
-            steps.make_tokens(study, corpus)
+            steps.make_tokens(study, read_imported(study.models), corpus)
             server.result()
             report = run_study(study)
     return told(steps.answer_of(study.name), report)

@@ -4,15 +4,18 @@ import time
 from pathlib import Path
 
 from prefect import flow, runtime
+from prefect.futures import PrefectFuture
 
 from flows.hooks import notify_of_failure
 from tasks import steps
+from tasks.importing.imported_cell import ModelCell, read_imported
 from tasks.machines.runners import models_at_once, opened_runner
 from tasks.planning import plan_artifacts, require_space
 from tasks.scheduling import first_finished_first, longest_first
+from tasks.storage.artifact import Artifact
 from tasks.studies.own_names import sent_study, take_name
 from tasks.study.schema import NamedStudy, ShippedStudy, Study
-from tasks.text.allowed_files import require_allowed
+from tasks.text.allowed_files import require_allowed, require_allowed_models
 
 
 def _run_name() -> str:
@@ -42,34 +45,42 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
     is_deployed = runtime.deployment.id is not None
     if is_deployed:
         require_allowed(study.corpus)
+        require_allowed_models(study.models)
         take_name(study, file)
     with steps.store_in_use():
         if is_deployed:  # else the command line has planned it
             require_space(plan_artifacts(study))
         steps.require_device(study)
         steps.prepare()
+        imported = read_imported(study.models)
+        every: list[ModelCell] = [*study.cells, *imported]
         corpus = steps.read_corpus(study.corpus)
-        tokens = steps.tokenise(study.tokenizer, corpus)
-        steps.require_text(study, tokens)
+        own = [steps.tokenise(study.tokenizer, corpus)] if study.trains else []
+        tokens: dict[ModelCell, Artifact] = {cell: text for text in own for cell in study.cells}
+        tokens |= {cell: steps.tokenise_for(cell, corpus) for cell in imported}
+        steps.require_text(tokens)
         costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
 
         vocabulary = study.tokenizer.vocabulary
         cells = longest_first(study.cells, vocabulary)
         with opened_runner(study.runner, study.resources) as submit:
-            models = {cell: steps.start_training(submit, cell, tokens, study.resources.gpus) for cell in cells}
-            models = {
-                cell: models[cell] for cell in first_finished_first(cells, vocabulary, models_at_once(study.resources))
-            }
+            models: dict[ModelCell, PrefectFuture[Artifact]]
+            models = {cell: steps.start_import(submit, cell, tokens[cell], corpus) for cell in imported}
+            trained = {cell: steps.start_training(submit, cell, tokens[cell], study.resources.gpus) for cell in cells}
+            in_turn = first_finished_first(cells, vocabulary, models_at_once(study.resources))
+            models |= {cell: trained[cell] for cell in in_turn}
             analyses = {
                 cell: [
-                    submit(steps.analyse, stage=stage, config=study.analysis, cell=cell, training=model, tokens=tokens)
+                    submit(
+                        steps.analyse, stage=stage, config=study.analysis, cell=cell, model=model, tokens=tokens[cell]
+                    )
                     for stage in study.analysis.stages
                 ]
                 for cell, model in models.items()
             }
-            outcomes = [steps.outcome(cell, tokens, models[cell], analyses[cell]) for cell in study.cells]
+            outcomes = [steps.outcome(cell, tokens[cell], models[cell], analyses[cell]) for cell in every]
 
-        record = steps.record_study(study, outcomes, [corpus, tokens, *costs], started)
+        record = steps.record_study(study, outcomes, [corpus, *own, *costs], started)
         steps.index_results()
         report = steps.write_report(record)
         steps.require_success(outcomes, report)

@@ -8,6 +8,7 @@ from tasks.planning import SHARED, PlannedArtifact, seconds_left
 from tasks.progress import COMPILING, FAILED, Event
 
 PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's
+MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
 LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
 MOST_NUMBERS = 5  # in one sentence
 
@@ -30,7 +31,7 @@ class ArtifactProgress:
     @property
     def kind(self) -> str:
         """Its stage, or that it measures a model."""
-        return self.planned.stage if self.planned.stage in (*SHARED, "training") else "measuring"
+        return self.planned.stage if self.planned.stage in (*SHARED, *MAKING) else "measuring"
 
     @property
     def in_work(self) -> bool:
@@ -65,16 +66,17 @@ class ModelProgress:
 
     @property
     def training(self) -> ArtifactProgress:
-        return self.parts["training"]
+        """Its training, or its import."""
+        return next(part for stage, part in self.parts.items() if stage in MAKING)
 
     @property
     def phase(self) -> str:
-        """Its state; while it is in work, one of training, compiling, measuring."""
+        """Its state; while it is in work, one of tokenising, training, importing, compiling, measuring."""
         if self.state != "in work":
             return self.state
         if self.training.in_work:
-            return COMPILING if self.training.text == COMPILING else "training"
-        return "measuring"
+            return COMPILING if self.training.text == COMPILING else MAKING[self.training.planned.stage]
+        return "tokenising" if "tokens" in self.parts and self.parts["tokens"].in_work else "measuring"
 
     @property
     def details(self) -> str:
@@ -88,7 +90,7 @@ class ModelProgress:
         """How far its training is, or of what share of the stages it has been measured."""
         if self.training.in_work:
             return self.training.fraction
-        measures = [part.fraction == 1 for stage, part in self.parts.items() if stage != "training"]
+        measures = [part.fraction == 1 for stage, part in self.parts.items() if stage not in (*SHARED, *MAKING)]
         return sum(measures) / max(1, len(measures))
 
 
@@ -105,7 +107,7 @@ class StudyProgress:
         self._last_step = ""
         for each in planned:
             part = ArtifactProgress(each, fraction=float(each.done))
-            if each.stage in SHARED:
+            if each.is_shared:
                 self._shared[each.stage] = part
             else:
                 self.models.setdefault(each.subject, ModelProgress(each.subject)).parts[each.stage] = part
@@ -114,7 +116,7 @@ class StudyProgress:
         """Take in an event; a sentence if a model goes on from where an earlier run was interrupted."""
         self._last_step = LAST_STEPS.get(event.step, self._last_step)
         model = self.models.get(event.subject)
-        part = self._shared.get(event.step) or (model.parts.get(event.step) if model else None)
+        part = (model.parts.get(event.step) if model else None) or self._shared.get(event.step)
         if part and part.hear(event, self._clock()):
             return f"{event.subject} goes on from {percent(event.kept)}"
         return None

@@ -9,21 +9,23 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.bos import NO_BOS, opened
 from models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
 from models.heads.head import Head
 from models.transformer import Transformer
 from tasks.errors import UserError
 from tasks.markdown import short_count
 from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_per_step
+from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_at
 
 
 @dataclass(frozen=True)
 class Attention:
     """Attention on a text, by layer and head: `attention["L1H0"]` or `attention[1, 0]` is [query, key]."""
 
-    tokens: tuple[str, ...]  # as people read them, BOS first
+    tokens: tuple[str, ...]  # as people read them
     layers: tuple[Float[Tensor, "head query key"], ...]  # rows sum to 1; layers may have different numbers of heads
+    opens_with_bos: bool = True
 
     @property
     def heads(self) -> list[str]:
@@ -52,18 +54,19 @@ class Attention:
         return pd.DataFrame(self[head].numpy(), index=names, columns=names)
 
     def __repr__(self) -> str:
-        headings = "".join(f"{heading:>14}" for heading in ("to BOS", "to itself", "to previous", "after copies"))
+        first = "to BOS" if self.opens_with_bos else "to the first"
+        headings = "".join(f"{heading:>14}" for heading in (first, "to itself", "to previous", "after copies"))
         lines = [f"Attention on {len(self.tokens)} tokens: {' '.join(self.tokens)}", f"{'mean share':<10}{headings}"]
         return "\n".join([*lines, *(f"{head:<10}{self._shares(head)}" for head in self.heads)])
 
     def _shares(self, head: str) -> str:
-        """Where attention goes, over the queries after BOS that have such keys: `after copies`, as induction does."""
+        """Where attention goes, over the queries after the first that have such keys: `after copies`, as induction."""
         ids = torch.tensor([[self.tokens.index(token) for token in self.tokens]])
         itself = torch.eye(ids.shape[1]).bool()[None]
-        bos = itself[:, :1].expand_as(itself)
+        first, bos = itself[:, :1].expand_as(itself), 0 if self.opens_with_bos else NO_BOS
         shares = (
             attention_on(self[head][None, None], keys)[0, 0, 1:].nanmean()
-            for keys in (bos, itself, previous_token_keys(ids, bos=0), induction_keys(ids, bos=0))
+            for keys in (first, itself, previous_token_keys(ids, bos), induction_keys(ids, bos))
         )
         return "".join(f"{'-' if share.isnan() else f'{share:.2f}':>14}" for share in shares)
 
@@ -93,6 +96,7 @@ class Model:
         self.steps = checkpoint_steps(training)
         self.step = self.steps[-1] if step is None else step
         self.module: Transformer = load_model(training, self.step)
+        self.bos = self._tokens.bos  # NO_BOS of a model that was trained without
         self.vocabulary = self._tokens.token_labels()  # each token as people read it: a space is `·`
 
     def at(self, step: int | None = None, tokens: float | None = None) -> "Model":
@@ -102,34 +106,42 @@ class Model:
             UserError: no weights were kept at that step.
         """
         if tokens is not None:
-            step = min(self.steps, key=lambda kept: abs(kept * tokens_per_step(self._training) - tokens))
+            known = {kept: seen for kept, seen in tokens_at(self._training).items() if seen is not None}
+            if not known:
+                raise UserError(
+                    f"how many tokens {self.label} was trained on isn't known. Choose a step: {self.steps}."
+                )
+            step = min(known, key=lambda kept: abs(known[kept] - tokens))
         if step not in self.steps:
             kept = ", ".join(map(str, self.steps))
             raise UserError(f"a step must be one of those at which weights were kept ({kept}), got {step}. Choose one.")
         return Model(self.label, self.model_id, self._training, self._tokens.folder, step)
 
     @property
-    def tokens_seen(self) -> int:
-        """Tokens that it was trained on up to here."""
-        return self.step * tokens_per_step(self._training)
+    def tokens_seen(self) -> int | None:
+        """Tokens that it was trained on up to here; None where that isn't known."""
+        return tokens_at(self._training)[self.step]
 
     def encode(self, text: str) -> Int[Tensor, "1 pos"]:
-        """A text as token ids, after BOS, which every document begins with.
+        """A text as token ids, after BOS, if the model was trained with one.
 
         Raises:
             UserError: it is no text, or longer than the model's context.
         """
         try:
-            ids = [self._tokens.bos, *self._tokens.tokenizer.encode(text).ids]
+            encoding = self._tokens.tokenizer.encode(text, add_special_tokens=False)
         except (TypeError, UnicodeError):
             raise UserError(f"a text must be a string of Unicode, got {text!r:.100}. Correct it.") from None
-        n_ctx = self.module.architecture.n_ctx
-        if len(ids) > n_ctx:
-            raise UserError(f"a text must fit n_ctx={n_ctx} tokens, BOS included, got {len(ids)}. Cut it shorter.")
-        return torch.tensor([ids])
+        ids = opened(torch.tensor([encoding.ids], dtype=torch.int64), self.bos)
+        n, n_ctx = ids.shape[1], self.module.architecture.n_ctx
+        if n > n_ctx:
+            raise UserError(f"a text must fit n_ctx={n_ctx} tokens, BOS included, got {n}. Cut it shorter.")
+        if not n:
+            raise UserError("a text must hold a token for a model without BOS, got an empty one. Give some text.")
+        return ids
 
     def tokens(self, text: str) -> list[str]:
-        """A text's tokens as people read them, BOS first."""
+        """A text's tokens as people read them, after BOS, if the model was trained with one."""
         return [self.vocabulary[token] for token in self.encode(text)[0].tolist()]
 
     def attention(self, text: str) -> Attention:
@@ -139,7 +151,7 @@ class Model:
             UserError: it is no text, or longer than the model's context.
         """
         layers = self.module.trace(self.encode(text)).layers
-        return Attention(tuple(self.tokens(text)), tuple(layer.pattern[0] for layer in layers))
+        return Attention(tuple(self.tokens(text)), tuple(layer.pattern[0] for layer in layers), self.bos != NO_BOS)
 
     def trace(self, text: str) -> NamedTensors:
         """Everything that a forward pass over a text computes, by name.
@@ -163,7 +175,8 @@ class Model:
     def __repr__(self) -> str:
         a = self.module.architecture
         heads = f"{sum(a.heads_per_layer)} heads in {a.n_layers} layers"
+        after = "" if self.tokens_seen is None else f" after {short_count(self.tokens_seen)} tokens"
         return (
-            f"Model {self.label} ({self.model_id}) after {short_count(self.tokens_seen)} tokens, step {self.step} of"
-            f" {self.steps[-1]}: {heads}, d_model {a.d_model}, n_ctx {a.n_ctx}, vocabulary {self.module.d_vocab}"
+            f"Model {self.label} ({self.model_id}){after}, step {self.step} of {self.steps[-1]}: {heads}, d_model"
+            f" {a.d_model}, n_ctx {a.n_ctx}, vocabulary {self.module.d_vocab}"
         )

@@ -105,8 +105,9 @@ class Results:
     def _folders(self, model_id: str) -> tuple[Path, Path]:
         """Where a model's checkpoints and its tokens are, verified."""
         store = Store(places.store_folder())
-        of_model = (each for each in store.artifacts("training") if each.manifest.facts["model_id"] == model_id)
-        trained = next(filter(None, (store.open("training", each.manifest.key) for each in of_model)), None)
+        made = (each for stage in ("training", "import") for each in store.artifacts(stage))
+        of_model = (each.manifest for each in made if each.manifest.facts["model_id"] == model_id)
+        trained = next(filter(None, (store.open(each.stage, each.key) for each in of_model)), None)
         tokens = trained and store.open("tokens", trained.manifest.inputs["tokens"].key)
         if trained is None or tokens is None:
             raise WorkError(

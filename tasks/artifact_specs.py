@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from models.architecture import Architecture
+from tasks.importing.imported_cell import ImportedCell, ModelCell
 from tasks.measuring.stages import ANALYSES, part_of
 from tasks.places import ROOT
 from tasks.results.study_record import ModelOutcome
@@ -23,6 +24,7 @@ CODE: dict[str, str] = {
     "corpus": "tasks.text.corpus_writing",
     "tokens": "tasks.text.token_writing",
     "training": "tasks.training.model_training",
+    "import": "tasks.importing.model_import",
     "costs": "tasks.measuring.costs",
     **{stage: analysis.measure.__module__ for stage, analysis in ANALYSES.items()},
     "study": "tasks.results.study_record",
@@ -50,19 +52,32 @@ def tokens_spec(config: TokenizerConfig, corpus: Artifact) -> Spec:
     return _spec("tokens", config.model_dump(mode="json"), {"corpus": corpus})
 
 
+def given_tokens_spec(cell: ImportedCell, corpus: Artifact) -> Spec:
+    """Decided by the model's tokenizer, its BOS and its vocabulary, and the documents."""
+    tokenizer = hashlib.sha256(cell.tokenizer.json.encode()).hexdigest()
+    return _spec("tokens", {"tokenizer": tokenizer, "bos": cell.bos, "vocabulary": cell.d_vocab}, {"corpus": corpus})
+
+
+def import_spec(cell: ImportedCell, tokens: Artifact) -> Spec:
+    """Decided by the bytes of the model's files, wherever they lie, by the n_ctx it is measured on, and the tokens."""
+    return _spec("import", cell.imported_as, {"tokens": tokens})
+
+
+def model_spec(cell: ModelCell, tokens: Artifact) -> Spec:
+    """What makes a model: its training, or its import."""
+    return import_spec(cell, tokens) if isinstance(cell, ImportedCell) else training_spec(cell, tokens)
+
+
 def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None) -> Spec:
     """Decided by architecture, training, tokens, and by what the device changes in the numbers."""
     numerics = numerics or resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])[0]
     return _spec("training", cell.trained_as, {"tokens": tokens}, asdict(numerics))
 
 
-def analysis_spec(stage: Stage, config: AnalysisConfig, training: Artifact, tokens: Artifact) -> Spec:
+def analysis_spec(stage: Stage, config: AnalysisConfig, model: Artifact, tokens: Artifact) -> Spec:
     """Decided by that stage's part of [analysis], the checkpoints, the tokens, and the model's id, which is in rows."""
-    slice_ = {
-        "analysis": part_of(config, stage).model_dump(mode="json"),
-        "model_id": training.manifest.facts["model_id"],
-    }
-    return _spec(stage, slice_, {"training": training, "tokens": tokens})
+    slice_ = {"analysis": part_of(config, stage).model_dump(mode="json"), "model_id": model.manifest.facts["model_id"]}
+    return _spec(stage, slice_, {model.manifest.stage: model, "tokens": tokens})
 
 
 def costs_spec(config: CostsConfig, study: str) -> Spec:
@@ -110,9 +125,10 @@ def report_spec(record: Artifact, previous: Mapping[str, Any] | None = None) -> 
     return _spec("report", slice_, {"study": record})
 
 
-def cell_id(cell: Cell, spec: Spec) -> str:
-    """A cell's name whatever its label: readable first, then a hash of all that decides its training but the code."""
-    return f"{cell.architecture.name}-s{cell.training.seed}-{replace(spec, code_version='').key[:8]}"
+def cell_id(cell: ModelCell, spec: Spec) -> str:
+    """A cell's name whatever its label: readable first, then a hash of all that decides its weights but the code."""
+    which = cell.label if isinstance(cell, ImportedCell) else f"s{cell.training.seed}"
+    return f"{cell.architecture.name}-{which}-{replace(spec, code_version='').key[:8]}"
 
 
 def _spec(

@@ -8,11 +8,13 @@ from tasks.artifact_specs import (
     analysis_spec,
     corpus_spec,
     costs_spec,
+    given_tokens_spec,
+    model_spec,
     record_spec,
     report_spec,
     tokens_spec,
-    training_spec,
 )
+from tasks.importing.imported_cell import ImportedCell, ModelCell, read_imported
 from tasks.making import open_store
 from tasks.report.publishing import previous_summary, publish_report
 from tasks.results.study_record import ModelOutcome
@@ -20,7 +22,6 @@ from tasks.results.warehouse import build_warehouse
 from tasks.storage.artifact import Artifact
 from tasks.storage.latest_records import latest_record
 from tasks.storage.store import Store
-from tasks.study.cells import Cell
 from tasks.study.schema import Study
 
 
@@ -42,25 +43,34 @@ def finished_report(study: Study) -> Artifact | None:
     """The report of a study's last run, if a run would make nothing; else None."""
     store = open_store()
     corpus = store.find(corpus_spec(study.corpus))
-    tokens = store.find(tokens_spec(study.tokenizer, corpus)) if corpus else None
-    costs = store.find(costs_spec(study.costs, study.name)) if study.measures_costs else None
-    if corpus is None or tokens is None or (study.measures_costs and costs is None):
+    if corpus is None:
+        return None
+    shared: list[Artifact | None] = [corpus]
+    if study.trains:
+        shared.append(store.find(tokens_spec(study.tokenizer, corpus)))
+    if study.measures_costs:
+        shared.append(store.find(costs_spec(study.costs, study.name)))
+    found = [artifact for artifact in shared if artifact]
+    if len(found) < len(shared):
         return None
     outcomes = []
-    for cell in study.cells:
-        if (made := _made_of(cell, study, tokens, store)) is None:
+    cells: list[ModelCell] = [*study.cells, *read_imported(study.models)]
+    for cell in cells:
+        imported = isinstance(cell, ImportedCell)
+        tokens = store.find(given_tokens_spec(cell, corpus)) if isinstance(cell, ImportedCell) else found[1]
+        if tokens is None or (made := _made_of(cell, study, tokens, store)) is None:
             return None
-        outcomes.append(ModelOutcome(cell.label, made[0].manifest.facts["model_id"], made))
-    shared = [corpus, tokens, *([costs] if costs else [])]
-    record = store.find(record_spec(study.recorded, outcomes, shared, latest_record(store, study.name)))
+        artifacts = [tokens, *made] if imported else made
+        outcomes.append(ModelOutcome(cell.label, made[0].manifest.facts["model_id"], artifacts))
+    record = store.find(record_spec(study.recorded, outcomes, found, latest_record(store, study.name)))
     return store.find(report_spec(record, previous_summary(store, record))) if record else None
 
 
-def _made_of(cell: Cell, study: Study, tokens: Artifact, store: Store) -> list[Artifact] | None:
-    """The artifacts of a cell's model, its training first; None if one is missing."""
-    training = store.find(training_spec(cell, tokens))
-    if training is None:
+def _made_of(cell: ModelCell, study: Study, tokens: Artifact, store: Store) -> list[Artifact] | None:
+    """The artifacts of a cell's model, what made it first; None if one is missing."""
+    model = store.find(model_spec(cell, tokens))
+    if model is None:
         return None
     stages = study.analysis.stages
-    measured = [store.find(analysis_spec(stage, study.analysis, training, tokens)) for stage in stages]
-    return None if None in measured else [training, *filter(None, measured)]
+    measured = [store.find(analysis_spec(stage, study.analysis, model, tokens)) for stage in stages]
+    return None if None in measured else [model, *filter(None, measured)]

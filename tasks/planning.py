@@ -2,23 +2,27 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import duckdb
 import pyarrow as pa
 
+from models.flops import forward_flops
 from tasks import artifact_specs, places
 from tasks.errors import WorkError
 from tasks.housekeeping import artifact_bytes
+from tasks.importing.imported_cell import ImportedCell, read_imported
 from tasks.making import open_store
 from tasks.results.claim_files import read_claims
 from tasks.results.claims import lacking_for_claims
+from tasks.results.model_columns import architecture_columns, model_row
 from tasks.results.tables import table_schema
 from tasks.results.views import create_tables_and_views
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
-from tasks.study.cells import Cell
+from tasks.study.cells import Cell, matrix_entries
 from tasks.study.schema import Study
 from tasks.training.device import training_flops
 from tasks.training.loop import kept_steps, step_count
@@ -34,6 +38,8 @@ COSTS_SECONDS = 180.0
 BYTES_PER_PARAMETER = 4
 RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
 BYTES_PER_RESULT = 100_000
+IMPORTED_BYTES_PER_SECOND = 30e6  # of weights in float32, read, checked and written
+IMPORT_PASSES, ANALYSIS_PASSES = 12, 300  # of a sequence: of a certificate, and of a stage of the analysis
 PRUNED_MODELS = 7  # in checkpoints
 BYTES_INDEXED_PER_MODEL = 1_000_000
 FEW_TOKENS = 1_000_000  # to train on, below which a model may end no better than bigrams
@@ -49,6 +55,7 @@ class PlannedArtifact:
     why: str
     seconds: float = 0.0
     bytes: int = 0
+    is_shared: bool = False  # by all models
 
 
 def plan_artifacts(study: Study) -> list[PlannedArtifact]:
@@ -64,19 +71,26 @@ def _plan(study: Study, shelf: "_Shelf") -> Iterator[PlannedArtifact]:
     corpus_bytes = spec.config["files"]["bytes"]
     seconds = corpus_bytes / CORPUS_BYTES_PER_SECOND
     corpus, planned = shelf.look(spec, "documents", seconds / 2, corpus_bytes // 3)
-    yield planned
-    tokens = None
-    if corpus is None:
-        yield PlannedArtifact("tokens", "tokens", False, "its corpus will be read first", seconds, corpus_bytes)
-    else:
-        spec = artifact_specs.tokens_spec(study.tokenizer, corpus)
-        tokens, planned = shelf.look(spec, "tokens", seconds, corpus_bytes)
-        yield planned
+    yield replace(planned, is_shared=True)
+
+    def look_for_tokens(subject: str, spec_of: Callable[[Artifact], Spec]) -> tuple[Artifact | None, PlannedArtifact]:
+        if corpus is None:
+            why = "its corpus will be read first"
+            return None, PlannedArtifact("tokens", subject, False, why, seconds, corpus_bytes)
+        return shelf.look(spec_of(corpus), subject, seconds, corpus_bytes)
+
+    if study.trains:
+        tokens, planned = look_for_tokens("tokens", partial(artifact_specs.tokens_spec, study.tokenizer))
+        yield replace(planned, is_shared=True)
     if study.measures_costs:
         spec = artifact_specs.costs_spec(study.costs, study.name)
-        yield shelf.look(spec, study.name, shelf.costs_seconds(), BYTES_PER_RESULT)[1]
+        yield replace(shelf.look(spec, study.name, shelf.costs_seconds(), BYTES_PER_RESULT)[1], is_shared=True)
     for cell in study.cells:
         yield from _plan_model(study, cell, shelf, tokens)
+    for imported in read_imported(study.models):
+        tokens, planned = look_for_tokens(imported.label, partial(artifact_specs.given_tokens_spec, imported))
+        yield planned
+        yield from _plan_imported(study, imported, shelf, tokens)
 
 
 def require_space(planned: Iterable[PlannedArtifact]) -> None:
@@ -100,8 +114,8 @@ def require_space(planned: Iterable[PlannedArtifact]) -> None:
 def seconds_left(planned: Iterable[PlannedArtifact], jobs: int) -> float:
     """How long what is to run takes, so many models at a time: text and costs run alone, on one core."""
     to_run = [step for step in planned if not step.done]
-    models = [step.seconds for step in to_run if step.stage not in SHARED]
-    return sum(step.seconds for step in to_run if step.stage in SHARED) + max([sum(models) / jobs, *models])
+    models = [step.seconds for step in to_run if not step.is_shared]
+    return sum(step.seconds for step in to_run if step.is_shared) + max([sum(models) / jobs, *models])
 
 
 def plan_claims(study: Study) -> dict[str, str | None]:
@@ -111,14 +125,24 @@ def plan_claims(study: Study) -> dict[str, str | None]:
         UserError: a claim's file is wrong.
     """
     config = study.model_dump(mode="json", exclude_none=True)
+    imported = read_imported(study.models)
+    labels = [*(cell.label for cell in study.cells), *(cell.label for cell in imported)]
+    models = [
+        model_columns(cell.architecture, cell.training)
+        | {"model_id": cell.label, "parameters": cell.parameters(study.tokenizer.vocabulary)}
+        for cell in study.cells
+    ]
+    models += [
+        model_row(
+            architecture_columns(cell.architecture)
+            | {"model_id": cell.label, "imported_as": cell.label, "imported_from": cell.format}
+        )
+        for cell in imported
+    ]
     rows = {
         "studies": [{"study": study.name, "config": json.dumps(config)}],
-        "study_models": [{"study": study.name, "model_id": cell.label, "cell": cell.label} for cell in study.cells],
-        "models": [
-            model_columns(cell.architecture, cell.training)
-            | {"model_id": cell.label, "parameters": cell.parameters(study.tokenizer.vocabulary)}
-            for cell in study.cells
-        ],
+        "study_models": [{"study": study.name, "model_id": label, "cell": label} for label in labels],
+        "models": models,
     }
     with duckdb.connect() as connection:
         create_tables_and_views(connection)
@@ -222,10 +246,43 @@ def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None
         training, planned = shelf.look(artifact_specs.training_spec(cell, tokens), cell.label, seconds, size)
         yield planned
     seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
+    yield from _plan_analyses(study, cell.label, shelf, training, tokens, seconds, checkpoint_bytes)
+
+
+def _plan_imported(
+    study: Study, cell: ImportedCell, shelf: _Shelf, tokens: Artifact | None
+) -> Iterator[PlannedArtifact]:
+    n_checkpoints = len(cell.checkpoints)
+    checkpoint_bytes = BYTES_PER_PARAMETER * matrix_entries(cell.architecture, cell.d_vocab)
+    work = forward_flops(cell.architecture, cell.d_vocab, cell.architecture.n_ctx) / FLOPS_PER_SECOND
+    seconds, size = (
+        n_checkpoints * (IMPORT_PASSES * work + checkpoint_bytes / IMPORTED_BYTES_PER_SECOND),
+        n_checkpoints * checkpoint_bytes,
+    )
+    if tokens is None:
+        yield PlannedArtifact("import", cell.label, False, "its tokens will be made first", seconds, size)
+        model = None
+    else:
+        model, planned = shelf.look(artifact_specs.import_spec(cell, tokens), cell.label, seconds, size)
+        yield planned
+    seconds = n_checkpoints * max(SECONDS_PER_CHECKPOINT, ANALYSIS_PASSES * work)
+    yield from _plan_analyses(study, cell.label, shelf, model, tokens, seconds, checkpoint_bytes)
+
+
+def _plan_analyses(
+    study: Study,
+    subject: str,
+    shelf: _Shelf,
+    model: Artifact | None,
+    tokens: Artifact | None,
+    seconds: float,
+    checkpoint_bytes: int,
+) -> Iterator[PlannedArtifact]:
+    """The analyses of one model, each of which is taken to last so long."""
     for stage in study.analysis.stages:
         size = shelf.result_bytes(stage, checkpoint_bytes)
-        if training is None or tokens is None:
-            yield PlannedArtifact(stage, cell.label, False, "its model will be trained first", seconds, size)
+        if model is None or tokens is None:
+            yield PlannedArtifact(stage, subject, False, "its model will be made first", seconds, size)
         else:
-            spec = artifact_specs.analysis_spec(stage, study.analysis, training, tokens)
-            yield shelf.look(spec, cell.label, seconds, size)[1]
+            spec = artifact_specs.analysis_spec(stage, study.analysis, model, tokens)
+            yield shelf.look(spec, subject, seconds, size)[1]

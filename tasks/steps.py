@@ -6,7 +6,7 @@ store nor Prefect.
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -26,12 +26,17 @@ from tasks.artifact_specs import (
     cell_id,
     corpus_spec,
     costs_spec,
+    given_tokens_spec,
+    import_spec,
+    model_spec,
     record_spec,
     report_spec,
     tokens_spec,
     training_spec,
 )
 from tasks.errors import UserError, WorkError
+from tasks.importing.imported_cell import ImportedCell, ModelCell
+from tasks.importing.model_import import import_model
 from tasks.machines.child_process import ProcessDied, run_in_process, start_fork_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
@@ -135,13 +140,25 @@ def tokenise(config: TokenizerConfig, corpus: Artifact) -> Artifact:
     return find_or_make(spec, "tokens", write_tokens, config, corpus.folder, incidental=incidental, apart=False)
 
 
-def make_tokens(study: Study, corpus: Artifact) -> None:
+@step("tokenise for {cell.label}")
+def tokenise_for(cell: ImportedCell, corpus: Artifact) -> Artifact:
+    """Both splits as token shards, by the tokenizer of a model from elsewhere."""
+    work = (token_writing.write_given_tokens, cell.tokenizer.json, cell.bos, cell.d_vocab, corpus.folder)
+    incidental = token_writing.INCIDENTAL_FILES
+    return find_or_make(given_tokens_spec(cell, corpus), cell.label, *work, incidental=incidental, apart=False)
+
+
+def make_tokens(study: Study, imported: Sequence[ImportedCell], corpus: Artifact) -> None:
     """Tokens of the corpus, outside of any flow.
 
     Raises:
-        UserError: a model of the study can't be trained on them.
+        UserError: a model of the study can't be trained or measured on them.
     """
-    require_text(study, tokenise.fn(study.tokenizer, corpus))
+    tokens: dict[ModelCell, Artifact] = {cell: tokenise_for.fn(cell, corpus) for cell in imported}
+    if study.trains:
+        own = tokenise.fn(study.tokenizer, corpus)
+        tokens |= dict.fromkeys(study.cells, own)
+    require_text(tokens)
 
 
 def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int) -> None:
@@ -154,9 +171,13 @@ def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int) -> None:
         run_in_process(compile_kind, kind, d_vocab)
 
 
-def require_text(study: Study, tokens: Artifact) -> None:
-    """Raises UserError when a split of the text doesn't fill the longest context of the study."""
-    require_context(Tokens.open(tokens.folder), max(cell.architecture.n_ctx for cell in study.cells))
+def require_text(tokens: Mapping[ModelCell, Artifact]) -> None:
+    """Raises UserError when a split of its text doesn't fill a model's context."""
+    longest: dict[Path, int] = {}
+    for cell, text in tokens.items():
+        longest[text.folder] = max(cell.architecture.n_ctx, longest.get(text.folder, 0))
+    for folder, n_ctx in longest.items():
+        require_context(Tokens.open(folder), n_ctx)
 
 
 def require_device(study: Study) -> None:
@@ -220,28 +241,49 @@ def _training_text(progress: Progress) -> str:
     return ", ".join(filter(None, (loss, speed)))
 
 
+def start_import(submit: Submit, cell: ImportedCell, tokens: Artifact, corpus: Artifact) -> PrefectFuture[Artifact]:
+    """Submit the import of a model."""
+    return submit(import_from_elsewhere, 0.0, cell=cell, tokens=tokens, corpus=corpus)
+
+
+@step("import {cell.label}")
+def import_from_elsewhere(cell: ImportedCell, tokens: Artifact, corpus: Artifact) -> Artifact:
+    """Checkpoints of one model from elsewhere and its certificate, made in a process of its own."""
+    spec = import_spec(cell, tokens)
+    return find_or_make(
+        spec,
+        cell.label,
+        import_model,
+        cell,
+        tokens.folder,
+        corpus.folder,
+        model_id=cell_id(cell, spec),
+        corpus_id=tokens.manifest.facts["corpus_id"],
+    )
+
+
 @step("measure {stage} of {cell.label}")
-def analyse(stage: Stage, config: AnalysisConfig, cell: Cell, training: Artifact, tokens: Artifact) -> Artifact:
+def analyse(stage: Stage, config: AnalysisConfig, cell: ModelCell, model: Artifact, tokens: Artifact) -> Artifact:
     """What one stage of the analysis measures on one model, in a process of its own."""
     return find_or_make(
-        analysis_spec(stage, config, training, tokens),
+        analysis_spec(stage, config, model, tokens),
         cell.label,
         measure,
         stage,
         part_of(config, stage),
-        training.manifest.facts["model_id"],
-        training.folder,
+        model.manifest.facts["model_id"],
+        model.folder,
         tokens.folder,
         incidental=ANALYSES[stage].incidental,
     )
 
 
 def outcome(
-    cell: Cell, tokens: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
+    cell: ModelCell, tokens: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
 ) -> ModelOutcome:
     """Wait for a cell's stages; what came of them, or the first error."""
-    model_id = cell_id(cell, training_spec(cell, tokens))  # until it is trained
-    artifacts: list[Artifact] = []
+    model_id = cell_id(cell, model_spec(cell, tokens))  # until it is made
+    artifacts = [tokens] if isinstance(cell, ImportedCell) else []
     for future in (model, *analyses):
         future.wait()  # what a Ray task raises then becomes a state, too
         result = future.result(raise_on_failure=False)

@@ -2,7 +2,7 @@
 --
 -- study_models.*
 -- models.*
--- label: the model's short name, its variant and whatever else the study's grid varies, except seeds, like `2L4H positions=rotary`
+-- label: the model's short name, its variant and whatever else the study's grid varies, except seeds, like `2L4H positions=rotary`; of an imported model its name in [[models]]
 -- stands_for_label: true for the model whose best_induction_random_period is the median of its label's, of two the lower one; of equals, by validation loss
 WITH settings AS (
     SELECT study, model_id, unnest(regexp_extract_all(cell, '\w+=(\[[^\]]*\]|\S*)')) AS setting
@@ -25,16 +25,16 @@ labels AS (
         study,
         model_id,
         cell,
-        concat_ws(' ', name, string_agg(replace(setting, 'variant=', ''), ' ' ORDER BY setting) FILTER (
+        coalesce(imported_as, concat_ws(' ', name, string_agg(replace(setting, 'variant=', ''), ' ' ORDER BY setting) FILTER (
             split_part(setting, '=', 1) NOT IN ('seed', 'n_layers')
             AND (n_layers = 0 OR split_part(setting, '=', 1) <> 'n_heads')  -- the name of a model with layers says it
-        )) AS label
+        ))) AS label
     FROM study_models
     JOIN models USING (model_id)
     LEFT JOIN (
         FROM varied ANTI JOIN of_variants ON varied.study = of_variants.study AND split_part(setting, '=', 1) = axis
     ) USING (study, model_id)
-    GROUP BY study, model_id, cell, name
+    GROUP BY study, model_id, cell, name, imported_as
 )
 SELECT
     study,

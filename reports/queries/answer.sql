@@ -11,9 +11,11 @@ SELECT
     n_models,
     seeds,
     typical_seed,
-    model_summary.tokens,
+    models.tokens,
     learned,
-    total_heads,
+    imported_as,
+    checkpoints,
+    models.total_heads,
     n_with_induction_head,
     validation_loss_nats_mean,
     validation_loss_nats_ci95,
@@ -37,6 +39,7 @@ SELECT
     in_context_learning_share
 FROM model_groups
 JOIN model_summary ON model_summary.model_id = typical_model_id
+JOIN models ON models.model_id = typical_model_id
 LEFT JOIN untrained ON untrained.model_id = typical_model_id
 LEFT JOIN formations ON formations.model_id = typical_model_id
 WHERE study = $study

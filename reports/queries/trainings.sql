@@ -3,5 +3,5 @@ SELECT model_id AS model, seed, parameters, tokens, steps, seconds, tokens_per_s
     threads, repeats_fraction
 FROM study_models
 JOIN models USING (model_id)
-WHERE study = $study
+WHERE study = $study AND imported_as IS NULL
 ORDER BY seconds DESC NULLS LAST, model_id

@@ -21,7 +21,7 @@ from tasks.measuring.sequences import build_stimuli, choose_passage
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import BehaviourConfig
 from tasks.text.windows import training_text
-from tasks.training.checkpoints import tokens_per_step
+from tasks.training.checkpoints import tokens_at
 
 
 def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
@@ -48,7 +48,7 @@ def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
     for step in steps:
         measured[step] = model_behaviour(trained.at(step), stimuli)
         trained.on_progress(len(measured) / len(steps))
-    tables = _behaviour_rows(measured, tokens_per_step(trained.training_folder))
+    tables = _behaviour_rows(measured, tokens_at(trained.training_folder))
     tables["evaluations"][-1] |= _training_loss(model, training_text(tokens, n_ctx, config.loss_windows))
     for name, rows in tables.items():
         trained.write(name, rows)
@@ -140,13 +140,15 @@ def token_class(label: str) -> str:
     return "number" if text[0].isdigit() else "word" if text[0].isalpha() or text[0] == "_" else "punctuation"
 
 
-def _behaviour_rows(measured: Mapping[int, Behaviour], tokens_per_step: int) -> dict[str, list[dict[str, Any]]]:
-    """Rows of each table, of what was measured at each step; NaN where there is no value."""
+def _behaviour_rows(
+    measured: Mapping[int, Behaviour], tokens: Mapping[int, int | None]
+) -> dict[str, list[dict[str, Any]]]:
+    """Rows of each table, of what was measured at each step, after so many tokens; NaN where there is no value."""
     evaluations, position_losses, repeat_losses, heads = [], [], [], []
     for step, behaviour in measured.items():
         evaluation: dict[str, Any] = behaviour.text | behaviour.repeats
         by_position, by_occurrence = map(evaluation.pop, ("position_losses_nats", "occurrence_losses_nats"))
-        evaluations.append({"step": step, "tokens": step * tokens_per_step, **evaluation})
+        evaluations.append({"step": step, "tokens": tokens[step], **evaluation})
         position_losses += [
             {"step": step, "position": position, "loss_nats": loss}
             for position, loss in enumerate(by_position.tolist())

@@ -19,7 +19,7 @@ from tasks.training.checkpoints import (
     checkpoint_steps,
     load_model,
     save_checkpoint,
-    tokens_per_step,
+    tokens_at,
     write_model_card,
 )
 
@@ -77,7 +77,7 @@ def keep_models(
     for kept in smaller:
         target = folder / kept.checkpoint
         target.mkdir(parents=True)
-        write_model_card(target, kept.model, tokens_per_step(training_folder))
+        write_model_card(target, kept.model, {0: tokens_at(training_folder)[checkpoint_steps(training_folder)[-1]]})
         save_checkpoint(target, kept.model, 0)
     models = [load_model(folder / kept.checkpoint, 0).to(intact.W_E.device) for kept in smaller]
     seconds = {n: _forward_seconds([intact, *models], text[:, :-1], n, repeats * times) for n, times in TIMED.items()}

@@ -46,15 +46,19 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
     if n_with is None:
         return f"Whether a head does induction was not measured: its score is missing; repeat_gain is {gain}."
     if not n_with:
-        too_few = ", too few to predict better than bigrams do" if best["learned"] is False else ""
+        trained = "" if best["tokens"] is None else f", trained on {short_count(best['tokens'])} tokens"
+        if best["learned"] is False:
+            trained += (
+                ", too few to predict better than bigrams do" if trained else ", which predicts worse than bigrams"
+            )
         return (
-            f"No model has an induction head. The nearest to one is in {label}, trained on "
-            f"{short_count(best['tokens'])} tokens{too_few}: induction_random_period of its best head is {score} "
-            f"({_example(best)}{start}); repeat_gain is {gain}."
+            f"No model has an induction head. The nearest to one is in {label}{trained}: induction_random_period of its"
+            f" best head is {score} ({_example(best)}{start}); repeat_gain is {gain}."
         )
     if n == 1:
+        of_seed = "" if best["imported_as"] else ", of one seed,"
         return (
-            f"{label}, of one seed, has an induction head, {head}: on repeated random tokens, {score} of its attention "
+            f"{label}{of_seed} has an induction head, {head}: on repeated random tokens, {score} of its attention "
             f"goes to what followed earlier copies of the current token (induction_random_period{start}); repeat_gain "
             f"is {gain}."
         )
@@ -81,6 +85,8 @@ def _example(group: Group) -> str:
 
 def _formation(best: Group) -> str:
     label, n, n_formed = best["label"], best["n_models"], best["n_formed"]
+    if best["imported_as"] and best["checkpoints"] == 1:
+        return f"When its heads formed takes checkpoints of its training to tell: {label} came as one."
     if not n_formed and best["n_unresolved"]:
         of_seeds = f" in {best['n_unresolved']} of {n} seeds" if n > 1 else ""
         return (

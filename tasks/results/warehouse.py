@@ -34,6 +34,7 @@ INDEXING_CODE = (
     "configurations.py",
     "intervals.py",
 )
+MAKE_MODELS = {"training", "import"}  # no model is made by both, so that their rows never meet
 # tables that no stage delivers
 FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "warehouse"}
 
@@ -205,10 +206,11 @@ def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Deli
     deliveries: dict[str, Delivery] = {}
     for stage, delivery in by_stage.items():
         columns = frozenset(delivery.columns.difference(table.key))
-        if columns in joined:
-            earlier = deliveries.pop(joined[columns])
-            delivery = Delivery(earlier.files + delivery.files, delivery.columns)
-            stage = f"{joined[columns]} and {stage}"
+        if same := next((own for own, by in joined.items() if own == columns or {by, stage} <= MAKE_MODELS), None):
+            earlier_stage = joined.pop(same)
+            earlier = deliveries.pop(earlier_stage)
+            delivery = Delivery(earlier.files + delivery.files, earlier.columns | delivery.columns)
+            stage, columns = f"{earlier_stage} and {stage}", columns | same
         elif shared := next((both for other in joined if (both := columns & other)), None):
             other = next(name for filled, name in joined.items() if filled & columns)
             raise WorkError(

@@ -37,13 +37,13 @@ def study_states(store: Store) -> Iterator[StudyState]:
             continue
         source = "ships" if file.ships else _short(file.path) if file.path else "no file"
         state = _state(study, records.get(name), made)
-        yield StudyState(name, len(study.cells), state, study.question, f"{source}, gone" if file.note else source)
+        yield StudyState(name, study.n_models, state, study.question, f"{source}, gone" if file.note else source)
 
 
 def _state(study: Study, record: Artifact | None, made: "_Made") -> str:
     if record and study.is_recorded_as(record.manifest.config["study"]):
         failed = len(record.manifest.config["failures"])
-        return f"{failed} of {len(study.cells)} failed" if failed else "done"
+        return f"{failed} of {study.n_models} failed" if failed else "done"
     n_trained = made.count(study)
     state = f"{n_trained} of {len(study.cells)} trained" if n_trained else "not run"
     return f"edited since it ran; {state}" if record else state

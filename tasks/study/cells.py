@@ -25,8 +25,12 @@ class Cell:
         }
 
     def parameters(self, vocabulary: int) -> int:
-        """Approximate parameters of the model: the entries of its matrices, embeddings included, but not of vectors."""
-        a = self.architecture
-        n_maps = sum(a.heads_per_layer) + sum(map(a.key_value_heads, a.heads_per_layer))
-        heads = n_maps * a.d_model * (a.head_width + a.value_width)
-        return heads + a.n_layers * a.mlp_maps * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary
+        """Approximate parameters of the model."""
+        return matrix_entries(self.architecture, vocabulary)
+
+
+def matrix_entries(a: Architecture, vocabulary: int) -> int:
+    """The entries of a model's matrices, embeddings included, which are nearly all of its parameters."""
+    n_maps = sum(a.heads_per_layer) + sum(map(a.key_value_heads, a.heads_per_layer))
+    heads = n_maps * a.d_model * (a.head_width + a.value_width)
+    return heads + a.n_layers * a.mlp_maps * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary

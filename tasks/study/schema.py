@@ -25,6 +25,7 @@ from tasks.study.cells import Cell
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.costs_config import CostsConfig
 from tasks.study.effective_settings import effective
+from tasks.study.imported_model_config import ImportedModelConfig
 from tasks.study.mistakes import described, message, nearest, word
 from tasks.study.names import STUDY_NAME, VARIANT_NAME
 from tasks.study.resources_config import ResourcesConfig, Runner
@@ -32,7 +33,7 @@ from tasks.study.sources import MAX_BYTES, StudyFile, no_study, shipped, shipped
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.study.training_config import TrainingConfig
 
-MOST_MODELS = 10_000
+MOST_MODELS, MOST_IMPORTED = 10_000, 100
 MOST_PARAMETERS = 10**9  # of a model
 
 
@@ -71,6 +72,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     )
     model: ModelSection = Field(ModelSection(), description="Architecture that all models of the grid share.")
     training: TrainingSection = Field(TrainingSection(), description="How all models of the grid are trained.")
+    models: tuple[ImportedModelConfig, ...] = Field(
+        (), max_length=MOST_IMPORTED, description="Models that were trained elsewhere, beside or instead of a grid."
+    )
     analysis: AnalysisConfig = Field(
         AnalysisConfig(), description="What is measured on every model, and on how much text."
     )
@@ -105,6 +109,14 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             for field in fields:
                 _require_field(f"variant {name!r}", field)
         return variants
+
+    @field_validator("models")
+    @classmethod
+    def _check_names(cls, models: tuple[ImportedModelConfig, ...]) -> tuple[ImportedModelConfig, ...]:
+        names = [model.name for model in models]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"each of [[models]] must have a name of its own, got {twice!r} twice. Rename one.")
+        return models
 
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
@@ -170,6 +182,16 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             return False
 
     @property
+    def trains(self) -> bool:
+        """Whether it trains models: a study of [[models]] does where it has a grid, variants, [model] or [training]."""
+        return bool(not self.models or self.grid or self.variants or _given(self.model) or _given(self.training))
+
+    @property
+    def n_models(self) -> int:
+        """How many models it has, trained or from elsewhere."""
+        return len(self.cells) + len(self.models)
+
+    @property
     def measures_costs(self) -> bool:
         """Whether [costs] names sizes at which passes are timed."""
         return bool(self.costs.n_ctx or self.costs.d_model or self.costs.n_heads)
@@ -197,7 +219,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     @cached_property
     def _written_cells(self) -> list[tuple[dict[str, str], Architecture, TrainingConfig]]:
         """Every place of the grid, axis by axis, and its settings as they are written."""
-        written = []
+        written: list[tuple[dict[str, str], Architecture, TrainingConfig]] = []
+        if not self.trains:
+            return written
         for name, fields in (self.variants or {"": {}}).items():
             axes = self.grid | {axis: values for axis, values in fields.items() if axis in self.grid}
             fixed = {field: value for field, value in fields.items() if field not in self.grid}

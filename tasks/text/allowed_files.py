@@ -1,12 +1,14 @@
 """Which files a deployed study may read: whoever reaches Prefect's API can send one."""
 
 import os
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
 from tasks import places
 from tasks.errors import UserError
 from tasks.study.corpus_config import CorpusConfig
+from tasks.study.imported_model_config import ImportedModelConfig
 from tasks.text.corpus_files import corpus_files
 
 
@@ -24,6 +26,20 @@ def require_allowed(corpus: CorpusConfig) -> None:
     for file in corpus_files(corpus) if corpus.paths else ():  # what is found may be a link
         if not _is_allowed(file.path):
             raise _not_allowed(file.name)
+
+
+def require_allowed_models(models: Sequence[ImportedModelConfig]) -> None:
+    """Refuse models and tokenizers outside the folders that a deployed study may read.
+
+    Raises:
+        UserError: names the path and the folders.
+    """
+    for model in models:
+        paths = () if model.package else (model.path,) if isinstance(model.path, str) else model.path
+        for given in (*paths, *filter(None, [model.tokenizer])):
+            fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), Path(os.path.expanduser(given)).parts))
+            if ".." in fixed.parts or not _is_allowed(fixed):
+                raise _not_allowed(given)
 
 
 def _is_allowed(path: Path) -> bool:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
@@ -12,12 +13,15 @@ from models.architecture import Architecture
 from models.transformer import Transformer
 
 
-def write_model_card(folder: Path, model: Transformer, tokens_per_step: int) -> None:
-    """Say what the checkpoints of this folder are weights of."""
+def write_model_card(folder: Path, model: Transformer, tokens: int | Mapping[int, int | None]) -> None:
+    """Say what the checkpoints of this folder are weights of.
+
+    `tokens` is how many a step reads; or how many each checkpoint has been trained on, None where that isn't known.
+    """
     card = {
         "architecture": model.architecture.model_dump(mode="json"),
         "d_vocab": model.d_vocab,
-        "tokens_per_step": tokens_per_step,
+        **({"tokens_per_step": tokens} if isinstance(tokens, int) else {"tokens": dict(tokens)}),
     }
     (folder / "model.json").write_text(json.dumps(card, indent=1))
 
@@ -56,9 +60,12 @@ def checkpoint_bytes(folder: Path, step: int) -> int:
     return _path(folder, step).stat().st_size
 
 
-def tokens_per_step(folder: Path) -> int:
-    """Tokens that one training step reads."""
-    return json.loads((folder / "model.json").read_text())["tokens_per_step"]
+def tokens_at(folder: Path) -> dict[int, int | None]:
+    """How many tokens each checkpoint has been trained on, by step; None where that isn't known."""
+    card, steps = json.loads((folder / "model.json").read_text()), checkpoint_steps(folder)
+    if "tokens" in card:
+        return {step: card["tokens"][str(step)] for step in steps}
+    return {step: step * card["tokens_per_step"] for step in steps}
 
 
 def load_model(folder: Path, step: int) -> Transformer:

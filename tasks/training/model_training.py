@@ -10,7 +10,8 @@ from filelock import FileLock
 
 from models.architecture import Architecture
 from models.parameters import count_parameters
-from tasks.results.tables import table_schema, write_table
+from tasks.results.model_columns import architecture_columns, model_row
+from tasks.results.tables import write_table
 from tasks.study.training_config import TrainingConfig
 from tasks.text.token_reading import Tokens, require_context
 from tasks.training.checkpoints import weights_sha256
@@ -64,29 +65,15 @@ def train_model(
         "heads_left": [int(left.sum()) for left in run.pruning.left.split(architecture.heads_per_layer)],
     }
     write_table(folder, "training", [{"model_id": model_id, **row} for row in run.log])
-    columns = table_schema("models").names
-    row = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
-    write_table(folder, "models", [{name: row[name] for name in columns if name in row}])
+    known = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
+    write_table(folder, "models", [model_row(known)])
     return facts
 
 
 def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
     """What `models` says of a model before it is trained."""
-    same = isinstance(architecture.n_heads, int)
-    rotary, normalised = architecture.positions == "rotary", architecture.normalization != "none"
     return {
-        **architecture.model_dump(),
-        **({} if rotary else dict.fromkeys(("rotary_base", "rotary_fraction", "rotary_pairs"))),
-        "norm_epsilon": architecture.epsilon_of(architecture.normalization) if normalised else None,
+        **architecture_columns(architecture),
         **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
         "tokens": step_count(architecture, config) * config.batch_size * architecture.n_ctx,
-        "n_heads": architecture.n_heads if same else None,
-        "heads_per_layer": list(architecture.heads_per_layer),
-        "total_heads": sum(architecture.heads_per_layer),
-        "d_head": architecture.head_width,
-        "d_value": architecture.value_width,
-        "d_mlp": architecture.mlp_width,
-        "attention_window": len(architecture.visible_distances) if architecture.windowed else None,
-        "stride": architecture.visible_distances.step if architecture.windowed else None,
-        "top_k": architecture.kept_keys,
     }

@@ -24,7 +24,7 @@ def clock() -> Clock:
 
 
 def planned(stage: str, subject: str, seconds: float, done: bool = False) -> PlannedArtifact:
-    return PlannedArtifact(stage, subject, done, "not made yet", seconds)
+    return PlannedArtifact(stage, subject, done, "not made yet", seconds, is_shared=stage == "corpus")
 
 
 @pytest.fixture

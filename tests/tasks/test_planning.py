@@ -67,7 +67,7 @@ def test_changed_code_of_text_is_taken_to_give_the_same_text(monkeypatch):
         "analysis": {"stages": ["behaviour"]},
     }
     study = parse_study("s", content)
-    steps.make_tokens(study, steps.read_corpus.fn(study.corpus))
+    steps.make_tokens(study, [], steps.read_corpus.fn(study.corpus))
     store = open_store()
     (tokens,) = store.artifacts("tokens")
     training = store.build(artifact_specs.training_spec(study.cells[0], tokens), lambda folder: FACTS)

@@ -47,7 +47,7 @@ def bigram_model(folder: Path, tokens: Tokens, **options: object) -> tuple[Forei
     for layer in model.layers:
         layer.attention.W_O.data.mul_(0)
     model.W_E.data, model.W_U_free.data = torch.eye(tokens.vocabulary), bigram_logits(tokens)
-    write_model_card(folder, model, tokens_per_step=1)
+    write_model_card(folder, model, 1)
     save_checkpoint(folder, model, 5)
     return open_foreign(folder), model.requires_grad_(False)
 

@@ -17,7 +17,7 @@ from tasks.training.checkpoints import save_checkpoint, write_model_card
 def write(folder: Path, **options: object) -> dict[int, Transformer]:
     """A folder of checkpoints; the models after each step."""
     models = {step: random_model(seed=step, **options).float() for step in (0, 30, 200)}
-    write_model_card(folder, models[0], tokens_per_step=64)
+    write_model_card(folder, models[0], 64)
     for step, model in models.items():
         save_checkpoint(folder, model, step)
     return models

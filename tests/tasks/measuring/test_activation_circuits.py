@@ -33,7 +33,7 @@ def tokens():
 
 def save_model(folder, model, step=3):
     save_checkpoint(folder, model, step)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
 
 
 def random_model(tokens, **options):

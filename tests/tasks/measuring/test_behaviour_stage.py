@@ -36,7 +36,7 @@ def save_model(folder, tokens, n_ctx=32, steps=(0, 7), **options):
     for step in steps:
         model = Transformer(architecture, tokens.vocabulary).initialize(torch.Generator().manual_seed(step))
         save_checkpoint(folder, model, step)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
     return model
 
 
@@ -144,7 +144,7 @@ def test_what_can_not_be_computed_is_null(tmp_path, tokens):
 def test_planted_induction_is_found_through_the_stage(tmp_path, tokens):
     model = induction_model(tokens.vocabulary, n_ctx=64)
     save_checkpoint(tmp_path, model, 0)
-    write_model_card(tmp_path, model, tokens_per_step=1)
+    write_model_card(tmp_path, model, 1)
     measure_behaviour(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
     heads = rows_of(tmp_path, "heads")
     assert max(row["induction_random_period"] for row in heads) > 0.99

@@ -87,7 +87,7 @@ def trained(kind: str, tokens: Tokens) -> Transformer:
 def test_every_stage_on(kind, tmp_path):
     tokens = Tokens.open(tokens_without_bos() if kind == "without BOS" else tiny_tokens())
     model = trained("plain" if kind == "without BOS" else kind, tokens)
-    write_model_card(tmp_path, model, tokens_per_step=1)
+    write_model_card(tmp_path, model, 1)
     for step in (0, 1):
         save_checkpoint(tmp_path, model, step)
     for stage in ANALYSES:

@@ -27,7 +27,7 @@ def random_model(**options):
 
 def measure(folder, model, config=CONFIG):
     save_checkpoint(folder, model, 3)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
     heard = []
     measure_feed_forward(config, TrainedModel("m", folder, tiny_tokens(), folder, heard.append))
     assert heard == sorted(heard)

@@ -39,7 +39,7 @@ def random_model(tokens, **options):
 
 def measure(folder, model, config=CONFIG, **options):
     save_checkpoint(folder, model, step=3)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
     return measure_importance(config, TrainedModel("m", folder, tiny_tokens(), folder, **options))
 
 

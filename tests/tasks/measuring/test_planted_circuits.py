@@ -44,7 +44,7 @@ def measured(tmp_path):
     def measure(model):
         save_checkpoint(tmp_path, initial_like(model), 0)
         save_checkpoint(tmp_path, model, 3)
-        write_model_card(tmp_path, model, tokens_per_step=100)
+        write_model_card(tmp_path, model, 100)
         for name, (measure_stage, config) in STAGES.items():
             (tmp_path / name).mkdir()
             measure_stage(config, TrainedModel("m", tmp_path, letter_tokens(), tmp_path / name))

@@ -38,7 +38,7 @@ def random_model(vocabulary, **options):
 
 def measure(folder, model, tokens_folder=None, config=CONFIG, on_progress=lambda fraction: None, model_id="m"):
     save_checkpoint(folder, model, 3)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
     return measure_probes(config, TrainedModel(model_id, folder, tokens_folder or tiny_tokens(), folder, on_progress))
 
 

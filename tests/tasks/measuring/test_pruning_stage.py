@@ -58,7 +58,7 @@ def random_model(tokens, seed=0, scale=0.4, **options):
 
 def save(folder, model):
     save_checkpoint(folder, model, 3)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
 
 
 def measure(folder, model, config=CONFIG, on_progress=lambda fraction: None):

@@ -33,7 +33,7 @@ def measure(folder, model, config=CONFIG, initial=None, **options):
     if initial is not None:
         save_checkpoint(folder, initial, step=0)
     save_checkpoint(folder, model, step=3)
-    write_model_card(folder, model, tokens_per_step=100)
+    write_model_card(folder, model, 100)
     return measure_redundancy(config, TrainedModel("m", folder, tiny_tokens(), folder, **options))
 
 

@@ -41,7 +41,7 @@ def without(model, removed):
 def measured(request, tmp_path_factory):
     """Every table of a model that had all heads at first, one less in the middle and three at the end."""
     tokens, folder = Tokens.open(tiny_tokens()), tmp_path_factory.mktemp("removed")
-    write_model_card(folder, whole_model(tokens, request.param), tokens_per_step=1)
+    write_model_card(folder, whole_model(tokens, request.param), 1)
     for step, removed in ((0, []), (1, [Head(0, 0)]), (2, REMOVED)):
         save_checkpoint(folder, without(whole_model(tokens, request.param), removed), step)
     for stage in ANALYSES:

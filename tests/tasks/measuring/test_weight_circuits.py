@@ -36,7 +36,7 @@ def tokens():
 def save_models(folder, *models):
     for step, model in enumerate(models):
         save_checkpoint(folder, model.float(), step)
-    write_model_card(folder, models[-1], tokens_per_step=100)
+    write_model_card(folder, models[-1], 100)
 
 
 def save_initial(folder, tokens, **options):

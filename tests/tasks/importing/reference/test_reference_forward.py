@@ -83,7 +83,7 @@ def transformer_lens_folded(folder: Path) -> Path:
 
 def headstream(folder: Path, **options: object) -> Path:
     model = random_model(**options).float()
-    write_model_card(folder, model, tokens_per_step=64)
+    write_model_card(folder, model, 64)
     save_checkpoint(folder, model, 3)
     return folder
 

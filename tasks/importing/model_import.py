@@ -1,0 +1,103 @@
+"""The import stage: a model from elsewhere made into what training makes, and proved before it is used."""
+
+import hashlib
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from models.architecture import Architecture
+from models.parameters import count_parameters
+from models.transformer import Transformer
+from tasks.errors import UserError
+from tasks.importing.certificate import certify
+from tasks.importing.imported_cell import Checkpoint, ImportedCell
+from tasks.importing.open_foreign import content_hash, open_foreign
+from tasks.results.model_columns import architecture_columns, model_row
+from tasks.results.tables import write_table
+from tasks.text.corpus_reading import read_documents
+from tasks.text.token_reading import Tokens, require_context
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+MOST_TEXTS = 64  # validation documents that a certificate is of
+
+
+def import_model(
+    cell: ImportedCell,
+    tokens_folder: Path,
+    corpus_folder: Path,
+    folder: Path,
+    *,
+    model_id: str,
+    corpus_id: str,
+    on_progress: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, Any]:
+    """Write checkpoints/, models.parquet and certificates.parquet into `folder`. Returns facts about the model.
+
+    Raises:
+        UserError: its files can't be read or have changed, or two checkpoints are the same.
+        WorkError: it isn't read as its format says, or doesn't predict.
+    """
+    tokens = Tokens.open(tokens_folder)
+    require_context(tokens, cell.architecture.n_ctx)
+    texts = [document.text for document in islice(read_documents(corpus_folder, "validation"), MOST_TEXTS)]
+    model = Transformer(cell.architecture, cell.d_vocab).eval().requires_grad_(False)
+    seen: dict[str, Checkpoint] = {}
+    certificates: list[dict[str, Any]] = []
+    for i, checkpoint in enumerate(cell.checkpoints):
+        foreign = open_foreign(checkpoint.path)
+        if content_hash(foreign) != checkpoint.content:
+            raise UserError(
+                f"{checkpoint.path} must not change while it is read, but did. Run again when it is at rest."
+            )
+        weights = shortened(foreign.read_weights(), cell.architecture)
+        same = seen.setdefault(_digest(weights), checkpoint)
+        if same is not checkpoint:
+            raise UserError(
+                f"checkpoints must differ, got the same weights in {same.path} and {checkpoint.path}. Fetch them"
+                " again, or drop one."
+            )
+        model.load_state_dict(weights)
+        save_checkpoint(folder, model, checkpoint.step)
+        if i in (0, len(cell.checkpoints) - 1):
+            untrained = cell.config.untrained or i + 1 < len(cell.checkpoints)
+            checks = certify(
+                "certificate", model, foreign, tokens, texts, prompt=cell.config.prompt, untrained=untrained
+            )
+            certificates += [{"step": checkpoint.step, **check} for check in checks]
+        on_progress((i + 1) / len(cell.checkpoints))
+    write_model_card(folder, model, {each.step: each.tokens for each in cell.checkpoints})
+    facts = {
+        "model_id": model_id,
+        "corpus_id": corpus_id,
+        "name": cell.architecture.name,
+        "vocabulary": cell.d_vocab,
+        "parameters": count_parameters(model),
+        "steps": cell.checkpoints[-1].step,
+        "tokens": cell.checkpoints[-1].tokens,
+        "checkpoints": len(cell.checkpoints),
+        "imported_from": cell.format,
+        "imported_as": cell.label,
+    }
+    write_table(folder, "models", [model_row(architecture_columns(cell.architecture) | facts)])
+    write_table(folder, "certificates", [{"model_id": model_id, **row} for row in certificates])
+    return facts | {"notes": list(cell.notes)}
+
+
+def shortened(weights: dict[str, Tensor], architecture: Architecture) -> dict[str, Tensor]:
+    """Weights of a model that reads no more than n_ctx positions: learned ones beyond are left out."""
+    n_ctx = architecture.n_ctx
+    cut = {"W_pos": lambda own: own[:n_ctx], "position_bias": lambda own: own[:, :n_ctx]}
+    return {
+        name: cut[last](own).contiguous() if (last := name.rpartition(".")[2]) in cut else own
+        for name, own in weights.items()
+    }
+
+
+def _digest(weights: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        digest.update(weights[name].numpy().data)
+    return digest.hexdigest()

