@@ -33,7 +33,7 @@ from models.transformer import Transformer
 from tasks.importing.certificate import PARITY_BAR
 from tasks.importing.exported_model import ExportedModel
 from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.huggingface_export import write_huggingface
+from tasks.importing.model_export import write_checkpoint
 from tasks.importing.open_foreign import open_foreign
 from tasks.importing.reference.forward import reference_logits
 
@@ -191,7 +191,7 @@ def exported(model: Transformer) -> PreTrainedModel:
     weights = dict(model.named_parameters())
     with TemporaryDirectory() as folder:
         exported = ExportedModel(model.architecture, model.d_vocab, weights, bos=None, step=0, tokens=None)
-        write_huggingface(exported, Path(folder))
+        write_checkpoint("huggingface", exported, Path(folder))
         return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 

@@ -46,7 +46,7 @@ def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
         )
     try:
         found = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise UserError(f"{path} must be JSON, got: {error}. Fetch the file again.") from None
     if not isinstance(found, dict):
         raise UserError(

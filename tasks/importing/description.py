@@ -21,10 +21,9 @@ def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:
         tokens = "" if model.tokens is None else f", {model.tokens:,} tokens"
         yield "trained for", f"{model.step:,} steps{tokens}"
     yield "tokenizer", "none" if model.tokenizer is None else _described(model.tokenizer)
-    fields = model.architecture.model_dump(mode="json", exclude_defaults=True)
-    names = ["architecture", *[""] * (len(fields) - 1)]
-    for name, (field, value) in zip(names, fields.items(), strict=True):
-        yield name, f"{field} = {json.dumps(value)}"
+    yield "architecture", model.architecture.name
+    for field, value in model.architecture.model_dump(mode="json", exclude_defaults=True).items():
+        yield "", f"{field} = {json.dumps(value)}"
     for note in model.notes:
         yield "note", note
 

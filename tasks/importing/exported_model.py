@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +26,14 @@ class ExportedModel:
     bos: int | None  # None: it was trained without
     step: int
     tokens: int | None  # that it was trained on by then, if known
+
+
+class ExportedFiles(NamedTuple):
+    """What is written of a model in a format whose folders hold a config and weights."""
+
+    config: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    notes: list[str]  # what must be told: as what it was written, and what is said in other words
 
 
 def file_metadata(model: ExportedModel) -> dict[str, str]:

@@ -81,7 +81,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "n_head": a.heads_per_layer[0] if a.n_layers else 1,
         "n_embd": a.d_model,
         "n_positions": a.n_ctx,
-        "layer_norm_epsilon": a.norm_epsilon,
+        "layer_norm_epsilon": a.epsilon_of("layernorm"),
         "activation_function": named_activation(a.feed_forward, ACTIVATIONS),
         "n_inner": a.mlp_width or None,
         "tie_word_embeddings": a.tied_embeddings,

@@ -52,7 +52,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "max_position_embeddings": a.n_ctx,
         "rotary_emb_base": a.rotary_base,
         "rotary_pct": a.rotary_fraction,
-        "layer_norm_eps": a.norm_epsilon,
+        "layer_norm_eps": a.epsilon_of("layernorm"),
         "hidden_act": named_activation(a.feed_forward, ACTIVATIONS),
         "use_parallel_residual": a.parallel_sublayers,
         "attention_bias": True,

@@ -1,28 +1,26 @@
 """A model written as a folder of Hugging Face's, by the model type that can hold it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from models.architecture import Architecture
 from tasks.errors import UserError
 from tasks.importing.exported_model import (
+    ExportedFiles,
     ExportedModel,
     choices_of,
     differences,
-    file_metadata,
     with_half_split_pairs,
     with_learned_positions,
     written_tensors,
 )
 from tasks.importing.huggingface_family import Family
-from tasks.importing.huggingface_folder import CONFIG, FAMILIES, WEIGHTS
+from tasks.importing.huggingface_folder import CONFIG, FAMILIES
 from tasks.importing.settings import Settings, checked_architecture
-from tasks.training.checkpoints import save_whole
 
 
-def write_huggingface(model: ExportedModel, folder: Path) -> list[str]:
-    """Write config and weights. Returns what must be told: as what the model was written, and what changed places.
+def as_huggingface(model: ExportedModel) -> ExportedFiles:
+    """A model as a folder of Hugging Face's.
 
     Raises:
         UserError: no model type can hold it.
@@ -41,14 +39,12 @@ def write_huggingface(model: ExportedModel, folder: Path) -> list[str]:
     tensors = written_tensors(shared, _read_back(shared.architecture, family), placements, kind)
     about: dict[str, Any] = {"architectures": [family.class_name], "model_type": kind, "torch_dtype": "float32"}
     about |= {"vocab_size": model.d_vocab, "bos_token_id": model.bos, "eos_token_id": None, "pad_token_id": None}
-    (folder / CONFIG).write_text(json.dumps(about | config, indent=1))
-    save_whole(tensors, folder / WEIGHTS, file_metadata(model))
     notes = [f"written as {kind}"]
     if model.architecture.positions != shared.architecture.positions:
         notes.append(f"{model.architecture.positions} positions are written as a table of learned ones")
     if model.architecture.rotary_pairs != shared.architecture.rotary_pairs:
         notes.append("dimensions of queries and keys changed places alike: rotary pairs lie half a head apart there")
-    return notes
+    return ExportedFiles(about | config, tensors, notes)
 
 
 def _lacking(architecture: Architecture, family: Family) -> list[str]:

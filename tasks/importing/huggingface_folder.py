@@ -82,6 +82,8 @@ def open_huggingface(folder: Path) -> ForeignModel:
     tokenizer, tokenizer_files, notes = find_tokenizer(folder, config)
     settings.ignore(*_OF_NO_CONSEQUENCE.split())
     notes += settings.notes
+    if settings.whole("max_position_embeddings", 0) > architecture.n_ctx:
+        notes.append(f"it can read more positions than the {architecture.n_ctx:,} that Headstream takes")
     tied = architecture.tied_embeddings
     tensors = PlacedTensors(
         path=folder,

@@ -86,14 +86,17 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "intermediate_size": a.mlp_width or 4 * a.d_model,
         "max_position_embeddings": a.n_ctx,
         "rope_theta": a.rotary_base,
-        "rms_norm_eps": a.norm_epsilon,
+        "rms_norm_eps": a.epsilon_of("rmsnorm"),
         "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATIONS),
         "tie_word_embeddings": a.tied_embeddings,
     }
 
 
 def _llama_config(architecture: Architecture) -> dict[str, Any]:
-    return _config(architecture) | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
+    config = _config(architecture)
+    if config["hidden_size"] % config["num_attention_heads"]:
+        raise UserError("hidden_size must be a multiple of num_attention_heads in a llama, whatever head_dim is.")
+    return config | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
 
 
 def _mistral_config(architecture: Architecture) -> dict[str, Any]:

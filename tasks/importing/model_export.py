@@ -7,17 +7,22 @@ from pathlib import Path
 
 from models.bos import NO_BOS
 from tasks.errors import UserError
-from tasks.importing.exported_model import ExportedModel
+from tasks.importing.exported_model import ExportedFiles, ExportedModel, file_metadata
 from tasks.importing.foreign_tokenizer import OPTIONS, TOKENIZER
 from tasks.importing.headstream_folder import CARD, CHECKPOINTS
-from tasks.importing.huggingface_export import write_huggingface
-from tasks.importing.transformer_lens_export import write_transformer_lens
+from tasks.importing.huggingface_export import as_huggingface
+from tasks.importing.huggingface_folder import CONFIG, WEIGHTS
+from tasks.importing.transformer_lens_export import as_transformer_lens
 from tasks.text.token_reading import Tokens
+<<<<<<< ours
 from tasks.training.checkpoints import load_model, tokens_at
+=======
+from tasks.training.checkpoints import load_model, save_whole, tokens_per_step
+>>>>>>> theirs
 
-FORMATS: dict[str, Callable[[ExportedModel, Path], list[str]]] = {
-    "huggingface": write_huggingface,
-    "transformer-lens": write_transformer_lens,
+FORMATS: dict[str, Callable[[ExportedModel], ExportedFiles]] = {
+    "huggingface": as_huggingface,
+    "transformer-lens": as_transformer_lens,
 }
 
 
@@ -35,13 +40,25 @@ def export_checkpoints(format: str, model: Path, tokens: Path, steps: Sequence[i
     bos = None if text.bos == NO_BOS else text.bos
     for step in steps:
         target = folder / f"step{step:07}" if len(steps) > 1 else folder
-        target.mkdir(parents=True, exist_ok=True)
         if format == "headstream":
             _copy(model, step, target)
         else:
-            notes += FORMATS[format](_loaded(model, step, bos), target)
+            notes += write_checkpoint(format, _loaded(model, step, bos), target)
         _write_tokenizer(text, bos, target)
     return list(dict.fromkeys(notes))
+
+
+def write_checkpoint(format: str, model: ExportedModel, folder: Path) -> list[str]:
+    """Write a model's config and weights, if the format can hold it. Returns what must be told.
+
+    Raises:
+        UserError: it can't.
+    """
+    config, tensors, notes = FORMATS[format](model)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / CONFIG).write_text(json.dumps(config, indent=1))
+    save_whole(dict(tensors), folder / WEIGHTS, file_metadata(model))
+    return notes
 
 
 def _loaded(model: Path, step: int, bos: int | None) -> ExportedModel:
@@ -52,7 +69,7 @@ def _loaded(model: Path, step: int, bos: int | None) -> ExportedModel:
 
 def _copy(model: Path, step: int, folder: Path) -> None:
     """The files that training or an import wrote, as they are."""
-    (folder / CHECKPOINTS).mkdir()
+    (folder / CHECKPOINTS).mkdir(parents=True)
     for name in (CARD, f"{CHECKPOINTS}/{step:07}.safetensors"):
         shutil.copyfile(model / name, folder / name)
 

@@ -56,6 +56,8 @@ def _open_folder(folder: Path) -> ForeignModel:
     if len(files) == 1:
         return _open_file(files[0])
     came = f"{len(files)} files of weights in {folder}. Give one of them" if files else f"{folder}. Give one of these"
+    if inner := sorted(path for path in folder.iterdir() if any(is_there(path / name) for name in (CARD, CONFIG))):
+        came = f"{folder}, which holds {len(inner)} models. Give one of them, such as {inner[0]}"
     raise UserError(f"a model must be {_FORMATS}, got {came}.")
 
 

@@ -1,6 +1,5 @@
 """A model written as a state dict of TransformerLens, with the config of a HookedTransformer that it belongs to."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,14 @@ import torch
 from models.architecture import Architecture
 from tasks.errors import UserError
 from tasks.importing.exported_model import (
+    ExportedFiles,
     ExportedModel,
     differences,
-    file_metadata,
     with_learned_positions,
     written_tensors,
 )
 from tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS, named_activation
-from tasks.importing.huggingface_folder import CONFIG, WEIGHTS
+from tasks.importing.huggingface_folder import CONFIG
 from tasks.importing.settings import Settings, checked_architecture
 from tasks.importing.transformer_lens_model import (
     NORMS,
@@ -25,15 +24,14 @@ from tasks.importing.transformer_lens_model import (
     transformer_lens_fields,
     transformer_lens_placements,
 )
-from tasks.training.checkpoints import save_whole
 
 # What a HookedTransformerConfig calls these.
 _POSITIONS = {kind: name for name, kind in POSITIONS.items()}
 _NORMS = {"none": None} | {kind: name for name, kind in NORMS.items() if name in ("LN", "RMS")}
 
 
-def write_transformer_lens(model: ExportedModel, folder: Path) -> list[str]:
-    """Write config and weights; biases that the model has not are 0 there. Returns what must be told.
+def as_transformer_lens(model: ExportedModel) -> ExportedFiles:
+    """A model as a state dict of TransformerLens and its config; biases that the model hasn't are 0 there.
 
     Raises:
         UserError: TransformerLens can't hold it.
@@ -52,13 +50,19 @@ def write_transformer_lens(model: ExportedModel, folder: Path) -> list[str]:
     tensors = written_tensors(shared, biased, placements, "TransformerLens")
     if a.tied_embeddings:
         tensors[UNEMBEDDING] = shared.weights["W_E"].mT.contiguous()
-    if a.gated_feed_forward:
-        tensors |= {f"blocks.{i}.mlp.b_in": torch.zeros(a.mlp_width) for i in range(a.n_layers)}
-    (folder / CONFIG).write_text(json.dumps(config | {"default_prepend_bos": model.bos is not None}, indent=1))
-    save_whole(tensors, folder / WEIGHTS, file_metadata(model))
-    if a.positions == model.architecture.positions:
-        return []
-    return [f"{model.architecture.positions} positions are written as a table of learned ones"]
+    of_gated = [name for name in tensors if a.gated_feed_forward and ".mlp.b_" in name]
+    if not any(tensors[name].any() for name in of_gated):  # newer versions have no such biases
+        tensors = {name: tensor for name, tensor in tensors.items() if name not in of_gated}
+    own = model.architecture.positions
+    notes = [] if own == a.positions else [f"{own} positions are written as a table of learned ones"]
+    absent = {
+        "parallel sublayers": a.parallel_sublayers,
+        "windows of attention": a.attention == "local",
+        "shortformer positions": a.positions == "learned_shortformer",
+    }
+    if lacking := [part for part, there in absent.items() if there]:
+        notes.append(f"TransformerLens 4 has no {' and '.join(lacking)} in models of its own; versions before it have")
+    return ExportedFiles(config | {"default_prepend_bos": model.bos is not None}, tensors, notes)
 
 
 def _config(architecture: Architecture) -> dict[str, Any]:

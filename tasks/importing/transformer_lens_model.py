@@ -27,7 +27,7 @@ from tasks.importing.stored_tensors import StoredTensors
 
 BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
 POSITIONS = {"standard": "learned", "rotary": "rotary", "shortformer": "learned_shortformer"}
-NORMS = {"none": "none", "LN": "layernorm", "LNPre": "layernorm", "RMS": "rmsnorm", "RMSPre": "rmsnorm"}
+NORMS = {"LN": "layernorm", "LNPre": "layernorm", "RMS": "rmsnorm", "RMSPre": "rmsnorm"}
 EMBEDDING, UNEMBEDDING = "embed.W_E", "unembed.W_U"
 CENTRED = 1e-4  # means against norms, below which they were made 0
 _BIAS = re.compile(r"\._?(b_[A-Za-z]+)$")
@@ -78,10 +78,14 @@ def open_transformer_lens(
     fields = {**transformer_lens_fields(settings), **_biases(stored, settings), "tied_embeddings": tied}
     architecture = checked_architecture(path, **fields)
     _require_scale(settings, architecture)
-    folded = "Pre" in str(config.get("normalization_type"))
+    folded = (_norm(settings) or "").endswith("Pre")
     tokenizer, tokenizer_files, notes = find_tokenizer(path.parent, {})
     notes += [*_folding_notes(architecture, stored, folded), *settings.notes]
-    placements = transformer_lens_placements(architecture, folded=folded)
+    placements = [
+        place
+        for place in transformer_lens_placements(architecture, folded=folded)
+        if place.tensor in stored.header or not _may_be_missing(place.tensor, architecture, stored)
+    ]
     placed = {place.tensor for place in placements}
     left_out = {name for name in stored.header if _BIAS.search(name) or (tied and name == UNEMBEDDING)} - placed
     tensors = PlacedTensors(path, stored.without(left_out), placements, BUFFERS)
@@ -133,6 +137,8 @@ def transformer_lens_fields(settings: Settings) -> dict[str, Any]:
     d_model, n_heads, n_ctx = settings.whole("d_model"), settings.whole("n_heads"), settings.whole("n_ctx")
     d_head = settings.whole("d_head", d_model // max(n_heads, 1))
     positions = settings.choice("positional_embedding_type", POSITIONS, "standard")
+    if settings.flag("shortformer_pos", False):  # of older configs
+        positions = "learned_shortformer"
     groups = settings.whole("n_key_value_heads", n_heads)
     fields = {
         "n_layers": settings.whole("n_layers"),
@@ -142,7 +148,7 @@ def transformer_lens_fields(settings: Settings) -> dict[str, Any]:
         "d_head": d_head,
         "n_ctx": n_ctx,
         "positions": positions,
-        "normalization": settings.choice("normalization_type", NORMS, "none"),
+        "normalization": "none" if (norm := _norm(settings)) is None else NORMS[norm],
         "norm_epsilon": settings.number("eps", 1e-5),
         "parallel_sublayers": settings.flag("parallel_attn_mlp", False),
         **_feed_forward(settings, d_model),
@@ -160,6 +166,14 @@ def fraction_of(turned: int, d_head: int) -> float:
     """The share of d_head that is so many dimensions when it is cut to a whole number."""
     fraction = turned / max(d_head, 1)
     return fraction if int(d_head * fraction) == turned else math.nextafter(fraction, 2)
+
+
+def _norm(settings: Settings) -> str | None:
+    """The kind of norm: none if a config says so, LayerNorm if it says nothing; older ones have another word for it."""
+    name = "normalization" if settings.says("normalization") else "normalization_type"
+    if name not in settings and settings.says(name):
+        return None
+    return settings.choice(name, {kind: kind for kind in NORMS}, "LN")
 
 
 def _feed_forward(settings: Settings, d_model: int) -> dict[str, Any]:
@@ -208,6 +222,13 @@ def _biases(stored: StoredTensors, settings: Settings) -> dict[str, bool]:
     if used - of_queries - of_outputs or (of_queries and of_outputs):
         return {"biases": True}
     return {"qkv_biases": bool(of_queries), "output_biases": bool(of_outputs)}
+
+
+def _may_be_missing(name: str, architecture: Architecture, stored: StoredTensors) -> bool:
+    """Whether a file that lacks a bias means 0: old ones have none of logits, new ones none in gated layers."""
+    end = "mlp.b_out"
+    gated = architecture.gated_feed_forward and name.endswith(end)
+    return name == "unembed.b_U" or (gated and not any(other.endswith(end) for other in stored.header))
 
 
 def _tied(stored: StoredTensors) -> bool:

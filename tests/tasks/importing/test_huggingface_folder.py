@@ -236,6 +236,14 @@ def test_what_a_config_asks_for_and_headstream_lacks_is_named(words, tmp_path):
     assert words in refusal(tmp_path)
 
 
+def test_a_context_longer_than_headstreams_is_told(tmp_path):
+    write(tmp_path)
+    edit(tmp_path / "config.json", max_position_embeddings=1 << 20)
+    model = open_foreign(tmp_path)
+    assert model.architecture.n_ctx == 1 << 17
+    assert model.notes == ("it can read more positions than the 131,072 that Headstream takes",)
+
+
 def test_settings_that_nobody_reads_are_told(tmp_path):
     write(tmp_path)
     edit(tmp_path / "config.json", use_cache=True, novel_gate="on", other_gate=False, torch_dtype="float32")

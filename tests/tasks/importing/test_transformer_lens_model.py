@@ -96,6 +96,26 @@ def test_folded_norms_are_told_and_are_norms_without_weights(tmp_path):
     assert "must hold ln_final.w" in refused(write(tmp_path / "m.pt", config, tensors))
 
 
+def test_older_configs_and_files_have_other_words_and_no_bias_of_logits(tmp_path):
+    config, tensors, weights = prepared("attention alone")
+    older = {**config, "normalization": "LN", "shortformer_pos": True}
+    del older["normalization_type"], older["positional_embedding_type"], tensors["unembed.b_U"]
+    model = open_foreign(write(tmp_path / "m.pt", older, tensors))
+    assert (model.architecture.normalization, model.architecture.positions) == ("layernorm", "learned_shortformer")
+    read = model.read_weights()
+    assert not read["b_U"].any()
+    assert torch.equal(read["layers.1.attention.b_Q"], weights["layers.1.attention.b_Q"])
+    del tensors["blocks.1.attn.b_Q"]
+    assert "must hold blocks.1.attn.b_Q" in refused(write(tmp_path / "m.pt", older, tensors))
+
+
+def test_a_config_that_says_nothing_of_norms_means_layernorm(tmp_path):
+    config, tensors, _ = prepared("no norms, no biases")
+    assert open_foreign(write(tmp_path / "m.pt", config, tensors)).architecture.normalization == "none"
+    del config["normalization_type"]
+    assert "must hold ln_final.w" in refused(write(tmp_path / "m.pt", config, tensors))
+
+
 def test_centred_weights_are_told(tmp_path):
     config, tensors, _ = prepared("GPT-2")
     W_O = tensors["blocks.0.attn.W_O"]
