@@ -14,11 +14,7 @@ from tasks.importing.huggingface_export import as_huggingface
 from tasks.importing.huggingface_folder import CONFIG, WEIGHTS
 from tasks.importing.transformer_lens_export import as_transformer_lens
 from tasks.text.token_reading import Tokens
-<<<<<<< ours
-from tasks.training.checkpoints import load_model, tokens_at
-=======
-from tasks.training.checkpoints import load_model, save_whole, tokens_per_step
->>>>>>> theirs
+from tasks.training.checkpoints import load_model, save_whole, tokens_at
 
 FORMATS: dict[str, Callable[[ExportedModel], ExportedFiles]] = {
     "huggingface": as_huggingface,
