@@ -17,7 +17,7 @@ def token_losses(
 ) -> Float[Tensor, "batch pos"]:
     """Cross-entropy of each prediction in nats, in float32 or better."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
 
 
 def sequence_losses(

@@ -7,21 +7,22 @@ computed anew.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from models.batching import batches
-from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
+from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
 from models.circuits.paths import Path
+from models.heads.ablated_runs import ROWS, IntactRun
 from models.heads.attended_keys import attention_on, induction_keys
 from models.heads.head import Head
 from models.repeats import Repeats
 from models.stimuli import Stimuli
-from models.transformer import Transformer
+from models.transformer import LayerTrace, Transformer
 
 Kind = Literal["Q", "K", "V"]
 
@@ -92,21 +93,29 @@ def _effects_on_text(
     change: dict[Removal, float] = defaultdict(float)
     n = sequences[:, 1:].numel()
     for batch in batches(model, sequences):
-        run, targets = freeze_run(model, batch[:, :-1]), batch[:, 1:]
-        true_loss = _summed_loss(run.trace.logits, targets)
-        for variant in _variants(run, removals):
-            layer, traced = model.layers[variant.layer], run.layers[variant.layer].trace
-            moved = (variant.pattern - traced.pattern).abs().sum((0, 2, 3)) / 2
-            for removal in variant.removals:
-                head = removal.reader.head
-                z = traced.z.clone()
-                z[:, head] = variant.pattern[:, head] @ variant.values[:, head]
-                if traced.gates is not None:
-                    z[:, head] *= traced.gates[:, head, :, None]
-                logits = model.forward_from(layer.write(traced.residual_in, z)[-1], variant.layer + 1)
-                loss[removal] += (_summed_loss(logits, targets) - true_loss) / n
-                change[removal] += moved[head].item() / n
+        intact = IntactRun(model, batch)
+        run = freeze_trace(model, batch[:, :-1], intact.trace)
+        for i, variants in groupby(_variants(run, removals), key=lambda variant: variant.layer):
+            written: dict[Removal, Tensor] = {}
+            for variant in variants:
+                moved = (variant.pattern - intact.trace.layers[i].pattern).abs().sum((0, 2, 3)) / 2
+                for removal in variant.removals:
+                    change[removal] += moved[removal.reader.head].item() / n
+                    written[removal] = _change_of_writing(intact.trace.layers[i], variant, removal.reader.head)
+            changes, size = list(written.items()), max(1, ROWS // batch.numel())
+            for some in (changes[at : at + size] for at in range(0, len(changes), size)):
+                effects, _ = intact.effects_of(i, torch.stack([of_removal for _, of_removal in some]))
+                for (removal, _), effect in zip(some, effects.sum(1).tolist(), strict=True):
+                    loss[removal] += effect / len(sequences)
     return loss, change
+
+
+def _change_of_writing(traced: LayerTrace, variant: _Variant, head: int) -> Float[Tensor, "batch pos d_model"]:
+    """What a head writes more in a variant than in truth."""
+    z = variant.pattern[:, head] @ variant.values[:, head]
+    if traced.gates is not None:
+        z = z * traced.gates[:, head, :, None]
+    return (z - traced.z[:, head]) @ traced.W_O[head]
 
 
 def _induction_scores(
@@ -154,7 +163,3 @@ def _pattern(
     layer: FrozenLayer, q: Float[Tensor, "batch head pos d_head"], k: Float[Tensor, "batch head pos d_head"]
 ) -> Float[Tensor, "batch head q_pos k_pos"]:
     return layer.attention.pattern(q * layer.attention.d_head**-0.5 @ k.mT)
-
-
-def _summed_loss(logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]) -> float:
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").item()

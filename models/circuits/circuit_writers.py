@@ -15,13 +15,15 @@ from torch import Tensor
 from models.batching import batches
 from models.circuits.composition import KINDS, PairKind, head_pairs
 from models.circuits.paths import Path
-from models.heads.attended_keys import attention_on, duplicate_token_keys, previous_token_keys
+from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
 from models.heads.head import Head
 from models.transformer import Transformer
 
 LEAST_ATTENTION = 0.3  # mean attention that a writer gives to its keys
+MOST_WRITERS = 8  # of a circuit: taking out all of many tells nothing about any
 
 CircuitKind = Literal["K", "Q"]
+Place = tuple[Head, CircuitKind]  # a reading head, and which side of it reads
 WRITERS_KEYS: Mapping[CircuitKind, Callable[[Tensor, int], Tensor]] = {
     "K": previous_token_keys,
     "Q": duplicate_token_keys,
@@ -30,36 +32,48 @@ WRITERS_KEYS: Mapping[CircuitKind, Callable[[Tensor, int], Tensor]] = {
 
 def circuit_writers(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, z: PairKind, composed: Bool[Tensor, "pair 3"]
-) -> dict[tuple[Head, CircuitKind], Path]:
+) -> dict[Place, Path]:
     """The writers of each later head's circuit of each kind, the highest `z` first; often there are none.
 
-    `composed` says which pairs of `head_pairs` compose by which of `KINDS`; attention is measured on `sequences`.
+    `composed` says which pairs of `head_pairs` compose by which of `KINDS`; attention is measured on `sequences`. First
+    come the circuits of heads that attend most to what followed earlier copies of the current token.
     """
-    attention = _mean_attention(model, sequences, bos)
-    found: dict[tuple[Head, CircuitKind], Path] = {}
+    attention, induction = _mean_attention(model, sequences, bos)
     pairs = [(Head(*row[:2]), Head(*row[2:])) for row in head_pairs(model.architecture.heads_per_layer).tolist()]
+    readers = dict.fromkeys(reader for _, reader in pairs)
+    found: dict[Place, Path] = {(reader, kind): () for kind in WRITERS_KEYS for reader in readers}
     for kind, by_layer in attention.items():
         column = KINDS.index(kind)
-        strongest_first = z[:, column].argsort(descending=True, stable=True).tolist()
-        for reader in dict.fromkeys(reader for _, reader in pairs):
-            read = [pairs[i][0] for i in strongest_first if pairs[i][1] == reader and composed[i, column]]
-            found[reader, kind] = tuple(w for w in read if by_layer[w.layer][w.head] >= LEAST_ATTENTION)
-    return found
+        strongest_first = z[:, column].argsort(descending=True, stable=True)
+        for writer, reader in (pairs[i] for i in strongest_first[composed[strongest_first, column]].tolist()):
+            is_writer = by_layer[writer.layer][writer.head] >= LEAST_ATTENTION
+            if is_writer and len(found[reader, kind]) < MOST_WRITERS:
+                found[reader, kind] += (writer,)
+
+    def attends(place: Place) -> float:
+        return induction[place[0].layer][place[0].head].nan_to_num().item()
+
+    return {place: found[place] for place in sorted(found, key=attends, reverse=True)}
 
 
 @torch.inference_mode()
 def _mean_attention(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int
-) -> dict[CircuitKind, list[Float[Tensor, "head"]]]:
-    """Mean attention of each head on the keys of each kind's writers, a tensor a layer; NaN where no query has any."""
-    measured: dict[CircuitKind, list[list[Tensor]]] = {kind: [] for kind in WRITERS_KEYS}
+) -> tuple[dict[CircuitKind, list[Float[Tensor, "head"]]], list[Float[Tensor, "head"]]]:
+    """Mean attention of each head on the keys of each kind's writers, and on those of induction, a tensor a layer.
+
+    NaN where no query has any.
+    """
+    every = [*WRITERS_KEYS.values(), induction_keys]
+    measured: list[list[list[Tensor]]] = [[] for _ in every]
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
         layers = model.trace(tokens).layers
-        for kind, keys_of in WRITERS_KEYS.items():
+        for own, keys_of in zip(measured, every, strict=True):
             keys = keys_of(tokens, bos)
-            measured[kind].append([attention_on(layer.pattern, keys) for layer in layers])
-    return {
-        kind: [torch.cat(layer).double().nanmean(dim=(0, 2)) for layer in zip(*by_batch, strict=True)]
-        for kind, by_batch in measured.items()
-    }
+            own.append([attention_on(layer.pattern, keys) for layer in layers])
+    *by_kind, induction = (
+        [torch.cat(layer).double().nanmean(dim=(0, 2)) for layer in zip(*by_batch, strict=True)]
+        for by_batch in measured
+    )
+    return dict(zip(WRITERS_KEYS, by_kind, strict=True)), induction

@@ -213,12 +213,13 @@ def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRu
 
 def freeze_trace(model: Transformer, tokens: Int[Tensor, "batch pos"], trace: Trace) -> FrozenRun:
     """Hold the patterns and norm scales of a run as they were."""
-    layers = tuple(_freeze_layer(layer, traced) for layer, traced in zip(model.layers, trace.layers, strict=True))
+    layers = tuple(freeze_layer(layer, traced) for layer, traced in zip(model.layers, trace.layers, strict=True))
     stream = trace.layers[-1].residual_out if trace.layers else trace.embedding
     return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
 
 
-def _freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
+def freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
+    """Hold the patterns and norm scales of a layer as a run had them."""
     a, x, before = layer.attention, traced.residual_in, NO_NORM
     after: tuple[FrozenNorm, ...] = ()
     if layer.post:

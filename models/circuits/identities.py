@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run
+from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_layer, freeze_run
 from models.circuits.paths import head_paths, paths_by_order
 from models.transformer import Transformer
 
@@ -19,15 +19,23 @@ from models.transformer import Transformer
 def identity_errors(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> dict[str, float]:
     """Largest violation of each identity that applies to a model, by the identity's name.
 
-    Sums of paths are in the model's own arithmetic, since it is that which must not lose them; the rest is in float64.
+    Sums of paths are in the model's own arithmetic, since it is that which must not lose them; the rest is in float64,
+    layer by layer.
     """
     tokens = tokens.to(model.W_E.device)
-    run, exact = freeze_run(model, tokens), freeze_run(deepcopy(model).double(), tokens)
-    errors = {check.__name__: check(run) for check in (paths_sum, terms_add)}
-    for check in (pattern_bilinear, source_decides, heads_independent, one_head_is_attention):
-        errors[check.__name__] = check(exact)
-    errors = {name.replace("_", "-"): error for name, error in errors.items()}
-    return {name: error for name, error in errors.items() if error is not None}
+    run = freeze_run(model, tokens)
+    found: dict[str, list[float | None]] = {check.__name__: [check(run)] for check in (paths_sum, terms_add)}
+    x = model.embed(tokens).double()
+    for i, layer in enumerate(model.layers):
+        exact = deepcopy(layer).double()
+        trace = exact.trace(x)
+        x, frozen = trace.residual_out, freeze_layer(exact, trace)
+        if i == 0:
+            found |= {check.__name__: [check(model, tokens, frozen)] for check in (pattern_bilinear, source_decides)}
+        for every in (heads_independent, one_head_is_attention):
+            found.setdefault(every.__name__, []).append(every(model, frozen))
+    errors = {name: [error for error in own if error is not None] for name, own in found.items()}
+    return {name.replace("_", "-"): max(own) for name, own in errors.items() if own}
 
 
 def paths_sum(run: FrozenRun) -> float:
@@ -50,60 +58,54 @@ def terms_add(run: FrozenRun) -> float | None:
     return _relative(logits, run.trace.logits)
 
 
-def pattern_bilinear(run: FrozenRun) -> float | None:
+def pattern_bilinear(model: Transformer, tokens: Int[Tensor, "batch pos"], first: FrozenLayer) -> float | None:
     """Largest difference between the first layer's patterns and the softmax of W_E QK W_E^T and position bias."""
-    a = run.model.architecture
-    if not _first_heads_read_tokens(run) or a.positions not in ("relative", "none") or a.qk_normalization:
+    a = model.architecture
+    if not _first_heads_read_tokens(model) or a.positions not in ("relative", "none") or a.qk_normalization:
         return None
     if a.attention == "top_k":  # rounding decides which of equal scores are kept
         return None
-    attention, (token, place) = run.layers[0].attention, run.tokens.unique(return_inverse=True)
-    W_E = run.model.W_E[token]
+    attention, (token, place) = first.attention, tokens.unique(return_inverse=True)
+    W_E = model.W_E[token].double()
     full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.d_head**-0.5
     scores = full[:, place[:, :, None], place[:, None, :]].transpose(0, 1)
-    return _largest(attention.pattern(scores) - run.layers[0].trace.pattern)
+    return _largest(attention.pattern(scores) - first.trace.pattern)
 
 
-def source_decides(run: FrozenRun) -> float | None:
+def source_decides(model: Transformer, tokens: Int[Tensor, "batch pos"], first: FrozenLayer) -> float | None:
     """Largest difference between a first-layer head's logits and its pattern times W_E OV W_U of the source tokens."""
-    a = run.model.architecture
-    if not _first_heads_read_tokens(run) or a.positions in ("learned", "sinusoidal") or a.gates != "none":
+    a = model.architecture
+    if not _first_heads_read_tokens(model) or a.positions in ("learned", "sinusoidal") or a.gates != "none":
         return None
-    attention, traced = run.layers[0].attention, run.layers[0].trace
-    token, place = run.tokens.unique(return_inverse=True)
+    attention, traced, W_U = first.attention, first.trace, model.W_U.double()
+    token, place = tokens.unique(return_inverse=True)
     errors = []
     for head, (W_V, W_O) in enumerate(zip(attention.W_V, attention.W_O, strict=True)):
-        full = run.model.W_E[token] @ (W_V @ W_O) @ run.model.W_U
-        errors.append(_relative(traced.pattern[:, head] @ full[place], traced.head_outputs[:, head] @ run.model.W_U))
+        full = model.W_E[token].double() @ (W_V @ W_O) @ W_U
+        errors.append(_relative(traced.pattern[:, head] @ full[place], traced.head_outputs[:, head] @ W_U))
     return max(errors)
 
 
-def heads_independent(run: FrozenRun) -> float | None:
+def heads_independent(model: Transformer, layer: FrozenLayer) -> float | None:
     """Largest difference between what the heads of a layer write together and the sum of what each writes."""
-    errors = []
-    for layer in _layers_with_heads(run):
-        b_O = layer.attention.b_O
-        written = layer.trace.head_outputs.sum(1) + (0 if b_O is None else b_O)
-        errors.append(_relative(written, layer.trace.attention_out))
-    return max(errors, default=None)
-
-
-def one_head_is_attention(run: FrozenRun) -> float | None:
-    """Largest difference between what heads mix by the fast way and by their patterns; None with gates or top_k."""
-    if run.model.architecture.attention == "top_k" or run.model.architecture.gates != "none":
+    if not len(layer.attention.W_O):
         return None
-    errors = [_relative(layer.attention.mix_fused(layer.read), layer.trace.z) for layer in _layers_with_heads(run)]
-    return max(errors, default=None)
+    b_O = layer.attention.b_O
+    written = layer.trace.head_outputs.sum(1) + (0 if b_O is None else b_O)
+    return _relative(written, layer.trace.attention_out)
 
 
-def _first_heads_read_tokens(run: FrozenRun) -> bool:
+def one_head_is_attention(model: Transformer, layer: FrozenLayer) -> float | None:
+    """Largest difference between what heads mix by the fast way and by their patterns; None with gates or top_k."""
+    if not len(layer.attention.W_O) or model.architecture.attention == "top_k" or model.architecture.gates != "none":
+        return None
+    return _relative(layer.attention.mix_fused(layer.read), layer.trace.z)
+
+
+def _first_heads_read_tokens(model: Transformer) -> bool:
     """Whether there are heads in the first layer, and between them and the tokens nothing but weights."""
-    a = run.model.architecture
+    a = model.architecture
     return sum(a.heads_per_layer[:1]) > 0 and a.normalization == "none" and not (a.biases or a.qkv_biases)
-
-
-def _layers_with_heads(run: FrozenRun) -> list[FrozenLayer]:
-    return [layer for layer in run.layers if len(layer.attention.W_O)]
 
 
 def _relative(found: Float[Tensor, "*shape"], wanted: Float[Tensor, "*shape"]) -> float:

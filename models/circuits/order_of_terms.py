@@ -12,11 +12,11 @@ from itertools import chain
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from models.batching import batches
 from models.circuits.frozen import freeze_run
 from models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
+from models.stream_losses import stream_losses
 from models.transformer import Transformer
 
 
@@ -75,26 +75,27 @@ def order_of_terms(
 
 def _sums(model: Transformer, batch: Int[Tensor, "batch pos"], wanted: Container[Path]) -> tuple[dict[Key, Row], float]:
     """Rows of all terms, and the variance of the logits summed over positions and tokens."""
-    targets = batch[:, 1:].flatten()
     run = freeze_run(model, batch[:, :-1])
     centred = run.trace.logits - run.trace.logits.mean(-1, keepdim=True)
     reader = centred @ model.W_U.T  # gives a part's covariance with the logits without its logits
 
-    def loss(stream: Tensor) -> float:
-        return F.cross_entropy(model.unembed(stream).flatten(0, 1), targets, reduction="sum").item()
+    def losses(streams: list[Tensor]) -> list[float]:
+        return stream_losses(model, torch.stack(streams), batch[:, 1:]).double().sum((1, 2)).tolist()
 
-    def row(part: Tensor, below: Tensor, rest: Tensor | None = None) -> Row:
-        without = math.nan if rest is None else loss(rest)
-        return torch.tensor([loss(below + part), without, (part * reader).sum().item()], dtype=torch.float64)
-
-    paths = paths_by_order(run)
-    up_to = [torch.zeros_like(paths.orders[0]), *paths.orders.cumsum(0)]  # up_to[k]: fewer than k heads
-    whole = up_to[-1] if paths.feed_forward is None else up_to[-1] + paths.feed_forward
-    rows: dict[Key, Row] = {k: row(part, up_to[k], whole - part) for k, part in enumerate(paths.orders)}
+    expanded = paths_by_order(run)
+    up_to = [torch.zeros_like(expanded.orders[0]), *expanded.orders.cumsum(0)]  # up_to[k]: fewer than k heads
+    parts: dict[Key, Tensor] = dict(enumerate(expanded.orders))
+    whole = up_to[-1]
+    if expanded.feed_forward is not None:
+        parts[None], whole = expanded.feed_forward, whole + expanded.feed_forward
+    without = dict(zip(parts, losses([whole - part for part in parts.values()]), strict=True))
+    parts |= dict(chain(head_paths(run), virtual_head_paths(run, wanted)))
+    below = {key: up_to[-1 if key is None else len(key) if isinstance(key, tuple) else key] for key in parts}
+    with_it = losses([below[key] + part for key, part in parts.items()])
+    rows = {
+        key: torch.tensor([loss, without.get(key, math.nan), (part * reader).sum().item()], dtype=torch.float64)
+        for (key, part), loss in zip(parts.items(), with_it, strict=True)
+    }
     if model.b_U is not None:
         rows[0][2] += (centred * model.b_U).sum().item()
-    if paths.feed_forward is not None:
-        rows[None] = row(paths.feed_forward, up_to[-1], up_to[-1])
-    for path, part in chain(head_paths(run), virtual_head_paths(run, wanted)):
-        rows[path] = row(part, up_to[len(path)])
     return rows, centred.square().sum().item()

@@ -4,7 +4,10 @@ A score that owes to an earlier head by its query is Q-composed, by its key K-co
 """
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import nan
 from typing import Literal
 
 import torch
@@ -18,6 +21,8 @@ from models.heads.patterns import visible_keys
 from models.transformer import Transformer
 
 Part = Literal["direct", "Q", "K", "QK", "position", "feed-forward"]
+DISTANCE = "distance"  # the source of what a bias of distance adds
+OTHER_HEADS, OTHER_FEED_FORWARD = "other heads", "other MLPs"  # those that aren't told apart
 
 
 @dataclass(frozen=True)
@@ -33,47 +38,48 @@ class ScoreTerm:
     @property
     def composition(self) -> Part:
         """Which sides of the score, query or key, an earlier head wrote."""
-        if self.query_source == "distance":
+        if self.query_source == DISTANCE:
             return "position"
         if "MLP" in self.query_source + self.key_source:
             return "feed-forward"
-        by_query, by_key = (source.startswith("L") for source in (self.query_source, self.key_source))
+        by_query, by_key = (_is_sublayer(source) for source in (self.query_source, self.key_source))
         return "QK" if by_query and by_key else "Q" if by_query else "K" if by_key else "direct"
 
 
+@dataclass(frozen=True)
+class _LayerSums:
+    """Sums over queries and keys of each term of a layer's heads times the whole score."""
+
+    sources: Sequence[str]
+    by_pair: Float[Tensor, "head query_source key_source"]
+    by_distance: Float[Tensor, "head"] | None
+
+
 @torch.inference_mode()
-def score_terms(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> list[ScoreTerm]:
+def score_terms(
+    model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, max_sources: int | None = None
+) -> list[ScoreTerm]:
     """Each head's scores by query source and key source, as shares of their variance.
 
     Variance is taken over the keys of each query and pooled over queries: softmax doesn't see what all keys of a query
     share. BOS is neither query nor key: heads rest on it. Attention to the highest scores counts all it chooses among.
+
+    Of earlier heads and feed-forward layers, `max_sources` are told apart as sources of a head's queries, and as many
+    of its keys: those with the largest share in all. The others are summed up as `other heads` and `other MLPs`.
     """
-    covariances: dict[tuple[int, str, str], Tensor] = defaultdict(lambda: torch.zeros((), dtype=torch.float64))
+    totals: list[_LayerSums] = []
     n_pairs = 0
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
         keys = visible_keys(tokens, bos, with_bos=False, distances=model.architecture.visible_distances)
         run = freeze_run(model, tokens)
         n_pairs += int(keys.sum())
-        for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
-            for pair, covariance in _layer_covariances(layer, sources, keys).items():
-                covariances[i, *pair] = covariances[i, *pair] + covariance.double()
-    variance: dict[int, Tensor | float] = defaultdict(float)
-    for (i, _, _), covariance in covariances.items():
-        variance[i] = variance[i] + covariance
-    return [
-        ScoreTerm(Head(i, head), query, key, value / max(n_pairs, 1), share)
-        for (i, query, key), covariance in covariances.items()
-        for head, (value, share) in enumerate(
-            zip(covariance.tolist(), (covariance / variance[i]).tolist(), strict=True)
-        )
-    ]
+        found = [_layer_sums(*layer, keys) for layer in zip(run.layers, run.sources(), strict=False)]
+        totals = [_added(*layers) for layers in zip(totals, found, strict=True)] if totals else found
+    return [term for i, of_layer in enumerate(totals) for term in _terms(i, of_layer, n_pairs, max_sources)]
 
 
-def _layer_covariances(
-    layer: FrozenLayer, sources: Sources, keys: Bool[Tensor, "batch q_pos k_pos"]
-) -> dict[tuple[str, str], Float[Tensor, "head"]]:
-    """Sum over queries and keys of each term times the whole score."""
+def _layer_sums(layer: FrozenLayer, sources: Sources, keys: Bool[Tensor, "batch q_pos k_pos"]) -> _LayerSums:
     a, kept = layer.attention, keys[:, None]
     by_query, by_key = layer.query_and_key_sources(sources)
     position = a.position_scores(keys.shape[1])
@@ -81,10 +87,51 @@ def _layer_covariances(
     scores = (q.sum(0) @ k.sum(0).mT + position).where(kept, 0)
     mean = scores.sum(-1, keepdim=True) / kept.sum(-1, keepdim=True).clamp(min=1)
     whole = (scores - mean).where(kept, 0)  # centred in each row, so that no term needs to be
-    covariances: dict[tuple[str, str], Tensor] = {}
-    for key_source, part in zip(by_key, k, strict=True):
-        per_query = torch.einsum("sbhqd,bhqd->sh", q, whole @ part)
-        covariances |= {(name, key_source): row for name, row in zip(by_query, per_query, strict=True)}
+    of_queries, of_keys = (side.permute(2, 0, 1, 3, 4).flatten(2) for side in (q, whole @ k))
+    by_distance = None
     if a.position_bias is not None:
-        covariances["distance", "distance"] = (whole * position.masked_fill(position.isneginf(), 0)).sum((0, 2, 3))
-    return covariances
+        by_distance = (whole * position.masked_fill(position.isneginf(), 0)).sum((0, 2, 3)).double()
+    return _LayerSums(list(by_key), (of_queries @ of_keys.mT).double(), by_distance)
+
+
+def _added(one: _LayerSums, other: _LayerSums) -> _LayerSums:
+    by_distance = None
+    if one.by_distance is not None and other.by_distance is not None:
+        by_distance = one.by_distance + other.by_distance
+    return _LayerSums(one.sources, one.by_pair + other.by_pair, by_distance)
+
+
+def _terms(layer: int, sums: _LayerSums, n_pairs: int, max_sources: int | None) -> Iterator[ScoreTerm]:
+    """The terms of each head of a layer."""
+    for head, by_pair in enumerate(sums.by_pair):
+        queries, keys = (_names(sums.sources, by_pair.sum(axis), max_sources) for axis in (1, 0))
+        listed = dict(
+            zip(product(queries, keys), _summed(_summed(by_pair, queries, 0), keys, 1).flatten().tolist(), strict=True)
+        )
+        if sums.by_distance is not None:
+            listed[DISTANCE, DISTANCE] = sums.by_distance[head].item()
+        variance = sum(listed.values())
+        for (query, key), covariance in listed.items():
+            share = covariance / variance if variance else nan
+            yield ScoreTerm(Head(layer, head), query, key, covariance / max(n_pairs, 1), share)
+
+
+def _names(sources: Sequence[str], totals: Float[Tensor, "source"], max_sources: int | None) -> dict[str, list[int]]:
+    """By which name each source goes: its own, or the one of those that aren't told apart."""
+    by_size = totals.abs().argsort(descending=True, stable=True).tolist()
+    apart = set([i for i in by_size if _is_sublayer(sources[i])][:max_sources])
+    named: dict[str, list[int]] = defaultdict(list)
+    for i, source in enumerate(sources):
+        together = OTHER_FEED_FORWARD if "MLP" in source else OTHER_HEADS
+        named[source if i in apart or not _is_sublayer(source) else together].append(i)
+    return named
+
+
+def _summed(values: Float[Tensor, "*shape"], named: Mapping[str, list[int]], axis: int) -> Float[Tensor, "*summed"]:
+    """Values along an axis summed up by name."""
+    return torch.stack([values.index_select(axis, torch.tensor(own)).sum(axis) for own in named.values()], axis)
+
+
+def _is_sublayer(source: str) -> bool:
+    """Whether a source is a head, a feed-forward layer, or several."""
+    return source.startswith("L") or source in (OTHER_HEADS, OTHER_FEED_FORWARD)

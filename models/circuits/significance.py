@@ -22,6 +22,10 @@ def chance_of_initial(now: Composition, initial: Composition) -> Float[Tensor, "
     return torch.special.ndtr(-change / (now.null_sd**2 + initial.null_sd**2).sqrt())
 
 
-def chance_of_either(now: Composition, initial: Composition) -> Float[Tensor, "pair 3"]:
-    """The larger of both chances: a pair composes when neither a turned writer nor turning in training explains it."""
-    return torch.maximum(chance_of_rotated(now), chance_of_initial(now, initial))
+def chance_of_either(now: Composition, initial: Composition | None) -> Float[Tensor, "pair 3"]:
+    """The larger of both chances: a pair composes when neither a turned writer nor turning in training explains it.
+
+    Of a model whose initialisation nobody kept, the first alone.
+    """
+    turned = chance_of_rotated(now)
+    return turned if initial is None else torch.maximum(turned, chance_of_initial(now, initial))

@@ -6,24 +6,25 @@ the intact predictions and d for ablated minus intact,
 so that of an ablated run's logits nothing is needed but logsumexp.
 """
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.stream_losses import log_normalisers
 from models.transformer import Fill, HeadMask, Transformer
 
-ROWS, LOGITS = 2**10, 2**18  # positions of all runs, and numbers of logits, at once: what a CPU keeps in its cache
-MIN_ROWS = 2**8  # positions whose logits are computed at once at least: products of fewer are slow
-GPU_FACTOR = 2**6  # times as much keeps a GPU busy
+ROWS = 2**10  # positions of all runs at once: what a CPU keeps in its cache
 
 
 class IntactRun:
     """A batch's run that ablated ones start from; heads masked by 0 are pruned in all of them, and not ablated."""
 
     def __init__(
-        self, model: Transformer, batch: Int[Tensor, "batch pos"], head_mask: HeadMask | None, fill: Fill | None
+        self,
+        model: Transformer,
+        batch: Int[Tensor, "batch pos"],
+        head_mask: HeadMask | None = None,
+        fill: Fill | None = None,
     ) -> None:
         self.model, self.head_mask, self.fill = model, head_mask, fill
         self.layers = list(model.layers)
@@ -56,9 +57,15 @@ class IntactRun:
             written = written.sum(0) - written
         elif self.is_last(layer) and a.normalization == a.feed_forward == "none":
             return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), traced.W_O[heads]))
-        x = self._rerun(layer, traced.attention_out + written, full)
+        return self.effects_of(layer, written, full=full)
+
+    def effects_of(
+        self, layer: int, written: Float[Tensor, "run batch pos d_model"], *, full: bool = True
+    ) -> Float[Tensor, "2 run batch"]:
+        """The same of runs in which the heads of a layer write something more than they do."""
+        x = self._rerun(layer, self.trace.layers[layer].attention_out + written, full)
         rows = x.flatten(0, 2)
-        logsumexp = self._logsumexp(len(rows), lambda part: self.model.unembed(rows[part]))
+        logsumexp = log_normalisers(self.model, len(rows), lambda part: self.model.unembed(rows[part]))
         return self._compare(x - self.trace.residual_final, logsumexp)
 
     def _rerun(
@@ -99,10 +106,6 @@ class IntactRun:
         intact, W_OU = self.trace.logits.flatten(0, 1), W_O @ self.model.W_U
 
         def of_head(dz: Tensor, own: Tensor) -> Tensor:
-            return self._logsumexp(len(dz), lambda part: torch.addmm(intact[part], dz[part], own))
+            return log_normalisers(self.model, len(dz), lambda part: torch.addmm(intact[part], dz[part], own))
 
         return torch.cat([of_head(dz, own) for dz, own in zip(change, W_OU, strict=True)])
-
-    def _logsumexp(self, n_rows: int, logits: Callable[[slice], Tensor]) -> Float[Tensor, "rows"]:
-        size = max(MIN_ROWS, (LOGITS * GPU_FACTOR if self.logsumexp.is_cuda else LOGITS) // self.model.d_vocab)
-        return torch.cat([logits(slice(i, i + size)).logsumexp(-1) for i in range(0, n_rows, size)])

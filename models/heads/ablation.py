@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.ablated_runs import GPU_FACTOR, ROWS, IntactRun
+from models.heads.ablated_runs import ROWS, IntactRun
 from models.heads.references import derangement
+from models.stream_losses import GPU_FACTOR
 from models.transformer import Fill, HeadMask, Transformer
 
 Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or which other sequence's z each sequence gets

@@ -21,7 +21,7 @@ from models.circuits.identities import identity_errors
 from models.circuits.order_of_terms import Term, order_of_terms
 from models.circuits.score_terms import ScoreTerm, score_terms
 from models.circuits.significance import chance_of_either
-from models.circuits.virtual_heads import VirtualCircuit, VirtualPattern, virtual_circuits, virtual_patterns
+from models.circuits.virtual_heads import VirtualPattern, virtual_copying, virtual_norms, virtual_patterns
 from models.heads.head import Head
 from models.multiple_tests import significant
 from tasks.measuring.checkpoint_weights import checkpoint_weights
@@ -58,18 +58,20 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     text, bos = stimuli.text, stimuli.bos
     pairs = paths.virtual_heads_of(architecture.heads_per_layer)
     composes = why_no_circuits(architecture) is None
-    circuits = virtual_circuits(checkpoint_weights(model, step)) if composes else {}
-    by_norm = sorted(pairs, key=lambda pair: -circuits[pair].ov_norm if pair in circuits else 0)
-    virtual_heads = set(by_norm[: config.max_pairs])
+    weights = checkpoint_weights(model, step) if composes else None
+    norms = virtual_norms(weights) if weights else {}
+    virtual_heads = sorted(pairs, key=lambda pair: -norms.get(pair, 0))[: config.max_pairs]
+    copying = virtual_copying(weights, virtual_heads) if weights else {}
 
     terms = order_of_terms(model, text, virtual_heads)
     trained.on_progress(0.25)
     patterns = virtual_patterns(model, text, bos, virtual_heads)
     trained.on_progress(0.4)
-    scores = {at: score_terms(trained.at(at), text, bos) for at in sorted({trained.steps[0], step})}
+    scores = {at: score_terms(trained.at(at), text, bos, config.max_sources) for at in sorted({trained.steps[0], step})}
     trained.on_progress(0.5)
     writers = _circuit_writers(config, trained, text, bos) if composes else {}
-    joint = {place: Removal(heads, *place) for place, heads in writers.items() if heads}
+    checked = [place for place, heads in writers.items() if heads][: config.max_circuits]
+    joint = {place: Removal(writers[place], *place) for place in checked}
     in_circuits = {(writer, check.reader) for check in joint.values() for writer in check.writers}
     single = removals_of(strongest_pairs(scores[step], pairs, config.max_pairs) | in_circuits)
     checks: dict[Removal | None, CausalCheck] = {
@@ -86,7 +88,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     tables: dict[str, Rows] = {
         "path_terms": [_term_row(term) | linearised for term in terms],
         "score_terms": [_score_row(at, term) for at, terms in scores.items() for term in terms],
-        "virtual_heads": _virtual_rows(pairs, circuits, patterns, terms),
+        "virtual_heads": _virtual_rows(pairs, norms, copying, patterns, terms),
         "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
         "causal_checks": [_check_row(checks[check]) for check in single],
@@ -100,9 +102,9 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
 def _circuit_writers(
     config: ActivationCircuitsConfig, trained: TrainedModel, text: Tensor, bos: int
 ) -> dict[tuple[Head, CircuitKind], paths.Path]:
-    """The writers of each later head's circuits at the last checkpoint; what composes has risen since the first."""
-    first, *_, last = [trained.steps[0], *trained.steps]
-    initial, now = (composition(checkpoint_weights(trained.at(step), step)) for step in (first, last))
+    """The writers of each later head's circuits at the last checkpoint, by what composes."""
+    now = composition(checkpoint_weights(trained.model, trained.steps[-1]))
+    initial = composition(checkpoint_weights(trained.at(0), 0)) if trained.steps[0] == 0 else None
     composed = significant(chance_of_either(now, initial), config.level)
     return circuit_writers(trained.model, text, bos, now.z, composed)
 
@@ -147,7 +149,8 @@ def _effects(check: CausalCheck | None) -> dict[str, float | None]:
 
 def _virtual_rows(
     pairs: Sequence[paths.Path],
-    circuits: Mapping[paths.Path, VirtualCircuit],
+    norms: Mapping[paths.Path, float],
+    copying: Mapping[paths.Path, float],
     patterns: Mapping[paths.Path, VirtualPattern],
     terms: Sequence[Term],
 ) -> Rows:
@@ -156,7 +159,7 @@ def _virtual_rows(
     return [
         _place("first", pair[0])
         | _place("second", pair[1])
-        | {field.name: getattr(circuits.get(pair), field.name, None) for field in fields(VirtualCircuit)}
+        | {"ov_norm": norms.get(pair), "copying_eigenvalues": copying.get(pair)}
         | {field.name: getattr(patterns.get(pair), field.name, None) for field in fields(VirtualPattern)}
         | {name: getattr(effects.get(pair), name, None) for name in ("loss_effect_nats", "logit_share")}
         for pair in pairs

@@ -95,6 +95,18 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         description="Maximum number of pairs of heads checked causally, those of induction circuits apart, and of"
         " virtual heads ablated.",
     )
+    max_circuits: int = Field(
+        64,
+        ge=0,
+        le=MOST,
+        description="Maximum number of induction circuits checked causally, those of the heads that attend most to what"
+        " followed earlier copies first.",
+    )
+    max_sources: Count = Field(
+        24,
+        description="Earlier heads and feed-forward layers told apart as sources of a head's queries, and as many of"
+        " its keys, those with the largest share of its scores first.",
+    )
     level: float = Field(
         LEVEL,
         gt=0,

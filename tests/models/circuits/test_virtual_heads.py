@@ -10,41 +10,42 @@ from random_models import random_model
 
 from models.circuits.head_weights import circuit_weights
 from models.circuits.paths import virtual_heads_of
-from models.circuits.virtual_heads import virtual_circuits, virtual_patterns
+from models.circuits.virtual_heads import virtual_copying, virtual_norms, virtual_patterns
 from models.heads.head import Head
 
 
 @pytest.mark.parametrize("options", [{}, {"normalization": "layernorm"}])
 def test_circuits_are_those_of_whole_matrices(options):
     weights = circuit_weights(random_model(n_layers=3, n_heads=(2, 1, 3), **options))
-    found = virtual_circuits(weights)
-    assert sorted(found) == sorted(virtual_heads_of((2, 1, 3)))
-    for (first, second), circuit in found.items():
+    pairs = virtual_heads_of((2, 1, 3))
+    norms, copying = virtual_norms(weights), virtual_copying(weights, pairs)
+    assert sorted(norms) == sorted(copying) == sorted(pairs)
+    for first, second in pairs:
         (a, b) = (weights.layers[first.layer], weights.layers[second.layer])
         OV = a.W_V[first.head] @ a.W_O[first.head] @ b.W_V[second.head] @ b.W_O[second.head]
-        assert circuit.ov_norm == pytest.approx(OV.norm().item())
+        assert norms[first, second] == pytest.approx(OV.norm().item())
         eigenvalues = torch.linalg.eigvals(weights.W_E @ OV @ weights.W_U)
-        assert circuit.copying_eigenvalues == pytest.approx(
-            (eigenvalues.sum().real / eigenvalues.abs().sum()).item(), abs=1e-6
-        )
+        score = (eigenvalues.sum().real / eigenvalues.abs().sum()).item()
+        assert copying[first, second] == pytest.approx(score, abs=1e-6)
 
 
 def test_a_planted_chain_copies_what_is_two_back():
     model = chained_model(29, n_ctx=64)
     tokens = torch.randint(1, 29, (2, 65), generator=torch.Generator().manual_seed(0))
     tokens[:, 0] = BOS
-    circuits = virtual_circuits(circuit_weights(model))
+    weights = circuit_weights(model)
     chain = Head(0, 0), Head(1, 1)
-    assert {pair for pair, circuit in circuits.items() if circuit.ov_norm > 0} == {chain}
-    assert circuits[chain].copying_eigenvalues > 0.99
+    assert {pair for pair, norm in virtual_norms(weights).items() if norm > 0} == {chain}
+    assert virtual_copying(weights, [chain])[chain] > 0.99
     pattern = virtual_patterns(model, tokens, BOS, {chain})[chain]
     assert pattern.mean_distance == pytest.approx(2, abs=0.1)
     assert pattern.confidence > 0.95
 
 
 def test_heads_that_do_not_meet_have_no_copying_score():
-    circuits = virtual_circuits(circuit_weights(induction_model(29, n_ctx=32)))
-    assert all(circuit.ov_norm == 0 and math.isnan(circuit.copying_eigenvalues) for circuit in circuits.values())
+    weights = circuit_weights(induction_model(29, n_ctx=32))
+    assert not any(virtual_norms(weights).values())
+    assert all(map(math.isnan, virtual_copying(weights, virtual_heads_of(weights.heads_per_layer)).values()))
 
 
 def test_patterns_are_products():
@@ -74,5 +75,5 @@ def test_virtual_heads_are_the_pairs_of_every_two_layers(heads):
 
 def test_one_layer_has_none():
     model = copying_model(13, n_ctx=16)
-    assert virtual_circuits(circuit_weights(model)) == {}
+    assert virtual_norms(circuit_weights(model)) == {}
     assert virtual_patterns(model, torch.ones(1, 9, dtype=torch.int64), BOS, set()) == {}
