@@ -53,8 +53,9 @@ def composition(weights: CircuitWeights) -> Composition:
     """
     d = weights.d_stream
     squares, spreads = [], []
+    written = [writer_factors(layer) for layer in weights.layers]
     for layer in range(1, len(weights.layers)):
-        left = writer_factors(weights.heads_before(layer))
+        left = torch.cat(written[:layer])
         of_left = d * concentration(left) - 1
         for right in reader_factors(weights.layers[layer]):
             squares.append(_squared_scores(left, right).flatten())
@@ -71,8 +72,9 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
     """
     d = weights.d_stream
     means, spreads = [], []
+    powers = [_singular_power(writer_factors(layer)) for layer in weights.layers]
     for layer in range(1, len(weights.layers)):
-        power = _singular_power(writer_factors(weights.heads_before(layer)))
+        power = torch.cat(powers[:layer])
         frames = torch.randn(n_rotations, d, power.shape[1], generator=generator, dtype=torch.float64)
         frames = torch.linalg.qr(frames).Q.mT.to(power)
         for right in reader_factors(weights.layers[layer]):

@@ -12,12 +12,12 @@ from models.transformer import Transformer
 
 
 def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Tensor, "token"]:
-    """How many outputs a full circuit ranks at least as high as the token itself, for each token: 0 is a copy.
+    """How many outputs a full circuit ranks at least as high as the token itself, for each of its rows: 0 is a copy.
 
     Equal ones count, so that a head that writes nothing copies nothing.
     """
     # in place: torch is slow to add up booleans
-    ranks = [rows.ge_(rows.gather(1, index[:, None])).sum(1) - 1 for index, rows in circuit.chunks(tokens)]
+    ranks = [rows.ge_(rows.gather(1, tokens[index, None])).sum(1) - 1 for index, rows in circuit.chunks()]
     return torch.cat([tokens.new_empty(0), *(of_chunk.long() for of_chunk in ranks)])
 
 

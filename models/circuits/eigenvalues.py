@@ -6,10 +6,10 @@ which is no larger than a head. Source: Elhage et al. 2021, "copying and matchin
 
 import numpy as np
 import torch
-from jaxtyping import Complex, Float
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
-from models.circuits.head_weights import CircuitWeights, HeadWeights
+from models.circuits.head_weights import CircuitWeights
 
 
 def eigenvalue_score(eigenvalues: Complex[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
@@ -32,25 +32,23 @@ def matching_eigenvalues(weights: CircuitWeights) -> list[Complex[Tensor, "head 
 
 
 @torch.no_grad()
-def composed_matching_eigenvalues(weights: CircuitWeights) -> Complex[Tensor, "pair d_head"]:
+def composed_matching_eigenvalues(
+    weights: CircuitWeights, pairs: Int[Tensor, "pair 4"]
+) -> Complex[Tensor, "pair d_head"]:
     """Eigenvalues of the QK circuit whose keys an earlier head wrote, W_E QK2 OV1^T W_E^T: a row a pair.
 
     Through a previous-token head, positive ones look for the token that the query has: the sign of induction. Pairs are
-    those of `head_pairs`.
+    rows of `head_pairs`.
     """
     token_gram = (weights.W_E.T @ weights.W_E).double()
-    layers = (_composed(token_gram, weights.heads_before(i), weights.layers[i]) for i in range(1, len(weights.layers)))
     d_head = weights.layers[0].W_Q.shape[2] if weights.layers else 0
-    return torch.cat([torch.empty(0, d_head, dtype=torch.complex128, device=weights.W_E.device), *layers])
-
-
-def _composed(
-    token_gram: Float[Tensor, "d_stream d_stream"], writers: HeadWeights, readers: HeadWeights
-) -> Complex[Tensor, "pair d_head"]:
-    values = writers.W_V.double().mT @ token_gram  # what a writer reads of the tokens
-    keys = torch.einsum("wvd,rdk->wrvk", writers.W_O.double(), readers.W_K.double())
-    queries = torch.einsum("wvd,rdq->wrvq", values, readers.W_Q.double())
-    return eigenvalues_of((keys.mT @ queries).flatten(0, 1))
+    circuits = [torch.empty(0, d_head, d_head, dtype=token_gram.dtype, device=token_gram.device)]
+    for writer_layer, writer, reader_layer, reader in pairs.tolist():
+        earlier, later = weights.layers[writer_layer], weights.layers[reader_layer]
+        keys = earlier.W_O[writer].double() @ later.W_K[reader].double()
+        queries = earlier.W_V[writer].double().T @ token_gram @ later.W_Q[reader].double()
+        circuits.append((keys.T @ queries)[None])
+    return eigenvalues_of(torch.cat(circuits))
 
 
 def eigenvalues_of(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "batch n"]:

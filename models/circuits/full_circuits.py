@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.head_weights import CircuitWeights
+from models.circuits.head_weights import CircuitWeights, HeadWeights
 
+MOMENT_TOKENS = 2**12  # taken into moments at once
 CHUNK_NUMBERS = 2**18  # entries of a full circuit held at once: what a CPU keeps in its cache
 
 
@@ -27,45 +28,72 @@ class FullCircuit:
         """The rows of the product at an index."""
         return self.left[index] @ self.right
 
-    def chunks(self, index: Int[Tensor, "row"]) -> Iterator[tuple[Int[Tensor, "chunk"], Float[Tensor, "chunk column"]]]:
-        """The rows of the product at an index, a few at a time, each chunk after its part of the index."""
+    def chunks(self) -> Iterator[tuple[Int[Tensor, "chunk"], Float[Tensor, "chunk column"]]]:
+        """All rows of the product, a few at a time, each chunk after its index."""
         size = max(1, CHUNK_NUMBERS // max(1, self.right.shape[1]))
-        return ((part, self.rows(part)) for part in index.split(size))
+        every = torch.arange(len(self.left), device=self.left.device)
+        return ((part, self.rows(part)) for part in every.split(size))
 
-    def centred(self, weight: Float[Tensor, "column"] | None = None) -> "FullCircuit":
-        """The circuit less each row's mean, which softmax can't see; plain, or weighted by numbers that sum to 1."""
-        mean = self.right.mean(1) if weight is None else self.right @ weight
+    def less(self, mean: Float[Tensor, "_"]) -> "FullCircuit":
+        """The circuit less what it would be at one more column, such as the mean of all, which softmax can't see."""
         return replace(self, right=self.right - mean[:, None])
 
 
-def full_qk(weights: CircuitWeights, layer: int, head: int) -> FullCircuit:
+def full_qk(weights: CircuitWeights, layer: int, head: int, tokens: Int[Tensor, "token"] | None = None) -> FullCircuit:
     """Attention score from destination token to source token, W_E QK W_E^T / sqrt(d_head): [destination, source].
 
-    Source: Elhage et al. 2021, "query-key circuit".
+    Of all tokens, or of some. Source: Elhage et al. 2021, "query-key circuit".
     """
-    own = weights.layers[layer]
-    queries = weights.W_E @ own.W_Q[head] + own.b_Q[head]
-    return FullCircuit(queries * own.W_Q.shape[2] ** -0.5, (weights.W_E @ own.W_K[head]).T)
+    own, W_E = weights.layers[layer], weights.W_E if tokens is None else weights.W_E[tokens]
+    queries = W_E @ own.W_Q[head] + own.b_Q[head]
+    return FullCircuit(queries * own.W_Q.shape[2] ** -0.5, (W_E @ own.W_K[head]).T)
 
 
-def full_ov(weights: CircuitWeights, layer: int, head: int) -> FullCircuit:
+def full_ov(
+    weights: CircuitWeights,
+    layer: int,
+    head: int,
+    sources: Int[Tensor, "source"] | None = None,
+    outputs: Int[Tensor, "_"] | None = None,
+) -> FullCircuit:
     """Logits that attending to a source token adds, W_E OV W_U: [source, output].
 
-    Source: Elhage et al. 2021, "output-value circuit".
+    Of all tokens, or of some. Source: Elhage et al. 2021, "output-value circuit".
     """
     own = weights.layers[layer]
-    return FullCircuit(weights.W_E @ own.W_V[head], own.W_O[head] @ weights.W_U)
+    W_E = weights.W_E if sources is None else weights.W_E[sources]
+    W_U = weights.W_U if outputs is None else weights.W_U[:, outputs]
+    return FullCircuit(W_E @ own.W_V[head], own.W_O[head] @ W_U)
 
 
-def score_spread(circuit: FullCircuit, weight: Float[Tensor, "token"]) -> Float[Tensor, ""]:
-    """Standard deviation of a QK circuit's scores over sources, tokens weighted by numbers that sum to 1.
+@dataclass(frozen=True)
+class TokenMoments:
+    """What spreads over a corpus' tokens are made of: means of their embeddings and of products of two coordinates."""
+
+    mean: Float[Tensor, "_"]
+    product: Float[Tensor, "d_stream d_stream"]
+
+
+def token_moments(W_E: Float[Tensor, "token d_stream"], weight: Float[Tensor, "token"]) -> TokenMoments:
+    """Moments in float64 of tokens weighted by numbers that sum to 1."""
+    mean = W_E.new_zeros(W_E.shape[1], dtype=torch.float64)
+    product = torch.outer(mean, mean)
+    for part, own in zip(W_E.split(MOMENT_TOKENS), weight.double().split(MOMENT_TOKENS), strict=True):
+        weighted = part.double() * own[:, None]
+        mean, product = mean + weighted.sum(0), product + weighted.T @ part.double()
+    return TokenMoments(mean, product)
+
+
+def score_spread(heads: HeadWeights, tokens: TokenMoments) -> Float[Tensor, "head"]:
+    """Standard deviation of each full QK circuit's scores over sources, pooled over destinations.
 
     That is what the tokens have to say about where to look, in units of pre-softmax score.
     """
-    keys = circuit.centred(weight).right
-    queries, keys = circuit.left.double(), keys.double()
-    weight = weight.double()
-    return torch.sum((queries.T * weight @ queries) * (keys * weight @ keys.T)).clamp(min=0).sqrt()
+    W_Q, W_K, b_Q = heads.W_Q.double(), heads.W_K.double(), heads.b_Q.double()
+    along_bias = (tokens.mean @ W_Q)[:, :, None] * b_Q[:, None]
+    queries = W_Q.mT @ tokens.product @ W_Q + along_bias + along_bias.mT + b_Q[:, :, None] * b_Q[:, None]
+    keys = W_K.mT @ (tokens.product - torch.outer(tokens.mean, tokens.mean)) @ W_K
+    return ((queries * keys).sum((1, 2)).clamp(min=0) / W_Q.shape[2]).sqrt()
 
 
 def position_spread(bias: Float[Tensor, "head distance"], distances: range) -> Float[Tensor, "head"]:

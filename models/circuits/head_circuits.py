@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int, Num
+from jaxtyping import Int, Num
 from torch import Tensor
 
 from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks
 from models.circuits.eigenvalues import copying_eigenvalues, eigenvalue_score, matching_eigenvalues
-from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread
+from models.circuits.full_circuits import full_ov, position_spread, score_spread, token_moments
 from models.circuits.head_weights import CircuitWeights
 from models.circuits.persistence import persistence
 from models.circuits.subspaces import (
@@ -40,6 +40,7 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
     copying, matching = copying_eigenvalues(weights), matching_eigenvalues(weights)
     evaluator = copying_evaluator(model, weights, stimuli.random)
     kept = persistence(model, stimuli.text, stimuli.bos)
+    moments = token_moments(weights.W_E, stimuli.counts / stimuli.counts.sum())
     layers = []
     for i, (own, layer) in enumerate(zip(weights.layers, model.layers, strict=True)):
         bias, distances = layer.attention.position_bias, layer.attention.distances
@@ -50,7 +51,7 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
                 "copying_eigenvalues": eigenvalue_score(copying[i]),
                 "copying_evaluator": evaluator[i],
                 "matching_eigenvalues": eigenvalue_score(matching[i]),
-                "qk_content_sd": _content_spread(weights, i, stimuli.counts),
+                "qk_content_sd": score_spread(own, moments),
                 "qk_position_sd": (
                     torch.full_like(kept[i], torch.nan) if bias is None else position_spread(bias, distances)
                 ),
@@ -69,15 +70,9 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
 
 def _diagonal_accuracies(weights: CircuitWeights, layer: int, stimuli: CircuitStimuli) -> Scores:
     tokens, heads = stimuli.frequent, range(weights.heads_per_layer[layer])
-    ranks = [diagonal_ranks(full_ov(weights, layer, head), tokens) for head in heads]
+    ranks = [diagonal_ranks(full_ov(weights, layer, head, tokens), tokens) for head in heads]
     return {
         f"copying_top{n}{suffix}": torch.tensor([diagonal_accuracy(of_head, n, by) for of_head in ranks])
         for n in (1, 5)
         for suffix, by in (("", None), ("_weighted", stimuli.counts[tokens]))
     }
-
-
-def _content_spread(weights: CircuitWeights, layer: int, counts: Int[Tensor, "d_vocab"]) -> Float[Tensor, "head"]:
-    frequency = (counts / counts.sum()).to(weights.W_E)
-    heads = range(weights.heads_per_layer[layer])
-    return torch.tensor([score_spread(full_qk(weights, layer, head), frequency) for head in heads])

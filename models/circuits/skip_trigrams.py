@@ -78,23 +78,22 @@ def _candidates(
     weights: CircuitWeights, layer: int, head: int, counts: Int[Tensor, "d_vocab"], n_sources: int, min_count: int
 ) -> _Candidates:
     """The sources with a head's strongest skip-trigrams, among tokens that come at least min_count times."""
-    frequency = counts / counts.sum()
+    frequency = (counts / counts.sum()).to(weights.W_E)
     used = (counts >= counts.max().clamp(max=min_count)).nonzero().flatten()  # never none
-    qk = full_qk(weights, layer, head).centred(frequency.to(weights.W_E))
-    ov = full_ov(weights, layer, head).centred()
-    scores = FullCircuit(qk.right.T, qk.left.T[:, used])  # [source, destination]
-    logits = FullCircuit(ov.left, ov.right[:, used])  # [source, output]
-    strongest = _largest(scores, used) * _largest(logits, used)
-    source = used[strongest.topk(min(n_sources, len(used))).indices]
+    own = weights.layers[layer]
+    qk = full_qk(weights, layer, head, used).less(frequency @ weights.W_E @ own.W_K[head])
+    logits = full_ov(weights, layer, head, used, used).less(own.W_O[head] @ weights.W_U.mean(1))  # [source, output]
+    scores = FullCircuit(qk.right.T, qk.left.T)  # [source, destination]
+    strongest = (_largest(scores) * _largest(logits)).topk(min(n_sources, len(used))).indices
     (score, destination), (logit, output) = (
-        circuit.rows(source).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
+        circuit.rows(strongest).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
     )
-    return _Candidates(source, used[destination], used[output], score, logit)
+    return _Candidates(used[strongest], used[destination], used[output], score, logit)
 
 
-def _largest(circuit: FullCircuit, rows: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
+def _largest(circuit: FullCircuit) -> Float[Tensor, "row"]:
     """The largest entry of each row, or 0 where none is above that."""
-    return torch.cat([chunk.amax(1).relu() for _, chunk in circuit.chunks(rows)])
+    return torch.cat([chunk.amax(1).relu() for _, chunk in circuit.chunks()])
 
 
 def _strongest(

@@ -44,8 +44,9 @@ def overlaps(weights: CircuitWeights) -> tuple[PairKind, PairKind]:
     `head_pairs`.
     """
     found, by_chance = [], []
+    spaces = [_row_space(writer_factors(layer)) for layer in weights.layers]
     for layer in range(1, len(weights.layers)):
-        written, n_written = _row_space(writer_factors(weights.heads_before(layer)))
+        written, n_written = map(torch.cat, zip(*spaces[:layer], strict=True))
         for right in reader_factors(weights.layers[layer]):
             read, n_read = _row_space(right.mT)
             cosines = torch.einsum("wvd,rkd->wrvk", written, read).square().sum((2, 3))
@@ -72,8 +73,9 @@ def rewriting(weights: CircuitWeights) -> Float[Tensor, "pair"]:
     tr(OV1 OV2 OV1^T) / ||OV1||^2: -1 erases it, 0 leaves it alone. Pairs are those of `head_pairs`.
     """
     returned = []
+    written_by = [writer_factors(layer) for layer in weights.layers]
     for layer in range(1, len(weights.layers)):
-        left, readers = writer_factors(weights.heads_before(layer)), weights.layers[layer]
+        left, readers = torch.cat(written_by[:layer]), weights.layers[layer]
         read = torch.einsum("wvd,rdk->wrvk", left, readers.W_V)
         written = torch.einsum("wvd,rkd->wrvk", left, readers.W_O)
         returned.append(((read * written).sum((2, 3)) / left.square().sum((1, 2))[:, None]).flatten())

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from models.bos import without_bos
-from models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
+from models.circuits.composition import KINDS, Composition, PairKind, composition, head_pairs, rotated_null
 from models.circuits.copying import random_sequences
 from models.circuits.eigenvalues import (
     composed_matching_eigenvalues,
@@ -31,6 +32,7 @@ from tasks.text.windows import evaluation_text
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
+KEYS = KINDS.index("K")
 TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 
@@ -40,8 +42,9 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
 
     All are empty where norms keep paths from being products of weights (`why_no_circuits`).
 
-    Cost: at each checkpoint, with heads times vocabulary times the tokens that copying is tested on, and with pairs of
-    heads, which are as the square of their number; text only counts for persistence and skip-trigrams.
+    Cost: at each checkpoint, with heads times vocabulary times the tokens that copying is tested on, and scores of all
+    pairs of heads, which are as the square of their number; eigenvalues of `matching_pairs` of them, whatever the
+    number of heads. Text only counts for persistence and skip-trigrams.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -57,7 +60,7 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
             model = trained.at(step)
             weights = checkpoint_weights(model, step)
             now = composition(weights)
-            initial = initial or now
+            initial = now if step == 0 else initial
             tables["heads"].append({"step": step} | _head_columns(head_circuits(model, weights, stimuli)))
             tables["compositions"].append({"step": step} | composition_columns(config, weights, now, initial))
             if step in (steps[0], steps[-1]):
@@ -65,7 +68,7 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
                 tables["skip_trigrams"] += [{"step": step} | part for part in found]
                 tables["subspaces"].append({"step": step} | _subspace_columns(weights))
             trained.on_progress((i + 1) / (len(steps) + 1))
-        tables["eigenvalues"] = _eigenvalue_columns(weights, now)
+        tables["eigenvalues"] = _eigenvalue_columns(weights, best_writers(weights, now))
     for name, parts in tables.items():
         trained.write(name, _one_below_the_other(parts))
 
@@ -94,13 +97,12 @@ def _head_columns(layers: Sequence[Scores]) -> Columns:
 
 
 def composition_columns(
-    config: WeightCircuitsConfig, weights: CircuitWeights, now: Composition, initial: Composition
+    config: WeightCircuitsConfig, weights: CircuitWeights, now: Composition, initial: Composition | None
 ) -> Columns:
-    """Columns of `compositions` at one checkpoint."""
+    """Columns of `compositions` at one checkpoint; without an initialisation, nothing is compared with it."""
     rotated_mean, rotated_sd = rotated_null(weights, config.rotations, torch.Generator().manual_seed(config.seed))
     chance = chance_of_either(now, initial)
-    matching = torch.full_like(chance, torch.nan)
-    matching[:, KINDS.index("K")] = eigenvalue_score(composed_matching_eigenvalues(weights))
+    missing = torch.full_like(chance, torch.nan)
     composed = significant(chance, config.level).numpy().astype(object)
     composed[chance.isnan().numpy()] = None
     values = {
@@ -110,12 +112,31 @@ def composition_columns(
         "z": now.z,
         "rotated_mean": rotated_mean,
         "rotated_sd": rotated_sd,
-        "initial_score": initial.score,
+        "initial_score": initial.score if initial else missing,
         "rotated_chance": chance_of_rotated(now),
-        "initial_chance": chance_of_initial(now, initial),
-        "matching_eigenvalues": matching,
+        "initial_chance": chance_of_initial(now, initial) if initial else missing,
+        "matching_eigenvalues": _matching_scores(weights, now, config.matching_pairs),
     }
     return {**_pairs_and_kinds(weights), **_flattened(values), "significant": composed.flatten()}
+
+
+def _matching_scores(weights: CircuitWeights, now: Composition, most: int) -> PairKind:
+    """Eigenvalue scores of K-composed circuits: of each head's best writer, and of the pairs that compose most."""
+    by_keys = now.z[:, KEYS].nan_to_num(-np.inf)
+    chosen = torch.cat([best_writers(weights, now), by_keys.argsort(descending=True, stable=True)[:most]]).unique()
+    scores = torch.full_like(now.z, torch.nan)
+    scores[chosen, KEYS] = eigenvalue_score(
+        composed_matching_eigenvalues(weights, head_pairs(weights.heads_per_layer)[chosen])
+    )
+    return scores
+
+
+def best_writers(weights: CircuitWeights, now: Composition) -> Int[Tensor, "_"]:
+    """Of each later head, which of `head_pairs` is the one that it K-composes with most; of equals the first."""
+    by_keys, pairs = now.z[:, KEYS].nan_to_num(-np.inf), head_pairs(weights.heads_per_layer)
+    readers, own = pairs[:, 2:].unique(dim=0, return_inverse=True)
+    order = by_keys.argsort(descending=True, stable=True)
+    return torch.stack([order[own[order] == reader][0] for reader in range(len(readers))]) if len(pairs) else order
 
 
 def _subspace_columns(weights: CircuitWeights) -> Columns:
@@ -126,7 +147,7 @@ def _subspace_columns(weights: CircuitWeights) -> Columns:
     return _pairs_and_kinds(weights) | _flattened(values)
 
 
-def _eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Columns]:
+def _eigenvalue_columns(weights: CircuitWeights, best: Int[Tensor, "_"]) -> list[Columns]:
     """Columns of `eigenvalues`, a part a head and circuit."""
     spectra: dict[str, list[Tensor]] = {"OV": copying_eigenvalues(weights), "QK": matching_eigenvalues(weights)}
     parts = [
@@ -135,13 +156,10 @@ def _eigenvalue_columns(weights: CircuitWeights, now: Composition) -> list[Colum
         for layer, heads in enumerate(layers)
         for head, eigenvalues in enumerate(heads)
     ]
-    pairs, composed = head_pairs(weights.heads_per_layer), composed_matching_eigenvalues(weights)
-    by_keys = now.z[:, KINDS.index("K")].nan_to_num(-np.inf)
-    for layer, head in pairs[:, 2:].unique(dim=0).tolist():
-        own = (pairs[:, 2:] == torch.tensor([layer, head])).all(1).nonzero().flatten()
-        best = own[by_keys[own].argmax()]
-        writer = dict(zip(PAIR[:2], pairs[best, :2].tolist(), strict=True))
-        parts.append(_spectrum(layer, head, "K-composed", composed[best]) | writer)
+    pairs = head_pairs(weights.heads_per_layer)[best]
+    for pair, eigenvalues in zip(pairs.tolist(), composed_matching_eigenvalues(weights, pairs), strict=True):
+        *writer, layer, head = pair
+        parts.append(_spectrum(layer, head, "K-composed", eigenvalues) | dict(zip(PAIR[:2], writer, strict=True)))
     return parts
 
 

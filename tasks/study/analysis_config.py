@@ -64,6 +64,13 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
     evaluator_sequences: Count = Field(
         10, description="Sequences of random tokens on which heads are scored for copying."
     )
+    matching_pairs: int = Field(
+        1024,
+        ge=0,
+        le=MOST,
+        description="Pairs of heads whose K-composed circuit is tested for matching: those that K-compose most. Each"
+        " head's best writer is, too.",
+    )
     persistence_windows: Count = Field(
         16, description="Validation sequences on which the persistence of what heads write is measured."
     )

@@ -22,11 +22,11 @@ def draw(n_sequences=5, counts=COUNTS, n_ctx=N_CTX):
 
 def test_ranks_equal_a_loop(monkeypatch):
     monkeypatch.setattr(full_circuits, "CHUNK_NUMBERS", 3 * D_VOCAB)
-    circuit = full_ov(circuit_weights(random_model()), 0, 1)
-    tokens = torch.arange(2, 30)
+    weights, tokens = circuit_weights(random_model()), torch.arange(2, 30)
+    circuit = full_ov(weights, 0, 1)
     matrix = (circuit.left @ circuit.right).tolist()
     expected = [sum(x > matrix[t][t] for x in matrix[t]) for t in tokens.tolist()]
-    assert diagonal_ranks(circuit, tokens).tolist() == expected
+    assert diagonal_ranks(full_ov(weights, 0, 1, tokens), tokens).tolist() == expected
 
 
 def test_accuracies_on_paper():
@@ -43,7 +43,7 @@ def test_planted_copying_is_found_and_only_that():
     model = copying_model()
     weights = circuit_weights(model)
     content = torch.arange(1, 97)
-    ranks = [diagonal_ranks(full_ov(weights, 0, head), content) for head in range(3)]
+    ranks = [diagonal_ranks(full_ov(weights, 0, head, content), content) for head in range(3)]
     assert [[diagonal_accuracy(r, n, None).item() for r in ranks] for n in (1, 5)] == [[1, 0, 0], [1, 0, 0]]
     (scores,) = copying_evaluator(model, weights, draw(counts=torch.arange(97), n_ctx=128))
     torch.testing.assert_close(scores, torch.tensor([1, -1, torch.nan]).double(), equal_nan=True)

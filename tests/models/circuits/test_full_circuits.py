@@ -9,7 +9,7 @@ import torch
 from random_models import D_HEAD, D_VOCAB, N_CTX, random_model
 
 from models.circuits import full_circuits
-from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread
+from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread, token_moments
 from models.circuits.head_weights import circuit_weights
 
 EVERY = torch.arange(D_VOCAB)
@@ -32,11 +32,13 @@ def test_factors_multiply_to_the_definitions(chunk):
     ov = model.W_E @ attention.W_V[2] @ attention.W_O[2] @ model.W_U
     for circuit, expected in ((full_qk(weights, 1, 2), qk), (full_ov(weights, 1, 2), ov)):
         torch.testing.assert_close(circuit.rows(EVERY), expected, **EXACT)
-        torch.testing.assert_close(torch.cat([rows for _, rows in circuit.chunks(EVERY)]), expected, **EXACT)
-        torch.testing.assert_close(whole(circuit.centred()), expected - expected.mean(1, keepdim=True), **EXACT)
-        weight = torch.rand(D_VOCAB, dtype=torch.float64)
-        weight /= weight.sum()
-        torch.testing.assert_close(whole(circuit.centred(weight)), expected - (expected @ weight)[:, None], **EXACT)
+        torch.testing.assert_close(torch.cat([rows for _, rows in circuit.chunks()]), expected, **EXACT)
+        assert torch.cat([index for index, _ in circuit.chunks()]).tolist() == EVERY.tolist()
+        mean = expected.mean(1, keepdim=True)
+        torch.testing.assert_close(whole(circuit.less(circuit.right.mean(1))), expected - mean, **EXACT)
+    some, others = torch.tensor([5, 2, 30]), torch.tensor([7, 1])
+    torch.testing.assert_close(whole(full_qk(weights, 1, 2, some)), qk[some][:, some], **EXACT)
+    torch.testing.assert_close(whole(full_ov(weights, 1, 2, some, others)), ov[some][:, others], **EXACT)
 
 
 @pytest.mark.parametrize("options", [{}, {"biases": True}, {"positions": "none"}, {"feed_forward": "gelu"}])
@@ -62,16 +64,19 @@ def test_tokens_attended_to_make_the_heads_logits():
         torch.testing.assert_close(logits, layer.head_outputs[:, head] @ model.W_U, **EXACT)
 
 
-def test_spread_of_scores_equals_a_loop():
-    circuit = full_qk(circuit_weights(random_model()), 0, 0)
+@pytest.mark.parametrize("options", [{}, {"biases": True}])
+def test_spread_of_scores_equals_a_loop(monkeypatch, options):
+    monkeypatch.setattr(full_circuits, "MOMENT_TOKENS", 7)
+    weights = circuit_weights(random_model(**options))
     weight = torch.rand(D_VOCAB, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     weight /= weight.sum()
     variances = []
-    for row in whole(circuit):
+    for row in whole(full_qk(weights, 0, 1)):
         mean = sum(w * x for w, x in zip(weight, row, strict=True))
         variances.append(sum(w * (x - mean) ** 2 for w, x in zip(weight, row, strict=True)))
     expected = sum(w * v for w, v in zip(weight, variances, strict=True)).sqrt()
-    torch.testing.assert_close(score_spread(circuit, weight), expected)
+    found = score_spread(weights.layers[0], token_moments(weights.W_E, weight))
+    torch.testing.assert_close(found[1], expected)
 
 
 def test_spread_of_positions_equals_a_loop():
@@ -87,7 +92,7 @@ import torch
 from models.architecture import Architecture
 from models.circuits.copying import diagonal_ranks
 from models.circuits.eigenvalues import copying_eigenvalues, matching_eigenvalues
-from models.circuits.full_circuits import full_ov, full_qk, score_spread
+from models.circuits.full_circuits import full_ov, score_spread, token_moments
 from models.circuits.head_weights import circuit_weights
 from models.circuits.skip_trigram_counts import SkipTrigramCounts
 from models.circuits.skip_trigrams import skip_trigrams
@@ -100,8 +105,8 @@ weights = circuit_weights(model.initialize(torch.Generator().manual_seed(0)))
 copying_eigenvalues(weights), matching_eigenvalues(weights)
 every = torch.arange(d_vocab)
 text = every[:1024].repeat(4).view(-1, 128)
-diagonal_ranks(full_ov(weights, 0, 0), every[:2048])
-score_spread(full_qk(weights, 0, 0), torch.full((d_vocab,), 1 / d_vocab))
+diagonal_ranks(full_ov(weights, 0, 0, every[:2048]), every[:2048])
+score_spread(weights.layers[0], token_moments(weights.W_E, torch.full((d_vocab,), 1 / d_vocab)))
 skip_trigrams(weights, 0, 0, SkipTrigramCounts(text, d_vocab, 0), 20, 1)
 # ru_maxrss would begin at what the process that started this one had.
 (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))

@@ -61,9 +61,9 @@ def test_the_strongest_are_those_of_all_triples(monkeypatch, n):
     windows = torch.rand(900, 13, generator=torch.Generator().manual_seed(0)) ** 6 * 37  # small numbers come often
     corpus = SkipTrigramCounts(windows.long(), 37, BOS)
     frequency = corpus.counts / corpus.counts.sum()
-    qk = full_qk(weights, 1, 2).centred(frequency.double())
-    ov = full_ov(weights, 1, 2).centred()
+    qk, ov = full_qk(weights, 1, 2), full_ov(weights, 1, 2)
     qk, ov = qk.left @ qk.right, ov.left @ ov.right
+    qk, ov = qk - (qk @ frequency.double())[:, None], ov - ov.mean(1, keepdim=True)
     min_count = 60
     tokens = [token for token in range(1, 37) if corpus.counts[token] >= min_count]
     n_pairs, _ = corpus.count(torch.arange(37), torch.arange(37).expand(37, -1), torch.zeros(37, 1, dtype=torch.int64))
