@@ -302,7 +302,7 @@ CREATE TABLE attention_samples (
 );
 
 -- One row a checkpoint, an earlier head, a later head and a way to compose; weights alone. A pair composes when its
--- score is above what a randomly turned earlier head gives and has risen since the initialisation.
+-- score is above what a randomly turned earlier head gives and has risen since the initialisation, if that was kept.
 CREATE TABLE compositions (
     model_id              VARCHAR,  -- models.model_id
     step                  INTEGER,  -- optimiser steps taken; 0 is the initialisation
@@ -317,11 +317,11 @@ CREATE TABLE compositions (
     z                     DOUBLE,   -- (score^2 - null_mean) / null_sd
     rotated_mean          DOUBLE,   -- mean of score^2 over random rotations of the earlier head's output
     rotated_sd            DOUBLE,   -- standard deviation of score^2 over these rotations
-    initial_score         DOUBLE,   -- score at the initialisation
+    initial_score         DOUBLE,   -- score at the initialisation; NULL if that was not kept
     rotated_chance        DOUBLE,   -- chance that a randomly turned earlier head scores as much
-    initial_chance        DOUBLE,   -- chance that score^2 rises as much from its initialisation by turning alone
+    initial_chance        DOUBLE,   -- chance that score^2 rises as much from its initialisation by turning alone; NULL if that was not kept
     significant           BOOLEAN,  -- whether both chances are small among all of the model's pairs and kinds (Holm)
-    matching_eigenvalues  DOUBLE,   -- kind K only: heads.matching_eigenvalues if keys read the earlier head's output alone
+    matching_eigenvalues  DOUBLE,   -- kind K only: heads.matching_eigenvalues if keys read the earlier head's output alone; NULL beyond matching_pairs, best first
     PRIMARY KEY (model_id, step, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
@@ -394,7 +394,8 @@ CREATE TABLE path_terms (
 
 -- One row a head and pair of sources of its attention scores, first and last checkpoint, on validation text, BOS left
 -- out. Sources are the writers of what is read: embedding, position, bias, a head (L0H3), a feed-forward layer (L0MLP);
--- distance is a bias of scores.
+-- distance is a bias of scores. Beyond max_sources for queries or keys, largest first, they are summed up as other heads
+-- and other MLPs.
 CREATE TABLE score_terms (
     model_id      VARCHAR,  -- models.model_id
     step          INTEGER,  -- training step of the checkpoint
@@ -408,7 +409,8 @@ CREATE TABLE score_terms (
     PRIMARY KEY (model_id, step, layer, head, query_source, key_source)
 );
 
--- One row a pair of an earlier and a later head, last checkpoint: the two in series, as one head.
+-- One row a pair of an earlier and a later head, last checkpoint: the two in series, as one head. Beyond max_pairs, those
+-- with the largest ov_norm first, the other columns are NULL.
 CREATE TABLE virtual_heads (
     model_id             VARCHAR,  -- models.model_id
     first_layer          INTEGER,  -- layer of the earlier head
@@ -586,14 +588,15 @@ CREATE TABLE gate_sweeps (
     PRIMARY KEY (model_id, penalty_nats)
 );
 
--- One row an order and procedure of pruning and a number of heads pruned, from none to all.
+-- One row an order and procedure of pruning and a number of heads pruned, from none to all. Of more than max_points heads
+-- several go at once: from one number to the next, fewest where few have gone.
 CREATE TABLE pruning (
     model_id           VARCHAR,  -- models.model_id
-    procedure          VARCHAR,  -- one_shot, iterative (scored anew after each head), iterative_retrain, gates or random
+    procedure          VARCHAR,  -- one_shot, iterative (scored anew as heads go), iterative_retrain, gates or random
     order_method       VARCHAR,  -- importance.method that the order is by, or random
     draw               INTEGER,  -- which random order, counted from 0; 0 for all others
     n_pruned           INTEGER,  -- heads pruned, of those that training left
-    layer              INTEGER,  -- of the head pruned last; NULL at n_pruned 0, and for gates, which close together
+    layer              INTEGER,  -- of the head pruned last; NULL at n_pruned 0, where several went at once, and for gates, which close together
     head               INTEGER,  -- the head pruned last, counted from 0 within its layer
     fraction_pruned    DOUBLE,   -- n_pruned over the heads that training left
     loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output, all others whole

@@ -3,14 +3,17 @@
 What is ablated are activations, between W_in and W_out; the output bias stays. Later layers see the difference.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from models.batching import batches
+from models.heads.ablated_runs import ROWS, IntactRun
 from models.losses import token_losses
 from models.transformer import Layer, LayerTrace, Transformer
 
@@ -58,17 +61,17 @@ def neuron_ablations(
 ) -> list[NeuronAblation]:
     """What the model loses without each feed-forward layer and group of its neurons; `fills` is by method."""
     parts = neuron_parts(model.architecture.mlp_width, n_groups)
-    effects: dict[tuple[int, str, str], list[Tensor]] = {}
+    cases = list(product(fills, parts))
+    effects: dict[tuple[int, str, str], list[Tensor]] = defaultdict(list)
     for batch in batches(model, sequences):
-        targets = batch[:, 1:]
-        for i, (layer, trace) in enumerate(_layer_traces(model, batch[:, :-1])):
-            intact = model.forward_from(trace.residual_out, i + 1).log_softmax(-1)
+        run, size = IntactRun(model, batch), max(1, ROWS // batch.numel())
+        for i, (layer, trace) in enumerate(zip(model.layers, run.trace.layers, strict=True)):
             hidden = activations(layer, trace)
-            for method, fill in fills.items():
-                for part, neurons in parts.items():
-                    residual = residual_without(layer, trace, hidden, neurons, fill[i])
-                    ablated = model.forward_from(residual, i + 1).log_softmax(-1)
-                    effects.setdefault((i, part, method), []).append(_effects(intact, ablated, targets))
+            for some in (cases[at : at + size] for at in range(0, len(cases), size)):
+                x = [residual_without(layer, trace, hidden, parts[part], fills[method][i]) for method, part in some]
+                found = run.effects_from(i + 1, torch.stack(x))
+                for (method, part), of_case in zip(some, found.unbind(1), strict=True):
+                    effects[i, part, method].append(of_case)
     return [
         NeuronAblation(i, part, parts[part], method, *torch.cat(by_batch, dim=1))
         for (i, part, method), by_batch in effects.items()
@@ -120,14 +123,3 @@ def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Itera
         trace = layer.trace(x)
         x = trace.residual_out
         yield layer, trace
-
-
-def _effects(
-    intact: Float[Tensor, "batch pos d_vocab"],
-    ablated: Float[Tensor, "batch pos d_vocab"],
-    targets: Int[Tensor, "batch pos"],
-) -> Float[Tensor, "2 batch"]:
-    """Mean rise of each sequence's loss, and mean KL divergence, of log probabilities, in float64 on the CPU."""
-    fall = intact - ablated
-    loss, kl = fall.gather(2, targets[:, :, None])[:, :, 0], (intact.exp() * fall).sum(-1)
-    return torch.stack([loss, kl]).double().mean(2).cpu()

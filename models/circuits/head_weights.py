@@ -6,7 +6,6 @@ says: it is left out, as are the terms that positions, feed-forward layers and c
 into W_O; with dynamic gates, heads are as they are where they are open.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,7 +20,7 @@ from models.transformer import Norm, Transformer
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """The matrices of some heads, of one layer or of several, in the stream's coordinates."""
+    """The matrices of a layer's heads, in the stream's coordinates."""
 
     W_Q: Float[Tensor, "head d_stream d_head"]
     W_K: Float[Tensor, "head d_stream d_head"]
@@ -47,10 +46,6 @@ class CircuitWeights:
     def heads_per_layer(self) -> tuple[int, ...]:
         """Head count of each layer."""
         return tuple(len(layer.W_Q) for layer in self.layers)
-
-    def heads_before(self, layer: int) -> HeadWeights:
-        """The heads of all earlier layers, in their order."""
-        return stack_heads(self.layers[:layer])
 
 
 def why_no_circuits(architecture: Architecture) -> str | None:
@@ -84,11 +79,6 @@ def circuit_weights(model: Transformer) -> CircuitWeights:
         W_U=_read(model.W_U, model.final_norm, basis),
         layers=tuple(_heads(model, layer, basis) for layer in range(len(model.layers))),
     )
-
-
-def stack_heads(layers: Sequence[HeadWeights]) -> HeadWeights:
-    """All heads of some layers as if they were in one."""
-    return HeadWeights(*(torch.cat(parts) for parts in zip(*(vars(layer).values() for layer in layers), strict=True)))
 
 
 def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_stream"] | None) -> HeadWeights:

@@ -63,23 +63,28 @@ class IntactRun:
         self, layer: int, written: Float[Tensor, "run batch pos d_model"], *, full: bool = True
     ) -> Float[Tensor, "2 run batch"]:
         """The same of runs in which the heads of a layer write something more than they do."""
-        x = self._rerun(layer, self.trace.layers[layer].attention_out + written, full)
-        rows = x.flatten(0, 2)
-        logsumexp = log_normalisers(self.model, len(rows), lambda part: self.model.unembed(rows[part]))
-        return self._compare(x - self.trace.residual_final, logsumexp)
+        traced = self.trace.layers[layer]
+        attention_out = (traced.attention_out + written).flatten(0, 1)
+        residual_in = traced.residual_in.expand_as(written).flatten(0, 1)
+        x = self.layers[layer].after_attention(residual_in, attention_out)[-1]
+        return self.effects_from(layer + 1, x.view_as(written), full=full)
 
-    def _rerun(
-        self, layer: int, attention_out: Float[Tensor, "head batch pos d_model"], full: bool
-    ) -> Float[Tensor, "head batch pos d_model"]:
-        """What W_U reads if the heads of a layer together write `attention_out`."""
-        runs = attention_out.shape[:2]
-        x = self.trace.layers[layer].residual_in.expand_as(attention_out)
-        x = self.layers[layer].after_attention(x.flatten(0, 1), attention_out.flatten(0, 1))[-1]
-        for i, later in enumerate(self.layers[layer + 1 :], start=layer + 1):
+    def effects_from(
+        self, layer: int, x: Float[Tensor, "run batch pos d_model"], *, full: bool = True
+    ) -> Float[Tensor, "2 run batch"]:
+        """The same of runs in which x is what a layer reads."""
+        read = self._rerun(layer, x.flatten(0, 1), full).view_as(x)
+        rows = read.flatten(0, 2)
+        logsumexp = log_normalisers(self.model, len(rows), lambda part: self.model.unembed(rows[part]))
+        return self._compare(read - self.trace.residual_final, logsumexp)
+
+    def _rerun(self, first: int, x: Float[Tensor, "runs pos d_model"], full: bool) -> Float[Tensor, "runs pos d_model"]:
+        """What W_U reads if x is what a layer reads."""
+        for i, later in enumerate(self.layers[first:], start=first):
             z = later.attention.mix_fused(later.read(x)) if full else self._mix_as_before(i, later.read(x))
             mask, fill = self.head_mask[i] if self.head_mask else None, self.fill[i] if self.fill else None
             x = later.write(x, z, mask, fill)[-1]
-        return self.model.final_norm(x).unflatten(0, runs)
+        return self.model.final_norm(x)
 
     def _mix_as_before(
         self, layer: int, read: Float[Tensor, "runs pos d_model"]

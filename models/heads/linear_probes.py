@@ -4,6 +4,7 @@ A linear probe of what a head writes, z W_O, is one of z, too: weights w of the 
 probed by z, which is narrower.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -33,20 +34,22 @@ class Probes:
 @torch.inference_mode()
 def site_activations(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int
-) -> tuple[Float[Tensor, "head example d_value"], Float[Tensor, "stream example d_model"]]:
-    """Activations at every token but BOS: z of each head, and the stream before each layer and at the end.
+) -> Iterator[tuple[Float[Tensor, "head example d_value"], Float[Tensor, "example d_model"]]]:
+    """Activations at every token but BOS, layer after layer: z of its heads, and the stream before it.
 
-    Examples are the tokens of all sequences, one sequence after the other.
+    The stream at the end comes last, without heads. Examples are the tokens of all sequences, one sequence after the
+    other. One layer is held at a time.
     """
-    first, z, streams = n_bos(bos), [], []
-    for batch in batches(model, sequences):
-        trace = model.trace(batch)
-        none = trace.embedding.new_empty(len(batch), 0, batch.shape[1], model.architecture.value_width)
-        heads = torch.cat([none, *(layer.z for layer in trace.layers)], dim=1)
-        z.append(heads[:, :, first:].transpose(0, 1).flatten(1, 2))
-        stream = torch.stack([trace.embedding, *(layer.residual_out for layer in trace.layers)])
-        streams.append(stream[:, :, first:].flatten(1, 2))
-    return torch.cat(z, dim=1), torch.cat(streams, dim=1)
+    first, streams = n_bos(bos), [model.embed(batch) for batch in batches(model, sequences)]
+    for layer in model.layers:
+        before, z = torch.cat(streams), []
+        for i, x in enumerate(streams):
+            traced = layer.trace(x)
+            streams[i] = traced.residual_out
+            z.append(traced.z[:, :, first:].transpose(0, 1).flatten(1, 2))
+        yield torch.cat(z, dim=1), before[:, first:].flatten(0, 1)
+    before = torch.cat(streams)[:, first:].flatten(0, 1)
+    yield before.new_empty(0, len(before), model.architecture.value_width), before
 
 
 def standardise(

@@ -21,14 +21,30 @@ def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:
     return sorted(heads, key=key)
 
 
+def pruning_sizes(n_heads: int, most: int) -> list[int]:
+    """How many heads have gone each time that a model without them is looked at, all of them in the end.
+
+    Every number, if they are no more than `most`; else they grow as squares, closest where few heads have gone, and
+    half of the heads is among them.
+
+    >>> pruning_sizes(4, most=8), pruning_sizes(48, most=8)
+    ([1, 2, 3, 4], [1, 3, 7, 12, 19, 24, 27, 37, 48])
+    """
+    if n_heads <= most:
+        return list(range(1, n_heads + 1))
+    squares = {round(n_heads * (i / most) ** 2) for i in range(1, most + 1)}
+    return sorted({n_heads // 2, *squares} - {0})
+
+
 def iterative_order(
-    scores: HeadScores, scores_without: Callable[[HeadSet], HeadScores], heads: Collection[Head]
+    scores: HeadScores, scores_without: Callable[[HeadSet], HeadScores], heads: Collection[Head], sizes: Sequence[int]
 ) -> list[Head]:
-    """The order in which heads are pruned if those that are left are scored anew after each."""
-    order = by_importance(scores, heads)[:1]
-    while len(order) < len(heads):
-        left = set(heads) - set(order)
-        order.append(by_importance(scores_without(frozenset(order)), left)[0])
+    """The order in which heads are pruned if those that are left are scored anew whenever one of `sizes` is reached."""
+    order: list[Head] = []
+    for size in sizes:
+        if order:
+            scores = scores_without(frozenset(order))
+        order += by_importance(scores, set(heads) - set(order))[: size - len(order)]
     return order
 
 
@@ -37,6 +53,6 @@ def random_orders(heads: Sequence[Head], n: int, generator: torch.Generator) -> 
     return [[heads[i] for i in torch.randperm(len(heads), generator=generator).tolist()] for _ in range(n)]
 
 
-def prefixes(order: Sequence[Head]) -> list[HeadSet]:
-    """The heads pruned after each step of an order, from none to all."""
-    return [frozenset(order[:n]) for n in range(len(order) + 1)]
+def prefixes(order: Sequence[Head], sizes: Sequence[int]) -> list[HeadSet]:
+    """The heads pruned, none at first, at each of `sizes` of an order."""
+    return [frozenset(order[:n]) for n in (0, *sizes)]

@@ -1,13 +1,13 @@
 """Pruning with training in between: the heads that are left learn to do without the one that was removed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from models.heads.evidence import HeadScores
-from models.heads.head import Head, heads_of, mask_without, removed_heads
+from models.heads.head import HeadSet, heads_of, mask_without, removed_heads
 from models.heads.pruning_orders import by_importance
 from models.heads.removal import remove_heads
 from models.losses import token_losses
@@ -22,20 +22,23 @@ def prune_and_retrain(
     batches: Iterator[Int[Tensor, "batch pos"]],
     n_steps: int,
     rate: float,
-) -> Iterator[tuple[Head, Transformer]]:
-    """Prune head after head: each one by its place in the original model, and the smaller model after retraining.
+    sizes: Sequence[int],
+) -> Iterator[tuple[HeadSet, Transformer]]:
+    """Prune until each of `sizes` is reached: all that have gone by then, and the smaller model after retraining.
 
-    The least important head is removed first. Scores and means are those of the model that is left.
+    The least important heads are removed first. Scores and means are those of the model that is left.
     """
-    places = heads_of(model)
+    places = heads_of(model)  # in the original model, of the heads that are left
+    gone: HeadSet = frozenset()
     model = remove_heads(model, mask_without(model, removed_heads(model)))  # which would learn to write again
-    while places:
-        fill = means(model)
-        head = by_importance(score(model, fill), heads_of(model))[0]
-        place = places.pop(heads_of(model).index(head))
-        model = remove_heads(model, mask_without(model, [head]), fill)
+    for size in sizes:
+        fill, left = means(model), heads_of(model)
+        going = by_importance(score(model, fill), left)[: size - len(gone)]
+        gone |= {places[left.index(head)] for head in going}
+        places = [place for place in places if place not in gone]
+        model = remove_heads(model, mask_without(model, going), fill)
         retrain(model, batches, n_steps, rate)
-        yield place, model
+        yield gone, model
 
 
 def retrain(model: Transformer, batches: Iterator[Int[Tensor, "batch pos"]], n_steps: int, rate: float) -> None:

@@ -1,6 +1,6 @@
 """How much each head of a model matters, at its last checkpoint: ablations, and scores that predict them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,49 +13,54 @@ from models.heads.evidence import Evidence
 from models.heads.head import heads_of, mask_without, removed_heads
 from models.heads.importance_methods import METHODS, head_scores
 from models.heads.references import mean_z
+from tasks.measuring.budgets import affordable
 from tasks.measuring.head_rows import head_rows, importance_rows
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import ImportanceConfig
 
-ABLATIONS = (
-    *(
-        Ablation("head", method, scope)
-        for method in ("zero", "mean", "position_mean", "resample")
-        for scope in ("full", "frozen_patterns")
-    ),
-    Ablation("others", "zero", "full"),
-    Ablation("others", "mean", "full"),
-)
 SCORES = {f"ablation_{method}": Ablation("head", method, "full") for method in ("zero", "mean", "resample")}
+
+
+def ablations_of(config: ImportanceConfig) -> list[Ablation]:
+    """Every way in which heads are ablated."""
+    every = [Ablation("head", method, scope) for method in config.replacements for scope in config.scopes]
+    alone = [method for method in ("zero", "mean") if config.others and method in config.replacements]
+    return [*every, *(Ablation("others", method, "full") for method in alone)]
 
 
 def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     """Write ablations and importance; a model without heads has neither.
 
-    Cost: eight reruns of later layers a head, and two for each resample: with heads times a pass, which grows in layers
-    and vocabulary. Checkpoints don't count.
+    Cost: eight reruns of later layers a head and sequence, and two for each resample, unless the study leaves some out:
+    with heads times sequences, which `max_reruns` bounds, times a pass, which grows in layers and vocabulary.
+    Checkpoints don't count.
 
     Raises:
         UserError: the text is too short for one sequence.
     """
-    model, (text, documents) = trained.model, trained.evaluation_text(config.windows)
-    if not heads_of(model):
+    model = trained.model
+    if not (n_heads := len(heads_of(model))):
         return
+    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, n_heads))
     other_text = trained.reference_text(config.reference_windows).sequences
     mean = mean_z(model, other_text)
-    replacements: dict[str, Sequence[Replacement]] = {
-        "zero": [zero_z(model)],
-        "mean": [mean],
-        "position_mean": [mean_z(model, other_text, by_position=True)],
-        "resample": other_sequences(len(text), config.resamples, config.seed),
+    replacements: dict[str, Callable[[], Sequence[Replacement]]] = {
+        "zero": lambda: [zero_z(model)],
+        "mean": lambda: [mean],
+        "position_mean": lambda: [mean_z(model, other_text, by_position=True)],
+        "resample": lambda: other_sequences(len(text), config.resamples, config.seed),
     }
-    there = mask_without(model, removed_heads(model))
+    there, ablations = mask_without(model, removed_heads(model)), ablations_of(config)
     effects: dict[Ablation, Effects] = {}
-    for method, draws in replacements.items():
-        of_method = [ablation for ablation in ABLATIONS if ablation.method == method]
-        effects |= ablation_effects(model, text, of_method, {method: draws}, there)
-        trained.on_progress(0.8 * len(effects) / len(ABLATIONS))
-    scores = {name: [own.mean(1) for own in effects[ablation].loss_nats] for name, ablation in SCORES.items()}
+    for method in config.replacements:
+        of_method = [ablation for ablation in ablations if ablation.method == method]
+        effects |= ablation_effects(model, text, of_method, {method: replacements[method]()}, there)
+        trained.on_progress(0.8 * len(effects) / len(ablations))
+    scores = {
+        name: [own.mean(1) for own in effects[ablation].loss_nats]
+        for name, ablation in SCORES.items()
+        if ablation in effects
+    }
     evidence = Evidence(model, text, mean, there)
     scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
     trained.write(

@@ -1,7 +1,7 @@
 """What linear probes tell from each head and from the residual stream, at a model's last checkpoint."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
     """Write probes and probe_tasks.
 
     Cost: with the sites (heads, and layers plus one) and their widths, times the tasks; the passes that read them
-    hardly count, nor do vocabulary and checkpoints.
+    hardly count, nor do vocabulary and checkpoints. Of what is read, a layer is held at a time.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -50,15 +50,18 @@ def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
     n_tokens = (config.train_tokens, config.selection_tokens, config.test_tokens)
     texts = probe_texts(tokens, model.architecture.n_ctx - 1, *n_tokens)
     tasks = probe_tasks(tokens, texts)
+    labelled = [
+        (task, _with_controls(task, texts, tokens.vocabulary, config.control_draws, generator))
+        for task in tasks
+        if task.why_absent is None
+        for generator in [_generator(config.seed, trained.model_id, task.name)]
+    ]
     trained.on_progress(0.2)
-    sites = _read_sites(model, tokens.bos, texts)
     rows: list[dict[str, Any]] = []
-    for n_done, task in enumerate(tasks, start=1):
-        if task.why_absent is None:
-            generator = _generator(config.seed, trained.model_id, task.name)
-            labelled = _with_controls(task, texts, tokens.vocabulary, config.control_draws, generator)
-            rows += [row for group in sites for row in _probe_rows(config, task, group, labelled, tokens.vocabulary)]
-        trained.on_progress(0.2 + 0.8 * n_done / len(tasks))
+    for sites in _sites(model, tokens.bos, texts):
+        for task, own in labelled:
+            rows += _probe_rows(config, task, sites, own, tokens.vocabulary)
+        trained.on_progress((1 + 4 * (sites.places[0][0] + 1) / (len(model.layers) + 1)) / 5)
     trained.write("probe_tasks", [_task_row(task, texts) for task in tasks])
     if rows:
         trained.write("probes", rows)
@@ -70,13 +73,14 @@ def _generator(seed: int, model_id: str, task: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:7]))
 
 
-def _read_sites(model: Transformer, bos: int, texts: ProbeTexts) -> list[Sites]:
-    """The heads, layer by layer, if there are any, and the stream before each layer and at the end."""
-    heads_per_layer = model.architecture.heads_per_layer
-    heads = [(layer, head) for layer, n_heads in enumerate(heads_per_layer) for head in range(n_heads)]
-    streams = [(layer, None) for layer in range(len(heads_per_layer) + 1)]
-    of_heads, of_stream = zip(*(site_activations(model, text.sequences(bos), bos) for text in texts), strict=True)
-    return [sites for sites in (Sites(heads, of_heads), Sites(streams, of_stream)) if sites.places]
+def _sites(model: Transformer, bos: int, texts: ProbeTexts) -> Iterator[Sites]:
+    """The heads of each layer, if there are any, and the stream before it and at the end."""
+    by_layer = zip(*(site_activations(model, text.sequences(bos), bos) for text in texts), strict=True)
+    for layer, of_texts in enumerate(by_layer):
+        of_heads, of_stream = zip(*of_texts, strict=True)
+        if len(of_heads[0]):
+            yield Sites([(layer, head) for head in range(len(of_heads[0]))], of_heads)
+        yield Sites([(layer, None)], [stream[None] for stream in of_stream])
 
 
 def _with_controls(

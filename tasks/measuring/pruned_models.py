@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,12 +45,12 @@ class SmallerModel:
         return f"pruned/{self.procedure}-{self.order_method}-{self.n_pruned}"
 
 
-def choose(relative_increases: Mapping[int, float], n_heads: int) -> dict[int, list[str]]:
-    """Which numbers of pruned heads are worth a model of their own, and as what, of those on a curve.
+def choose(relative_increases: Mapping[int, float], n_heads: int, keep: Collection[str]) -> dict[int, list[str]]:
+    """Which numbers of pruned heads are worth a model of their own, and as what (of `keep`), of those on a curve.
 
     Half of them, and the most that can be removed at less than each limit's increase, even if fewer cost more.
 
-    >>> choose({0: 0.0, 1: 0.002, 2: 0.03, 3: 0.04, 4: 0.9}, n_heads=4)
+    >>> choose({0: 0.0, 1: 0.002, 2: 0.03, 3: 0.04, 4: 0.9}, n_heads=4, keep=["within 1 %", "within 5 %", "half"])
     {1: ['within 1 %'], 3: ['within 5 %'], 2: ['half']}
     """
     chosen: dict[int, list[str]] = {}
@@ -59,48 +59,47 @@ def choose(relative_increases: Mapping[int, float], n_heads: int) -> dict[int, l
         for name, limit in LIMITS.items()
     }
     for name, n in (most | {"half": n_heads // 2}).items():
-        if n > 0 and n in relative_increases:
+        if name in keep and n > 0 and n in relative_increases:
             chosen.setdefault(n, []).append(name)
     return chosen
 
 
 @torch.inference_mode()
 def keep_models(
-    smaller: Sequence[SmallerModel],
+    smaller: Iterable[SmallerModel],
     intact: Transformer,
     text: Int[Tensor, "batch pos"],
     training_folder: Path,
     folder: Path,
     repeats: int,
 ) -> Rows:
-    """Write checkpoints, and return rows of `pruned_models` about what is read back from them."""
+    """Write checkpoints, and return rows of `pruned_models` about what is read back from them, one at a time."""
+    before = {
+        "intact_parameters": count_parameters(intact),
+        "intact_checkpoint_bytes": checkpoint_bytes(training_folder, checkpoint_steps(training_folder)[-1]),
+        "intact_loss_nats": sequence_losses(intact, text).mean().item(),
+    }
+    rows = []
     for kept in smaller:
         target = folder / kept.checkpoint
         target.mkdir(parents=True)
         write_model_card(target, kept.model, {0: tokens_at(training_folder)[checkpoint_steps(training_folder)[-1]]})
         save_checkpoint(target, kept.model, 0)
-    models = [load_model(folder / kept.checkpoint, 0).to(intact.W_E.device) for kept in smaller]
-    seconds = {n: _forward_seconds([intact, *models], text[:, :-1], n, repeats * times) for n, times in TIMED.items()}
-    before = {
-        "intact_parameters": count_parameters(intact),
-        "intact_checkpoint_bytes": checkpoint_bytes(training_folder, checkpoint_steps(training_folder)[-1]),
-        "intact_loss_nats": sequence_losses(intact, text).mean().item(),
-        **{f"intact_seconds_batch_{n}": seconds[n][0] for n in TIMED},
-    }
-    rows = []
-    for i, (kept, model) in enumerate(zip(smaller, models, strict=True)):
+        model = load_model(target, 0).to(intact.W_E.device)
         row = before | {
             "procedure": kept.procedure,
             "order_method": kept.order_method,
             "n_pruned": kept.n_pruned,
             "heads_per_layer": list(model.architecture.heads_per_layer),
             "parameters": count_parameters(model),
-            "checkpoint_bytes": checkpoint_bytes(folder / kept.checkpoint, 0),
+            "checkpoint_bytes": checkpoint_bytes(target, 0),
             "logit_difference": _logit_difference(kept, model, intact, text[:N_COMPARED, :-1]),
             "loss_nats": sequence_losses(model, text).mean().item(),
-            **{f"seconds_batch_{n}": seconds[n][1 + i] for n in TIMED},
             "checkpoint": kept.checkpoint,
         }
+        for n, times in TIMED.items():
+            seconds = _forward_seconds([intact, model], text[:, :-1], n, repeats * times)
+            row |= dict(zip((f"intact_seconds_batch_{n}", f"seconds_batch_{n}"), seconds, strict=True))
         rows += [row | {"chosen_as": name} for name in kept.chosen_as]
     return rows
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from models.heads.references import mean_z
 from models.heads.removal import remove_heads
 from models.losses import sequence_losses
 from models.transformer import Transformer
+from tasks.measuring.budgets import affordable
 from tasks.measuring.head_rows import importance_rows
 from tasks.measuring.pruned_models import SmallerModel, choose, keep_models
 from tasks.measuring.pruning_curves import (
@@ -74,8 +75,9 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
 
     A model without heads has none of it.
 
-    Cost: orders by ablation rerun later layers for each pair of heads: the square of heads, times a pass. All other
-    orders, curves and retraining take some passes a head. Checkpoints don't count.
+    Cost: orders by ablation rerun later layers for each head that is left `max_points` times at most, and all else
+    takes some passes each time: with heads times sequences, which `max_reruns` bounds, times a pass. Checkpoints don't
+    count.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -83,14 +85,17 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     tokens, model = trained.tokens, trained.model
     if not heads_of(model):
         return
-    n_ctx = model.architecture.n_ctx
-    text, documents = trained.evaluation_text(config.windows)
-    reference = trained.reference_text(config.reference_windows).sequences
+    n_ctx, n_heads = model.architecture.n_ctx, len(heads_of(model))
+    windows, reference_windows = (
+        affordable(most, config.max_reruns, n_heads) for most in (config.windows, config.reference_windows)
+    )
+    text, documents = trained.evaluation_text(windows)
+    reference = trained.reference_text(reference_windows).sequences
     subject = Subject(model, text, documents, reference, mean_z(model, reference))
 
     gates = _trained_gates(config, model, islice(training_windows(config, tokens, n_ctx), config.gate_steps))
     trained.on_progress(0.2)
-    gate_scores = half_open(gates, len(heads_of(model))).open_probabilities
+    gate_scores = half_open(gates, n_heads).open_probabilities
     plans = plan_curves(subject, config, gate_scores) | {GATES: [own.closed - removed_heads(model) for own in gates]}
     trained.on_progress(0.5)
     curves = measure_curves(subject, plans)
@@ -98,7 +103,7 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     curves[RETRAINED], retrained = retrained_curve(subject, config, training_windows(config, tokens, n_ctx))
     trained.on_progress(0.9)
 
-    smaller = [*_smaller_models(subject, curves), *retrained, *_without_removed_heads(model)]
+    smaller = chain(_smaller_models(subject, config, curves), retrained, _without_removed_heads(model))
     tables: dict[str, Rows] = {
         "gates": [row for own in gates for row in _gate_rows(own)],
         "gate_sweeps": [_sweep_row(subject, own) for own in gates],
@@ -141,12 +146,14 @@ def half_open(gates: Sequence[Gates], n_heads: int) -> Gates:
     return min(gates, key=lambda own: abs(2 * own.n_open - n_heads))
 
 
-def _smaller_models(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Iterator[SmallerModel]:
+def _smaller_models(
+    subject: Subject, config: PruningConfig, curves: Mapping[CurveKey, Curve]
+) -> Iterator[SmallerModel]:
     """The models worth keeping of curves that need no training."""
     removed = removed_heads(subject.model)
     for key in KEPT:
         if key in curves:
-            chosen = choose(relative_increases(curves[key]), len(heads_of(subject.model)))
+            chosen = choose(relative_increases(curves[key]), len(heads_of(subject.model)), config.keep)
             for pruned in (point.pruned for point in curves[key]):
                 if as_ := chosen.get(len(pruned)):
                     mask = mask_without(subject.model, pruned | removed)

@@ -13,9 +13,9 @@ from torch import Tensor
 from models.clustered_errors import clustered_mean
 from models.heads.evidence import Evidence, HeadScores
 from models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
-from models.heads.importance_methods import METHODS, head_scores
+from models.heads.importance_methods import head_scores
 from models.heads.pruned_losses import losses_without
-from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
+from models.heads.pruning_orders import by_importance, iterative_order, prefixes, pruning_sizes, random_orders
 from models.heads.references import mean_z
 from models.heads.removal import remove_heads
 from models.heads.retraining import prune_and_retrain
@@ -26,7 +26,7 @@ from tasks.measuring.pruned_models import SmallerModel, choose
 from tasks.measuring.trained_model import Rows
 from tasks.study.analysis_config import PruningConfig
 
-# Methods by which heads are scored anew after each that goes; those of a group are computed together:
+# Methods by which heads are scored anew as they go; those of a group are computed together:
 ITERATIVE = (("michel_paper", "michel_code", "hf_bertology", "taylor_signed"), ("ablation_zero",), ("ablation_mean",))
 RETRAIN_BY = "michel_paper"
 
@@ -81,22 +81,23 @@ GATES, RETRAINED = CurveKey("gates", "gate"), CurveKey("iterative_retrain", RETR
 def plan_curves(subject: Subject, config: PruningConfig, gate_scores: HeadScores) -> dict[CurveKey, list[HeadSet]]:
     """The sets of heads on each curve that is an order of the model as it is.
 
-    Cost, in passes of the reference text: a backward pass a head and gradient method, and for each of the two ablations
-    as many reruns of later layers as there are pairs of heads: the square of the number of heads.
+    Cost, in passes of the reference text: `max_points` backward passes for each gradient method, and for each of the
+    two ablations as many times as many reruns of later layers as heads are left.
     """
     heads = heads_of(subject.model)
-    scores = subject.scores(METHODS) | {"gate": gate_scores}
+    sizes = pruning_sizes(len(heads), config.max_points)
+    scores = subject.scores(config.methods) | {"gate": gate_scores}
     defined = [method for method, own in scores.items() if not torch.cat([*own]).isnan().all()]
     orders = {CurveKey("one_shot", method): by_importance(scores[method], heads) for method in defined}
     for group in ITERATIVE:
         anew = cache(partial(subject.scores, group))  # orders by methods that agree ask for the same
-        for method in (method for method in group if method in defined):
-            order = iterative_order(scores[method], partial(_scores_by, anew, method), heads)
+        for method in (method for method in group if method in defined and method in config.iterative_methods):
+            order = iterative_order(scores[method], partial(_scores_by, anew, method), heads, sizes)
             orders[CurveKey("iterative", method)] = order
     generator = torch.Generator().manual_seed(config.seed)
     for draw, order in enumerate(random_orders(heads, config.random_orders, generator)):
         orders[CurveKey("random", "random", draw)] = order
-    return {key: prefixes(order) for key, order in orders.items()}
+    return {key: prefixes(order, sizes) for key, order in orders.items()}
 
 
 def _scores_by(anew: Callable[[HeadSet], dict[str, HeadScores]], method: str, pruned: HeadSet) -> HeadScores:
@@ -129,11 +130,13 @@ def retrained_curve(
         windows,
         config.retrain_steps,
         config.retrain_rate,
+        pruning_sizes(len(heads_of(subject.model)), config.max_points),
     )
-    for n, (head, model) in enumerate(steps, start=1):
-        curve.append(Point(curve[-1].pruned | {head}, sequence_losses(model, subject.text)))
-        chosen = choose(relative_increases(curve), len(heads_of(subject.model)))
-        models = {n: kept for n, kept in (models | {n: model}).items() if n in chosen}  # a new best is best for good
+    for gone, model in steps:
+        curve.append(Point(gone, sequence_losses(model, subject.text)))
+        chosen = choose(relative_increases(curve), len(heads_of(subject.model)), config.keep)
+        models |= {len(gone): model}
+        models = {n: kept for n, kept in models.items() if n in chosen}  # a new best is best for good
     return curve, [SmallerModel(*RETRAINED[:2], n, names, models[n], None) for n, names in chosen.items()]
 
 
@@ -151,7 +154,8 @@ def curve_rows(subject: Subject, curves: Mapping[CurveKey, Curve]) -> Rows:
         effects, increases = clustered_mean(losses - losses[0], subject.documents), relative_increases(curve)
         low, high = effects.interval()
         for i, pruned in enumerate(point.pruned for point in curve):
-            last = max(pruned - curve[i - 1].pruned) if i and key != GATES else None  # gates close together
+            went = pruned - curve[i - 1].pruned if i and key != GATES else frozenset()  # gates close together
+            last = next(iter(went)) if len(went) == 1 else None
             rows.append(
                 key._asdict()
                 | {

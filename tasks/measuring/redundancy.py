@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.head_weights import stack_heads, why_no_circuits
+from models.circuits.head_weights import why_no_circuits
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.cka import output_cka
 from models.heads.clusters import cluster_heads
@@ -17,6 +17,7 @@ from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pai
 from models.heads.pattern_distance import pattern_distances, sampled_patterns
 from models.heads.references import mean_z
 from models.transformer import Transformer
+from tasks.measuring.budgets import affordable
 from tasks.measuring.checkpoint_weights import checkpoint_weights
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import RedundancyConfig
@@ -25,8 +26,9 @@ from tasks.study.analysis_config import RedundancyConfig
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     """Write head_similarity, head_clusters and head_patterns of the heads that training left, if there are any.
 
-    Cost: distances are of all pairs of heads: as their square. Reruns of later layers are of each head and of
-    `max_pairs` pairs at most, at the first checkpoint and the last; each as a pass grows in layers and vocabulary.
+    Cost: distances are of all pairs of heads: as their square. Reruns of later layers are of each head and sequence,
+    which `max_reruns` bounds, and of `max_pairs` pairs at most, at the first checkpoint and the last; each as a pass
+    grows in layers and vocabulary.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -36,13 +38,13 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     places = heads_of(model)
     if not places:
         return
-    text, documents = trained.evaluation_text(config.windows)
+    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, len(places)))
     similarities = {
         "jensen_shannon_distance": pattern_distances(model, text, tokens.bos),
         "output_cka": output_cka(model, text, tokens.bos),
     }
     if why_no_circuits(model.architecture) is None:
-        similarities["ov_cosine"] = ov_cosines(stack_heads(checkpoint_weights(model, steps[-1]).layers))
+        similarities["ov_cosine"] = ov_cosines(checkpoint_weights(model, steps[-1]).layers)
     if steps[0] == 0:
         similarities["initial_distance"] = pattern_distances(trained.at(0), text, tokens.bos)
     trained.on_progress(0.4)

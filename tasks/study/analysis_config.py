@@ -14,8 +14,29 @@ Stage = Literal[
     "probes",
     "feed-forward",
 ]
+Replacement = Literal["zero", "mean", "position_mean", "resample"]
+Scope = Literal["full", "frozen_patterns"]
+Method = Literal[
+    "michel_paper",
+    "michel_code",
+    "hf_bertology",
+    "taylor_signed",
+    "weight_norm",
+    "qkv_norm",
+    "attention_variance",
+    "confidence",
+    "ablation_zero",
+    "ablation_mean",
+    "ablation_resample",
+    "lrp",
+]
+Anew = Literal["michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean"]
 LEVEL = 0.01  # of significance, of pairs of heads that compose
 MOST = 100_000  # of anything: more would fill the memory, and tell no more
+
+MAX_RERUNS = (
+    "Heads times sequences at most: of a model with more heads, fewer sequences are used, though 8 (or all) at least."
+)
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 AtLeastTwo = Annotated[int, Field(ge=2, le=MOST)]
@@ -139,6 +160,23 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     reference_windows: AtLeastTwo = Field(
         64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
+    max_reruns: Count = Field(1024, description=MAX_RERUNS)
+    replacements: tuple[Replacement, ...] = Field(
+        get_args(Replacement),
+        min_length=1,
+        max_length=len(get_args(Replacement)),
+        description="What takes the place of an ablated head's output: zero, its mean on other text, its mean there at"
+        " the same position, or its output on other sequences.",
+    )
+    scopes: tuple[Scope, ...] = Field(
+        get_args(Scope),
+        min_length=1,
+        max_length=len(get_args(Scope)),
+        description="What later layers compute anew when a head is ablated: all, or all but their attention patterns.",
+    )
+    others: bool = Field(
+        True, description="Whether each head is also left alone in its layer, all its others replaced by zero or mean."
+    )
     resamples: int = Field(
         5, ge=5, le=MOST, description="Other sequences whose outputs replace an ablated head's, one sequence at a time."
     )
@@ -153,6 +191,23 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     )
     reference_windows: AtLeastTwo = Field(
         32, description="Other validation sequences, from which pruning orders and mean outputs are taken."
+    )
+    max_reruns: Count = Field(512, description=MAX_RERUNS)
+    max_points: Count = Field(
+        16,
+        description="Numbers of pruned heads, half of all apart, at which curves are measured and heads scored anew at"
+        " most: in larger models several heads go at once, fewest where few have gone.",
+    )
+    methods: tuple[Method, ...] = Field(
+        get_args(Method),
+        max_length=len(get_args(Method)),
+        description="Scores of importance by which heads are pruned. Most costly is ablation_resample, then the other"
+        " ablations.",
+    )
+    iterative_methods: tuple[Anew, ...] = Field(
+        get_args(Anew),
+        max_length=len(get_args(Anew)),
+        description="Those of the scores by which they are also pruned with scores taken anew as heads go.",
     )
     random_orders: int = Field(10, ge=5, le=MOST, description="Random orders in which heads are pruned as a control.")
     batch_size: Count = Field(
@@ -172,6 +227,12 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         100, description="Training steps in which gates are learned, for each penalty on open gates."
     )
     gate_rate: float = Field(0.2, gt=0, description="Learning rate of Adam while gates are learned.")
+    keep: tuple[Literal["within 1 %", "within 5 %", "half"], ...] = Field(
+        ("within 1 %", "within 5 %", "half"),
+        max_length=3,
+        description="Which pruned models are kept as checkpoints, of each way to prune: those with most heads gone at"
+        " less than so much more loss, and that with half of the heads.",
+    )
     repeats: Count = Field(
         5, description="Timed passes of 32 sequences through each pruned model; ten times as many of one."
     )
@@ -185,8 +246,9 @@ class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     reference_windows: AtLeastTwo = Field(
         64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
+    max_reruns: Count = Field(1024, description=MAX_RERUNS)
     max_pairs: int = Field(
-        512,
+        128,
         ge=0,
         le=MOST,
         description="Maximum number of pairs of heads that are ablated together, the most similar first.",

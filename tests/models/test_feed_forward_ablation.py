@@ -109,8 +109,8 @@ def test_neurons_that_do_nothing_have_no_effect_and_the_rest_has_all():
     zeros = [torch.zeros(D_MLP, dtype=torch.float64) for _ in model.layers]
     found = {(a.layer, a.part): a for a in neuron_ablations(model, text, {"zero": zeros}, n_groups=3)}
     for part in ("group 1", "group 2"):
-        assert (found[0, part].loss_effects_nats == 0).all()
-        assert (found[0, part].kl_nats == 0).all()
+        assert found[0, part].loss_effects_nats.abs().max() < 1e-12
+        assert found[0, part].kl_nats.max() < 1e-12
     assert torch.allclose(found[0, "group 0"].loss_effects_nats, found[0, "all"].loss_effects_nats, atol=1e-12)
     assert found[0, "all"].kl_nats.min() > 0
 

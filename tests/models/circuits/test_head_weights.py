@@ -4,7 +4,7 @@ import pytest
 import torch
 from random_models import D_MODEL, D_VOCAB, random_model
 
-from models.circuits.head_weights import circuit_weights, stack_heads
+from models.circuits.head_weights import circuit_weights
 
 TOKENS = torch.arange(11)
 
@@ -55,13 +55,6 @@ def test_the_norm_of_queries_and_keys_is_folded_but_for_its_scale():
 @pytest.mark.parametrize("norms", [{"normalization": "rmsnorm"}, {"qk_normalization": True}])
 def test_a_query_bias_has_no_place_where_scales_are_left_out(norms):
     assert circuit_weights(random_model(biases=True, **norms)).layers[0].b_Q.abs().max() == 0
-
-
-def test_earlier_heads_are_stacked_in_order():
-    weights = circuit_weights(random_model(n_layers=3, n_heads=(2, 0, 3)))
-    before = weights.heads_before(2)
-    assert torch.equal(before.W_V, weights.layers[0].W_V)
-    assert len(stack_heads(weights.layers).W_Q) == 5
 
 
 def test_no_layers():

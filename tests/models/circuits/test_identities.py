@@ -45,8 +45,8 @@ def test_a_broken_identity_is_noticed(monkeypatch):
     model = random_model(n_layers=1)
     run = identities.freeze_run(model, TOKENS)
     model.W_E[TOKENS[0, 0]] += 0.1
-    assert identities.source_decides(run) > 1e-3
-    assert identities.pattern_bilinear(run) > 1e-4
+    assert identities.source_decides(model, TOKENS, run.layers[0]) > 1e-3
+    assert identities.pattern_bilinear(model, TOKENS, run.layers[0]) > 1e-4
     model.layers[0].attention.W_O[1] += 0.1
     assert identities.paths_sum(run) > 1e-3
     assert identities.terms_add(run) > 1e-3

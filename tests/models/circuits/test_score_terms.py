@@ -79,6 +79,33 @@ def test_shares_are_covariances_of_centred_rows():
         assert term.covariance == pytest.approx(covariance / n_pairs, abs=1e-10)
 
 
+def test_sources_that_are_not_told_apart_are_summed_up():
+    model = random_model(n_layers=3, n_heads=(2, 3, 2), feed_forward="gelu")
+    every, few = (score_terms(model, SEQUENCES, BOS, most) for most in (None, 2))
+    for head in (Head(1, 2), Head(2, 1)):
+        whole, kept = (
+            {(term.query_source, term.key_source): term for term in terms if term.head == head}
+            for terms in (every, few)
+        )
+        for side in (0, 1):
+            told_apart = {pair[side] for pair in kept if pair[side].startswith("L")}
+            assert len(told_apart) == 2
+            sizes = defaultdict(float)
+            for pair, term in whole.items():
+                sizes[pair[side]] += term.covariance
+            sublayers = sorted((name for name in sizes if name.startswith("L")), key=lambda name: abs(sizes[name]))
+            assert told_apart == set(sublayers[-2:])
+            for name in (*told_apart, "embedding"):
+                assert sum(term.covariance for pair, term in kept.items() if pair[side] == name) == pytest.approx(
+                    sizes[name]
+                )
+        for composition in ("direct", "Q", "K", "QK", "position", "feed-forward"):
+            before, after = (
+                sum(term.share for term in terms.values() if term.composition == composition) for terms in (whole, kept)
+            )
+            assert after == pytest.approx(before)
+
+
 def test_batching_changes_nothing(monkeypatch):
     model = random_model(n_layers=2)
     whole = score_terms(model, SEQUENCES, BOS)
@@ -117,6 +144,8 @@ def test_heads_that_attend_evenly_have_no_shares():
         ("L0H1", "L1H0", "QK"),
         ("L0H1", "L0MLP", "feed-forward"),
         ("distance", "distance", "position"),
+        ("other heads", "embedding", "Q"),
+        ("L0H1", "other MLPs", "feed-forward"),
     ],
 )
 def test_compositions_are_named_by_what_either_side_reads(query_source, key_source, composition):

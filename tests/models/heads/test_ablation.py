@@ -8,7 +8,8 @@ from planted import BOS, blank_model, copying_model, induction_model, plant_fixe
 from random_models import D_VOCAB, random_model
 from torch.nn import functional as F
 
-from models.heads import ablated_runs, ablation
+from models import stream_losses
+from models.heads import ablation
 from models.heads.ablation import Ablation, ablation_effects, other_sequences, zero_z
 from models.heads.references import mean_z
 from models.losses import sequence_losses
@@ -173,8 +174,8 @@ def test_batching_changes_nothing(monkeypatch):
     ablations = [*FULL, Ablation("head", "resample", "frozen_patterns")]
     whole = ablate(model, text, ablations)
     monkeypatch.setattr(ablation, "ROWS", 1)
-    monkeypatch.setattr(ablated_runs, "LOGITS", 1)
-    monkeypatch.setattr(ablated_runs, "MIN_ROWS", 2)
+    monkeypatch.setattr(stream_losses, "LOGITS", 1)
+    monkeypatch.setattr(stream_losses, "MIN_ROWS", 2)
     for kind, effects in ablate(model, text, ablations).items():
         for name, values in vars(effects).items():
             for a, b in zip(values, getattr(whole[kind], name), strict=True):

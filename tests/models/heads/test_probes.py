@@ -118,31 +118,31 @@ def test_what_is_at_a_site_is_what_a_trace_has(options, monkeypatch):
     monkeypatch.setattr("models.batching.BATCH_NUMBERS", 1)
     model = random_model(**options)
     text = torch.randint(D_VOCAB, (3, 11), generator=generator())
-    z, stream = site_activations(model, text, BOS)
+    z, stream = zip(*site_activations(model, text, BOS), strict=True)
     trace = model.trace(text)
     heads = [layer.z[:, head, 1:].flatten(0, 1) for layer in trace.layers for head in range(layer.z.shape[1])]
-    torch.testing.assert_close(z, torch.stack(heads))
+    torch.testing.assert_close(torch.cat(z), torch.stack(heads))
     places = [*(layer.residual_in for layer in trace.layers), trace.layers[-1].residual_out]
-    torch.testing.assert_close(stream, torch.stack([place[:, 1:].flatten(0, 1) for place in places]))
+    torch.testing.assert_close(list(stream), [place[:, 1:].flatten(0, 1) for place in places])
 
 
 def test_without_bos_the_first_token_counts():
     model, text = random_model(), torch.randint(D_VOCAB, (3, 11), generator=generator())
-    _, stream = site_activations(model, text, NO_BOS)
-    torch.testing.assert_close(stream[0], model.embed(text).flatten(0, 1))
+    _, stream = next(site_activations(model, text, NO_BOS))
+    torch.testing.assert_close(stream, model.embed(text).flatten(0, 1))
 
 
 def test_without_layers_there_is_the_embedding_alone():
     model, text = random_model(n_layers=0), torch.randint(D_VOCAB, (2, 7), generator=generator())
-    z, stream = site_activations(model, text, BOS)
+    ((z, stream),) = site_activations(model, text, BOS)
     assert z.shape == (0, 12, D_VALUE)
-    torch.testing.assert_close(stream[0], model.W_E[text[:, 1:].flatten()])
+    torch.testing.assert_close(stream, model.W_E[text[:, 1:].flatten()])
 
 
 def test_a_probe_of_z_is_a_probe_of_what_the_head_writes(monkeypatch):
     monkeypatch.setattr(linear_probes, "TOLERANCE", 1e-13)
     model, text = random_model(n_layers=1), torch.randint(D_VOCAB, (17, 13), generator=generator())
-    z, _ = site_activations(model, text, BOS)
+    z, _ = next(site_activations(model, text, BOS))
     labels = torch.randint(3, (1, z.shape[1]), generator=generator(1))
     scores = []
     for features in (z, z @ model.layers[0].attention.W_O):
@@ -163,7 +163,7 @@ def accuracies(model, labels_of):
     text[:, 0] = 0
     read, labels = text[:, 1:].flatten(), labels_of(text)[:, 1:].flatten()
     control = control_labels(labels, 2, N_TOKENS, 1, generator(1))[0, read]
-    z, _ = site_activations(model, text, BOS)
+    z = torch.cat([of_layer for of_layer, _ in site_activations(model, text, BOS)])
     half = z.shape[1] // 2
     train, test = standardise(z[:, :half], z[:, half:])
     problems = torch.stack([labels, control])

@@ -1,5 +1,6 @@
 """Orders of pruning, losses without many sets of heads, and pruning with training in between."""
 
+import doctest
 import itertools
 
 import pytest
@@ -7,9 +8,10 @@ import torch
 from planted import attention_of, blank_model, induction_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
+from models.heads import pruning_orders
 from models.heads.head import Head, heads_of, mask_without
 from models.heads.pruned_losses import losses_without
-from models.heads.pruning_orders import by_importance, iterative_order, prefixes, random_orders
+from models.heads.pruning_orders import by_importance, iterative_order, prefixes, pruning_sizes, random_orders
 from models.heads.references import mean_z
 from models.heads.retraining import prune_and_retrain, retrain
 from models.losses import sequence_losses
@@ -23,6 +25,10 @@ def tokens(n=5, length=13, seed=1):
 
 def places(*heads):
     return [Head(*head) for head in heads]
+
+
+def one_by_one(model):
+    return range(1, len(heads_of(model)) + 1)
 
 
 def test_the_least_important_goes_first_and_who_has_no_score_last():
@@ -41,9 +47,22 @@ def test_scores_are_asked_for_anew_after_each_head():
         asked.append(pruned)
         return [torch.tensor([abs(head - max(pruned).head) for head in range(4)]).float()]
 
-    order = iterative_order([torch.tensor([0.5, 0.4, 0.1, 0.2])], score, heads)
+    order = iterative_order([torch.tensor([0.5, 0.4, 0.1, 0.2])], score, heads, [1, 2, 3, 4])
     assert order == places((0, 2), (0, 1), (0, 3), (0, 0))
     assert asked == [frozenset(order[:n]) for n in (1, 2, 3)]
+    asked.clear()
+    order = iterative_order([torch.tensor([0.5, 0.4, 0.1, 0.2])], score, heads, [1, 3, 4])
+    assert order == places((0, 2), (0, 1), (0, 3), (0, 0))
+    assert asked == [frozenset(order[:n]) for n in (1, 3)]
+
+
+def test_many_heads_go_in_growing_numbers():
+    assert doctest.testmod(pruning_orders).failed == 0
+    for n_heads, most in ((0, 4), (5, 16), (16, 16), (17, 16), (270, 12), (1000, 1)):
+        sizes = pruning_sizes(n_heads, most)
+        assert sizes == sorted(set(sizes))
+        assert len(sizes) <= max(min(n_heads, most + 1), 0)
+        assert {*sizes} >= ({n_heads, n_heads // 2} - {0})
 
 
 def test_random_orders_differ_by_draw_and_repeat_by_seed():
@@ -55,9 +74,10 @@ def test_random_orders_differ_by_draw_and_repeat_by_seed():
 
 
 def test_prefixes_go_from_no_head_to_all():
-    assert prefixes([]) == [frozenset()]
-    order = places((1, 0), (0, 2))
-    assert prefixes(order) == [frozenset(), frozenset(order[:1]), frozenset(order)]
+    assert prefixes([], []) == [frozenset()]
+    order = places((1, 0), (0, 2), (0, 0))
+    assert prefixes(order, [1, 2, 3]) == [frozenset(order[:n]) for n in range(4)]
+    assert prefixes(order, [1, 3]) == [frozenset(), frozenset(order[:1]), frozenset(order)]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +137,11 @@ def test_who_does_nothing_goes_first_and_costs_nothing():
         attention_of(model, layer).W_O[idle] = 1.0
     fill = mean_z(model, text_of_periods(7, seed=2))
     scores = ablation_scores(model, text, fill)
-    order = iterative_order(scores(frozenset()), scores, heads_of(model))
+    order = iterative_order(scores(frozenset()), scores, heads_of(model), one_by_one(model))
     assert order[:2] == places((0, 1), (1, 0))
-    losses = [own.mean().item() for own in losses_without(model, text, fill, prefixes(order)).values()]
+    losses = [
+        own.mean().item() for own in losses_without(model, text, fill, prefixes(order, one_by_one(model))).values()
+    ]
     assert losses[1:3] == pytest.approx(losses[:1] * 2, abs=1e-6)
     assert losses[3] > losses[0] + 1
 
@@ -136,7 +158,7 @@ def twins(n_ctx=32):
 def test_of_two_heads_that_do_the_same_one_can_go():
     model, text = twins(), text_of_periods(7, seed=1)
     scores = ablation_scores(model, text, mean_z(model, text))
-    order = iterative_order(scores(frozenset()), scores, heads_of(model))
+    order = iterative_order(scores(frozenset()), scores, heads_of(model), one_by_one(model))
     assert order[-1] == Head(0, 2)
     alone, last = scores(frozenset())[0], scores(frozenset(order[:2]))[0]
     assert alone[0] == pytest.approx(alone[2])
@@ -175,9 +197,10 @@ def test_heads_keep_their_names_as_the_model_shrinks(options):
         return [torch.arange(n) * -1.0 - 10 * i for i, n in enumerate(smaller.architecture.heads_per_layer)]
 
     pruned = frozenset()
-    steps = prune_and_retrain(model, score, lambda smaller: mean_z(smaller, text), iter([]), 0, 0.1)
-    found = list(steps)
-    assert [head for head, _ in found] == heads_of(model)[::-1]
+    steps = prune_and_retrain(model, score, lambda smaller: mean_z(smaller, text), iter([]), 0, 0.1, one_by_one(model))
+    gone, models = zip(*steps, strict=True)
+    found = list(zip(heads_of(model)[::-1], models, strict=True))
+    assert [gone[0], *(more - less for less, more in itertools.pairwise(gone))] == [{head} for head, _ in found]
     fill = [torch.zeros_like(own) for own in mean_z(model, text)]
     for head, smaller in found:
         means = masked_means(model, text, mask_without(model, pruned), fill)

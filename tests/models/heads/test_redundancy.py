@@ -8,7 +8,7 @@ from planted import BOS, blank_model, plant_fixed_offset
 from random_models import D_VOCAB, initial_model, random_model
 from scipy import stats
 
-from models.circuits.head_weights import circuit_weights, stack_heads
+from models.circuits.head_weights import circuit_weights
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.ablation import zero_z
 from models.heads.cka import output_cka
@@ -152,7 +152,7 @@ def test_planted_twins_are_redundant_and_unrelated_heads_are_not():
     assert min(pairs, key=lambda pair: distances[pair]) == (1, 2)
     assert distances[1, 2] == 0
     assert output_cka(model, text, BOS)[1, 2].item() == pytest.approx(1)
-    assert ov_cosines(stack_heads(circuit_weights(model).layers))[1, 2].item() == pytest.approx(1)
+    assert ov_cosines(circuit_weights(model).layers)[1, 2].item() == pytest.approx(1)
 
     losses = ablation_losses(model, text, mean_z(model, text), heads_of(model), pairs)
     found = pair_effects(*losses, pairs, torch.arange(len(text)))

@@ -8,7 +8,7 @@ from planted import attention_of
 from random_models import D_MODEL, D_VOCAB, random_model
 from scipy.spatial.distance import jensenshannon
 
-from models.circuits.head_weights import circuit_weights, stack_heads
+from models.circuits.head_weights import circuit_weights
 from models.circuits.ov_cosine import ov_cosines
 from models.heads.cka import output_cka
 from models.heads.pattern_distance import jensen_shannon_distances, pattern_distances, sampled_patterns
@@ -118,13 +118,13 @@ def test_ov_cosines_are_those_of_whole_matrices(options):
         read = attention.W_V if norm is None else norm[:, None] * attention.W_V
         maps.append((centring @ read @ attention.W_O @ centring).flatten(1))
     unit = torch.nn.functional.normalize(torch.cat(maps))
-    torch.testing.assert_close(ov_cosines(stack_heads(circuit_weights(model).layers)), unit @ unit.T)
+    torch.testing.assert_close(ov_cosines(circuit_weights(model).layers), unit @ unit.T)
 
 
 def test_a_head_without_weights_has_no_cosine():
     model = random_model()
     attention_of(model, 0).W_V[1] = 0
-    missing = ov_cosines(stack_heads(circuit_weights(model).layers)).isnan()
+    missing = ov_cosines(circuit_weights(model).layers).isnan()
     assert missing[1].all()
     assert missing.sum() == 6 + 5
 

@@ -1,6 +1,8 @@
 """The stage that ablates and scores every head: its tables, and where values are missing."""
 
+import doctest
 import math
+from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,17 +15,20 @@ from models.heads.importance_methods import METHODS
 from models.heads.references import mean_z
 from models.losses import sequence_losses
 from models.transformer import Transformer
-from tasks.measuring import trained_model
+from tasks.measuring import budgets, trained_model
+from tasks.measuring.budgets import affordable
 from tasks.measuring.head_rows import importance_rows
-from tasks.measuring.importance import ABLATIONS, measure_importance
+from tasks.measuring.importance import ablations_of, measure_importance
+from tasks.measuring.pruning_curves import ITERATIVE
 from tasks.measuring.trained_model import TrainedModel
 from tasks.results.tables import SCHEMA, table_schema
-from tasks.study.analysis_config import ImportanceConfig
+from tasks.study.analysis_config import Anew, ImportanceConfig, Method
 from tasks.text.token_reading import Tokens
 from tasks.text.windows import evaluation_text, reference_text
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = ImportanceConfig(windows=6, reference_windows=3)
+N_ABLATIONS = 10
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +61,7 @@ def measured(tmp_path_factory, tokens):
 
 def test_every_head_has_every_ablation_and_score(measured):
     folder, heard = measured
-    for name, kinds in (("ablations", len(ABLATIONS)), ("importance", len(METHODS))):
+    for name, kinds in (("ablations", N_ABLATIONS), ("importance", len(METHODS))):
         table = pq.read_table(folder / f"{name}.parquet")
         assert table.schema.names == table_schema(name).names
         assert len(table) == 4 * kinds
@@ -121,8 +126,34 @@ def test_the_same_model_measures_the_same(measured, tmp_path, tokens):
 )
 def test_every_setting_has_its_rows(tmp_path, tokens, options, n_heads):
     measure(tmp_path, random_model(tokens, **options))
-    assert len(rows_of(tmp_path, "ablations")) == n_heads * len(ABLATIONS)
+    assert len(rows_of(tmp_path, "ablations")) == n_heads * N_ABLATIONS
     assert {row["score"] is None for row in rows_of(tmp_path, "importance")} == {False}
+
+
+def test_a_study_says_how_heads_are_ablated(tmp_path, measured, tokens):
+    folder, _ = measured
+    few = {"replacements": ("mean",), "scopes": ("full",), "others": False}
+    measure(tmp_path, random_model(tokens), CONFIG.model_copy(update=few))
+    kept = [row for row in rows_of(folder, "ablations") if row["method"] == "mean" and row["scope"] == "full"]
+    assert rows_of(tmp_path, "ablations") == [row for row in kept if row["ablated"] == "head"]
+    left_out = {"ablation_zero", "ablation_resample"}
+    assert rows_of(tmp_path, "importance") == [
+        row for row in rows_of(folder, "importance") if row["method"] not in left_out
+    ]
+    assert len(ablations_of(CONFIG)) == N_ABLATIONS
+
+
+def test_of_many_heads_fewer_sequences_are_used(tmp_path, tokens):
+    assert doctest.testmod(budgets).failed == 0
+    assert affordable(4, 10, 1000) == 4
+    config = CONFIG.model_copy(update={"windows": 12, "max_reruns": 36})
+    measure(tmp_path, random_model(tokens), config)  # of 4 heads
+    assert {row["n_sequences"] for row in rows_of(tmp_path, "ablations")} == {9}
+
+
+def test_studies_choose_among_the_scores_that_there_are():
+    assert get_args(Method) == tuple(METHODS)
+    assert get_args(Anew) == tuple(method for group in ITERATIVE for method in group)
 
 
 @pytest.mark.parametrize("options", [{"n_layers": 0}, {"n_heads": (0, 0), "d_head": 5}])

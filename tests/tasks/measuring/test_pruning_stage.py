@@ -291,9 +291,12 @@ def test_examples():
 
 
 def test_models_worth_keeping():
-    assert choose({0: 0.0, 1: 0.02, 2: 0.009, 3: 0.2, 4: 0.04}, 4) == {2: ["within 1 %", "half"], 4: ["within 5 %"]}
-    assert choose({0: 0.0, 1: 0.01}, 1) == {1: ["within 5 %"]}  # under 1 %, not at it
-    assert choose({0: 0.0, 3: 0.1}, 5) == {}
+    keep, increases = PruningConfig().keep, {0: 0.0, 1: 0.02, 2: 0.009, 3: 0.2, 4: 0.04}
+    assert choose(increases, 4, keep) == {2: ["within 1 %", "half"], 4: ["within 5 %"]}
+    assert choose(increases, 4, ["half"]) == {2: ["half"]}
+    assert choose(increases, 4, []) == {}
+    assert choose({0: 0.0, 1: 0.01}, 1, keep) == {1: ["within 5 %"]}  # under 1 %, not at it
+    assert choose({0: 0.0, 3: 0.1}, 5, keep) == {}
 
 
 def test_gates_half_open_are_the_nearest():
