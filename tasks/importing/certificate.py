@@ -15,7 +15,7 @@ from tasks.importing.text_checks import continuation, loss_checks, tokenizer_che
 from tasks.text.token_reading import Tokens
 
 PARITY_BAR = 1e-4  # of the logits' standard deviation, in float32
-PARITY_SEQUENCES, PARITY_TOKENS = 2, 128
+PARITY_SEQUENCES, PARITY_TOKENS = 2, 64
 
 
 @torch.inference_mode()

@@ -10,10 +10,12 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tasks.errors import UserError
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-STRING, ARRAY = 8, 9
+FLOAT32, STRING, ARRAY = 6, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 MOST_AXES = 4
 MOST_ENTRIES = 1 << 22  # of one list; vocabularies of a quarter of a million tokens have the longest
@@ -101,9 +103,14 @@ class _Reader:
         return self.numbers(sign, 1)[0]
 
     def text(self) -> str:
-        return self.bytes(self.number("Q")).decode()
+        try:
+            return self.bytes(self.number("Q")).decode()
+        except UnicodeDecodeError:
+            raise ValueError("text that isn't UTF-8") from None
 
     def value(self, kind: int) -> Any:
+        if kind == FLOAT32:
+            return float(str(np.float32(self.number("f"))))  # 1e-05, where its nearest neighbour is 9.9999997e-06
         if kind in SCALARS:
             return self.number(SCALARS[kind])
         if kind == STRING:

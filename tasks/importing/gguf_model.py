@@ -75,6 +75,7 @@ def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
     n_heads, d_model = settings.whole("attention.head_count"), settings.whole("embedding_length")
     n_groups = settings.whole("attention.head_count_kv", n_heads)
     d_head = settings.whole("attention.key_length", d_model // max(n_heads, 1))
+    d_value = settings.whole("attention.value_length", d_head)
     biases = {bias for bias, _, _ in _BIASES if f"blk.0.{bias}" in tensors}
     qkv_biases = biases == {f"attn_{part}.bias" for part in "qkv"}
     return {
@@ -83,7 +84,7 @@ def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
         "n_key_value_heads": None if n_groups == n_heads else n_groups,
         "d_model": d_model,
         "d_head": d_head,
-        "d_value": settings.whole("attention.value_length", d_head),
+        "d_value": None if d_value == d_head else d_value,
         "n_ctx": min(settings.whole("context_length"), LONGEST),
         "positions": "rotary",
         "rotary_base": settings.number("rope.freq_base", 10_000),

@@ -15,7 +15,7 @@ from tasks.importing.import_check import ImportCheck
 from tasks.text.bigram_counts import unigram_probabilities
 from tasks.text.token_reading import Tokens
 
-LOSS_DOCUMENTS, LOSS_TOKENS = 8, 256
+LOSS_DOCUMENTS, LOSS_TOKENS = 8, 128
 LOSS_CHARACTERS = 64 * LOSS_TOKENS  # of a document, in which these tokens are looked for
 PROMPT_TOKENS, NEW_TOKENS = 16, 20
 SHOWN = 40  # characters of a text that is shown
