@@ -21,7 +21,7 @@ def export_model(name: str, folder: Path, format: str, study: str | None, step: 
     store = open_store()
     build_warehouse(store, places.warehouse_file())
     model = named_model(places.warehouse_file(), name, study)
-    weights, tokens = stored_folders(store, model.model_id)
+    weights, tokens = stored_folders(store, model.model_id, model.study)
     kept = checkpoint_steps(weights)
     if step is not None and step not in kept:
         raise UserError(f"a step must be one at which weights were kept ({', '.join(map(str, kept))}), got {step}.")

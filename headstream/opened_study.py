@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,6 +14,7 @@ from headstream.opened_model import Model
 from tasks import places
 from tasks.errors import UserError, WorkError
 from tasks.report.answer import answer_lines
+from tasks.results.stored_models import stored_folders
 from tasks.results.study_results import open_results
 from tasks.results.tables import quoted
 from tasks.results.warehouse import build_warehouse
@@ -78,7 +78,9 @@ class Results:
                 f" Choose one of {_listed(models if found.empty else found)}."
             )
         model_id = found.model_id.iloc[0]
-        model = Model(found.label.iloc[0], model_id, *self._folders(model_id))
+        model = Model(
+            found.label.iloc[0], model_id, *stored_folders(Store(places.store_folder()), model_id, self.study)
+        )
         return model if step is None and tokens is None else model.at(step, tokens)
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -101,20 +103,6 @@ class Results:
             UserError: the query is wrong.
         """
         return _query(query)
-
-    def _folders(self, model_id: str) -> tuple[Path, Path]:
-        """Where a model's checkpoints and its tokens are, verified."""
-        store = Store(places.store_folder())
-        made = (each for stage in ("training", "import") for each in store.artifacts(stage))
-        of_model = (each.manifest for each in made if each.manifest.facts["model_id"] == model_id)
-        trained = next(filter(None, (store.open(each.stage, each.key) for each in of_model)), None)
-        tokens = trained and store.open("tokens", trained.manifest.inputs["tokens"].key)
-        if trained is None or tokens is None:
-            raise WorkError(
-                f"weights and tokens of {model_id} must be in the store as they were written, but are not."
-                f" Run `headstream run {self.study}` again."
-            )
-        return trained.folder, tokens.folder
 
     def __repr__(self) -> str:
         lines = [f"- {line}" for line in self.answer]

@@ -56,10 +56,11 @@ def read_tokenizer(text: str, path: Path) -> Tokenizer:
     """
     try:
         tokenizer = Tokenizer.from_str(text)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode("a")  # what it lacks shows when it reads
     except Exception as error:  # the library raises no class of its own
         raise UserError(f"{path} must describe a tokenizer, got: {error}. Fetch the file again.") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
     return tokenizer
 
 

@@ -54,7 +54,7 @@ def named_model(warehouse: Path, name: str, study: str | None) -> NamedModel:
     )
 
 
-def stored_folders(store: Store, model_id: str) -> tuple[Path, Path]:
+def stored_folders(store: Store, model_id: str, study: str) -> tuple[Path, Path]:
     """Where a model's checkpoints and its tokens are, verified.
 
     Raises:
@@ -69,7 +69,8 @@ def stored_folders(store: Store, model_id: str) -> tuple[Path, Path]:
             if model and tokens:
                 return model.folder, tokens.folder
     raise WorkError(
-        f"weights and tokens of {model_id} must be in the store as they were written, but are not. Run its study again."
+        f"weights and tokens of {model_id} must be in the store as they were written, but are not."
+        f" Run `headstream run {study}` again."
     )
 
 

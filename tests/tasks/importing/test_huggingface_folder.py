@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from torch import Tensor
 from written_models import (
     D_VOCAB,
@@ -356,7 +357,12 @@ def tokenizer_of_nothing(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}")
 
 
+def tokenizer_without_its_unknown_token(folder: Path) -> None:
+    Tokenizer(WordLevel({"b": 0}, unk_token="none")).save(str(folder / "tokenizer.json"))
+
+
 BROKEN = {
+    tokenizer_without_its_unknown_token: "tokenizer.json must describe a tokenizer",
     broken_json: "config.json must be JSON",
     deep_json: "config.json must be JSON",
     large_json: "config.json must hold at most",
