@@ -11,13 +11,14 @@ from tasks.importing.careful_reading import is_there, read_json, require_file
 from tasks.importing.foreign_model import ForeignTokenizer
 
 TOKENIZER, OPTIONS = "tokenizer.json", "tokenizer_config.json"
+_WHOLE_TEXTS = {"truncation": None, "padding": None}  # of tokenizer.json, which may ask for one length
 MOST_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
 
 
 def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokenizer | None, list[Path], list[str]]:
     """The tokenizer in a folder, the files that make it, and what must be told of it; `config` is the model's own."""
     if is_there(path := folder / TOKENIZER):
-        text, files = json.dumps(read_json(path, MOST_TOKENIZER_BYTES)), [path]
+        text, files = json.dumps(read_json(path, MOST_TOKENIZER_BYTES) | _WHOLE_TEXTS), [path]
     elif all(is_there(folder / name) for name in ("vocab.json", "merges.txt")):
         files = [folder / "vocab.json", folder / "merges.txt"]
         text = _byte_level(*files)
@@ -49,15 +50,13 @@ def given_tokenizer(path: Path, d_vocab: int) -> ForeignTokenizer:
 
 
 def read_tokenizer(text: str, path: Path) -> Tokenizer:
-    """A tokenizer that encodes texts of any length, alone.
+    """A tokenizer, if the text describes one that can read.
 
     Raises:
-        UserError: the text describes none.
+        UserError: it doesn't.
     """
     try:
         tokenizer = Tokenizer.from_str(text)
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
         tokenizer.encode("a")  # what it lacks shows when it reads
     except Exception as error:  # the library raises no class of its own
         raise UserError(f"{path} must describe a tokenizer, got: {error}. Fetch the file again.") from None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 from written_models import write_words
 
@@ -17,6 +18,7 @@ VOCABULARY = {"<unk>": 0, "<s>": 1, "</s>": 2, "a": 3}
 
 def words(*, adds_bos: bool = False) -> Tokenizer:
     tokenizer = Tokenizer(WordLevel(VOCABULARY, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = Whitespace()
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in ("<s>", "</s>")])
     if adds_bos:
         tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
@@ -55,6 +57,15 @@ def test_vocabulary_and_merges_of_older_models_make_a_tokenizer(tmp_path):
     tokenizer, files, _ = find_tokenizer(tmp_path, {})
     assert Tokenizer.from_str(tokenizer.json).encode("ab ab a").ids == [3, 4, 2, 0]
     assert [path.name for path in files] == ["vocab.json", "merges.txt"]
+
+
+def test_texts_are_read_whole_whatever_length_a_tokenizer_asks_for(tmp_path):
+    tokenizer = words()
+    tokenizer.enable_truncation(2)
+    tokenizer.enable_padding(length=9)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    found, _, _ = find_tokenizer(tmp_path, {})
+    assert found.read().encode("a a a a").ids == [3, 3, 3, 3]
 
 
 def test_a_tokenizer_may_be_given(tmp_path):
