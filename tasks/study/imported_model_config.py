@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from models.architecture_config import LONGEST
-from tasks.study.names import PATH, VARIANT_NAME
+from tasks.study.names import MODEL_NAME, PATH
 
 Path = Annotated[str, Field(max_length=4096, pattern=PATH)]
 LONGEST_UNASKED = 256
@@ -14,7 +14,7 @@ LONGEST_UNASKED = 256
 class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     """A model from elsewhere, at one or several of its checkpoints."""
 
-    name: str = Field(description="Name by which tables and the report call the model.", pattern=VARIANT_NAME)
+    name: str = Field(description="Name by which tables and the report call the model.", pattern=MODEL_NAME)
     path: Path | tuple[Path, ...] = Field(
         description="File or folder that holds the model, or a list or pattern (*) of checkpoints of one training, in"
         " any format that `headstream inspect` reads. With package: the file's name within it."

@@ -30,7 +30,7 @@ class StudyFile:
         return self.path is not None and self.path.parent == places.STUDIES
 
     def content(self) -> dict[str, Any]:
-        """What the text says; paths of its corpus that are relative start at the file's folder.
+        """What the text says; relative paths of its corpus and of its models start at the file's folder.
 
         Raises:
             UserError: it isn't TOML.
@@ -42,6 +42,9 @@ class StudyFile:
         corpus = content.get("corpus")
         if self.path and isinstance(corpus, dict) and isinstance(corpus.get("paths"), list):
             corpus["paths"] = [_located(path, self.path.parent) for path in corpus["paths"]]
+        models = content.get("models")
+        if self.path and isinstance(models, list):
+            content["models"] = [_with_located_files(model, self.path.parent) for model in models]
         return content
 
 
@@ -82,6 +85,18 @@ def no_study(name: str, must: str, known: list[str]) -> UserError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
     return UserError(f"a study must be {must}, got {name[:200]!r}. {hint}")
+
+
+def _with_located_files(model: Any, folder: Path) -> Any:
+    """A [[models]] section, whatever it is, with the paths that aren't within a package as seen from everywhere."""
+    if not isinstance(model, dict):
+        return model
+    names = [name for name in ("path", "tokenizer") if name in model and not (name == "path" and "package" in model)]
+    given = {name: model[name] for name in names}
+    return model | {
+        name: [_located(each, folder) for each in value] if isinstance(value, list) else _located(value, folder)
+        for name, value in given.items()
+    }
 
 
 def _located(path: Any, folder: Path) -> Any:

@@ -12,7 +12,8 @@ from tasks.importing.checkpoint_paths import number_in, steps_of
 from tasks.importing.imported_cell import read_imported
 from tasks.importing.model_import import shortened
 from tasks.study.imported_model_config import ImportedModelConfig
-from tasks.study.schema import parse_study
+from tasks.studies.known_studies import find_study
+from tasks.study.schema import parse_study, read_study
 
 ARCHITECTURE = gpt2_architecture()
 
@@ -151,6 +152,23 @@ def test_a_study_of_models_from_elsewhere_trains_none_unless_asked():
     assert parse_study("s.toml", models).n_models == 1
     assert len(parse_study("s.toml", models | {"grid": {"seed": [0, 1]}}).cells) == 2
     assert len(parse_study("s.toml", models | {"model": {"n_layers": 1}}).cells) == 1
+
+
+def test_relative_paths_start_at_the_study_file(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        """
+        name = "mine"
+        models = [
+            { name = "a", path = "runs/a", tokenizer = "tokenizer.json" },
+            { name = "b", path = ["runs/1", "/runs/2", "~/runs/3"] },
+            { name = "c", path = "*.gguf", package = "some-package" },
+        ]
+        """
+    )
+    a, b, c = read_study(find_study(str(tmp_path / "mine.toml"))).models
+    assert (a.path, a.tokenizer) == (str(tmp_path / "runs" / "a"), str(tmp_path / "tokenizer.json"))
+    assert b.path == (str(tmp_path / "runs" / "1"), "/runs/2", "~/runs/3")
+    assert c.path == "*.gguf"
 
 
 def test_two_models_of_one_name_are_refused():

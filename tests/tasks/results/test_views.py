@@ -82,6 +82,25 @@ def test_every_head_has_a_role(database):
     assert found == [(f"L1H{head}", role) for head, role in enumerate(expected.values())]
 
 
+def test_heads_that_share_keys_are_told(database):
+    connection, fill = database
+    own = {"model_id": "own", "n_layers": 1, "heads_per_layer": [2]}
+    fill("models", [own, {"model_id": "shared", "n_layers": 2, "heads_per_layer": [6, 4], "n_key_value_heads": 2}])
+    heads = [("own", 0, 1), *(("shared", 0, head) for head in range(6)), ("shared", 1, 3)]
+    fill("heads", [{"model_id": model, "step": 0, "layer": layer, "head": head} for model, layer, head in heads])
+    found = connection.execute("SELECT label, shares_keys_with FROM head_summary ORDER BY model_id, layer, head")
+    assert found.fetchall() == [
+        ("L0H1", None),
+        ("L0H0", ["L0H1", "L0H2"]),
+        ("L0H1", ["L0H0", "L0H2"]),
+        ("L0H2", ["L0H0", "L0H1"]),
+        ("L0H3", ["L0H4", "L0H5"]),
+        ("L0H4", ["L0H3", "L0H5"]),
+        ("L0H5", ["L0H3", "L0H4"]),
+        ("L1H3", ["L1H2"]),
+    ]
+
+
 def fill_family(fill: Callable[[str, Rows], None]) -> None:
     """Two layers at seeds 0, 1, 2, one layer at seed 0, none at seed 0, in `quick`; the first is in `wide` too."""
     induction = {"2L-0": 0.2, "2L-1": 0.3, "2L-2": 0.4, "1L-0": 0.01}
