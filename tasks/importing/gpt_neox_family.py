@@ -23,6 +23,7 @@ from tasks.importing.settings import Settings
 
 
 def _fields(settings: Settings) -> dict[str, Any]:
+    settings.ignore("attention_bias", "rotary_emb_base")  # read below; the older word for rope_theta
     return {
         "n_layers": settings.whole("num_hidden_layers"),
         "n_heads": settings.whole("num_attention_heads"),

@@ -61,7 +61,8 @@ no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_atten
 pad_token_id prefix problem_type remove_invalid_values repetition_penalty resid_pdrop return_dict
 return_dict_in_generate sep_token_id suppress_tokens summary_activation summary_first_dropout summary_proj_to_labels
 summary_type summary_use_proj task_specific_params temperature tie_encoder_decoder tokenizer_class top_k top_p
-torch_dtype torchscript transformers_version typical_p unk_token_id use_bfloat16 use_cache use_return_dict vocab_size
+torch_dtype torchscript transformers.js_config
+transformers_version typical_p unk_token_id use_bfloat16 use_cache use_return_dict vocab_size
 """
 
 

@@ -22,8 +22,10 @@ _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
 def _fields(settings: Settings) -> dict[str, Any]:
-    settings.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
-    settings.ignore("pretraining_tp", "rope_interleaved", "is_llama_config")
+    for said in (settings, settings.section("rope_parameters")):
+        said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
+    settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
+    settings.ignore("pretraining_tp", "is_llama_config")
     d_model, n_heads = settings.whole("hidden_size"), settings.whole("num_attention_heads")
     n_groups = settings.whole("num_key_value_heads", n_heads)
     return {
@@ -57,7 +59,9 @@ def _mistral_fields(settings: Settings) -> dict[str, Any]:
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:
     fields = _fields(settings) | {"qkv_biases": True}
-    window = settings.whole("sliding_window", 4096) if settings.flag("use_sliding_window", False) else fields["n_ctx"]
+    window = settings.whole("sliding_window", 4096)
+    if not settings.flag("use_sliding_window", False):
+        window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
     by_layer = (_WINDOWED if layer >= first_windowed else _FULL for layer in range(fields["n_layers"]))
     kinds = set(settings.words("layer_types") or by_layer)

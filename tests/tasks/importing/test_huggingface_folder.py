@@ -214,6 +214,8 @@ UNREPRESENTABLE = {
     "run code": ("llama", {"auto_map": {"AutoModel": "code.Model"}}),
     "LayerNorm of queries and keys": ("llama", {"qk_layernorm": True}),
     "rotary positions on part of a head": ("llama", {"partial_rotary_factor": 0.5}),
+    "positions on part of a head": ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}),
+    "neighbouring rotary pairs": ("llama", {"rope_interleaved": True}),
     "hidden_act must be one of silu": ("llama", {"hidden_act": "relu2"}),
     "activation_function must be one of gelu": ("gpt2", {"activation_function": "silu"}),
     "windows in every second layer": ("llama", {"model_type": "gemma2"}),
@@ -235,6 +237,64 @@ def test_what_a_config_asks_for_and_headstream_lacks_is_named(words, tmp_path):
     write(tmp_path, kind)
     edit(tmp_path / "config.json", **changes)
     assert words in refusal(tmp_path)
+
+
+OF_LIBRARIES = {  # what libraries write besides
+    "gpt2": {
+        "architectures": ["GPT2LMHeadModel"],
+        "attn_pdrop": 0.1,
+        "bos_token_id": 36,
+        "eos_token_id": 36,
+        "initializer_range": 0.02,
+        "n_ctx": 19,
+        "summary_first_dropout": 0.1,
+        "summary_type": "cls_index",
+        "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
+        "reorder_and_upcast_attn": False,
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "use_cache": True,
+        "dtype": "float32",
+    },
+    "gpt_neox": {
+        "attention_bias": True,
+        "attention_dropout": 0.0,
+        "bos_token_id": 0,
+        "classifier_dropout": 0.1,
+        "eos_token_id": 0,
+        "hidden_dropout": 0.0,
+        "rope_theta": 10_000,
+        "rope_scaling": None,
+        "torch_dtype": "float16",
+        "transformers_version": "4.40.0",
+    },
+    "llama": {
+        "attention_dropout": 0.0,
+        "is_llama_config": True,
+        "pretraining_tp": 1,
+        "rope_interleaved": False,
+        "rope_scaling": None,
+        "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}},
+    },
+    "qwen2": {
+        "use_sliding_window": False,
+        "sliding_window": 131_072,
+        "max_window_layers": 28,
+        "use_mrope": False,
+        "layer_types": ["full_attention", "full_attention"],
+        "rope_parameters": {"rope_theta": 70_000.0, "rope_type": "default"},
+    },
+}
+
+
+@pytest.mark.parametrize("name", OF_LIBRARIES)
+def test_what_libraries_write_besides_changes_nothing_and_needs_no_word(name, tmp_path):
+    write(tmp_path, name)
+    before = open_foreign(tmp_path)
+    edit(tmp_path / "config.json", **OF_LIBRARIES[name])
+    after = open_foreign(tmp_path)
+    assert after.architecture == before.architecture
+    assert [note for note in after.notes if "BOS" not in note] == []
 
 
 def test_a_context_longer_than_headstreams_is_told(tmp_path):
