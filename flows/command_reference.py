@@ -18,6 +18,7 @@ from models.architecture import Architecture
 from tasks import places
 from tasks.generated_pages import rewrite_below
 from tasks.markdown import markdown_table
+from tasks.study.mistakes import section_of
 from tasks.study.names import IN_WORDS
 from tasks.study.schema import ModelSection, Study, TrainingSection
 from tasks.study.training_config import TrainingConfig
@@ -104,8 +105,9 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
     rows, inner = [], []
     for name, field in complete.model_fields.items():
         text = field.description or ""
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            inner.append((f"{path}.{name}".lstrip("."), field.annotation, text))
+        own, several = section_of(field.annotation)
+        if own:
+            inner.append((f"[{name}]" if several else f"{path}.{name}".lstrip("."), own, text))
         else:
             rows.append((f"`{name}`", _kind(fields[name]), _default(fields[name]), text))
     yield f"### [{path}]\n\n{description}" if path else "### At the top of the file"

@@ -3,8 +3,8 @@
 import difflib
 import re
 import reprlib
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -55,11 +55,8 @@ def _described(error: Any, config: Any) -> str:
     if field == "[key]":
         *sections, _ = sections
         field = "a name"
-    place = f"[{'.'.join(sections)}] " if sections else ""
+    fields, place = _section_named(config, sections)
     if error["type"] == "extra_forbidden":
-        fields = config
-        for section in sections:
-            fields = fields.model_fields[section].annotation
         hint = nearest(field, fields.model_fields)
         names = {field, ALIASES.get(_plain(field))}
         if not names & {*fields.model_fields} and (found := next((f for f in _fields(config) if f[1] in names), None)):
@@ -71,11 +68,33 @@ def _described(error: Any, config: Any) -> str:
     return f"{name}{message(error)}"
 
 
+def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The config that a field is a section of, if it is one, and whether there may be several such sections."""
+    several = get_origin(annotation) is tuple
+    config = get_args(annotation)[0] if several else annotation
+    return (config if isinstance(config, type) and issubclass(config, BaseModel) else None), several
+
+
+def _section_named(config: Any, sections: Sequence[str]) -> tuple[Any, str]:
+    """The config of a section by the path to it, and how a study file writes that: `[corpus] `, `[[models]] 2: `."""
+    names: list[str] = []
+    place = ""
+    for section in sections:
+        if section.isdecimal():  # of several sections of one name
+            place = f"[[{'.'.join(names)}]] {int(section) + 1}: "
+            continue
+        if section in getattr(config, "model_fields", {}):
+            config = section_of(config.model_fields[section].annotation)[0] or config
+        names.append(section)
+        place = f"[{'.'.join(names)}] "
+    return config, place
+
+
 def _fields(config: type[BaseModel], section: str = "") -> Iterator[tuple[str, str]]:
     """The sections of a study file, each with the name of a field, at whatever depth."""
     for name, field in config.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _fields(field.annotation, f"{section}.{name}".lstrip("."))
+        if inner := section_of(field.annotation)[0]:
+            yield from _fields(inner, f"{section}.{name}".lstrip("."))
         elif section:
             yield section, name
 

@@ -11,8 +11,8 @@ from tasks.errors import UserError
 from tasks.importing.checkpoint_paths import number_in, steps_of
 from tasks.importing.imported_cell import read_imported
 from tasks.importing.model_import import shortened
-from tasks.study.imported_model_config import ImportedModelConfig
 from tasks.studies.known_studies import find_study
+from tasks.study.imported_model_config import ImportedModelConfig
 from tasks.study.schema import parse_study, read_study
 
 ARCHITECTURE = gpt2_architecture()
