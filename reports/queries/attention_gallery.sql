@@ -1,4 +1,4 @@
--- Attention on that passage, by the head of that model with the highest score of each kind and by the two most alike.
+-- Attention on that passage, by the head of that model with the highest score of each kind, if it is high enough to mean something, and by the two most alike, if they are alike.
 WITH best AS (
     SELECT typical_model_id AS model_id, label
     FROM model_groups
@@ -9,9 +9,11 @@ WITH best AS (
 scores AS (
     SELECT 1 AS place, 'duplicate_token' AS score, layer, head, duplicate_token AS value
     FROM last_heads SEMI JOIN best USING (model_id)
+    WHERE duplicate_token >= duplicate_token_attention()
     UNION ALL
     SELECT 2, 'copying_eigenvalues', layer, head, copying_eigenvalues
     FROM last_heads SEMI JOIN best USING (model_id)
+    WHERE copying_eigenvalues > clear_eigenvalues()
     UNION ALL
     SELECT 3, method, layer, head, importance.score
     FROM importance SEMI JOIN best USING (model_id)
@@ -24,7 +26,7 @@ highest AS (
 ),
 nearest AS (
     FROM head_similarity SEMI JOIN best USING (model_id)
-    WHERE jensen_shannon_distance IS NOT NULL
+    WHERE is_redundant OR jensen_shannon_distance < 0.5  -- alike rather than not
     ORDER BY is_redundant DESC NULLS LAST, jensen_shannon_distance, first_layer, first_head, second_layer, second_head
     LIMIT 1
 ),

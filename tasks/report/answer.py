@@ -10,6 +10,8 @@ from tasks.report.pruning_words import head_count_lines, pruning_line
 from tasks.results.study_results import StudyResults
 
 MAX_LINES = 5
+FIGURES_OF_THE_ANSWER = ("heads_that_matter", "context_over_training", "induction_circuit", "learning_curves")
+N_FIGURES_OF_THE_ANSWER = 2  # the first of these that a study has
 SCORE = "best_induction_random_period"
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.markdown import MISSING, short_count
-from tasks.report.figures.sentences import listed
 from tasks.report.model_choice import best_label_of_each_depth
+from tasks.report.sentences import listed
 from tasks.results.study_results import StudyResults
 
 ORDINALS = ("first", "second", "third")

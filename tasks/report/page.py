@@ -1,16 +1,22 @@
-"""The page that a report is: what its templates can ask for, and how they become markdown and figures."""
+"""The page that a report is: what its templates can ask for, and how they become markdown, figures and queries."""
 
+import html
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from matplotlib.figure import Figure
 
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
 from tasks.places import ROOT
+from tasks.plain_text import terminal_safe
+from tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.figures import FIGURES
-from tasks.report.figures.style import house_style, save
+from tasks.report.figures.style import Picture, house_style, save
+from tasks.report.glossary import with_glossary
 from tasks.results.study_results import StudyResults
 from tasks.storage.provenance import package_version
 
@@ -20,7 +26,7 @@ MAX_ROWS = 24  # of a table
 
 
 def write_page(results: StudyResults, folder: Path, on_progress: Callable[[float], None], **said: Any) -> None:
-    """Write `report.md` and `figures/` into the folder; `on_progress` hears the fraction done after each figure.
+    """Write `report.md`, `figures/` and `queries/` into the folder; `on_progress` hears the fraction done as it grows.
 
     `said` is what templates can ask for by name, beside `page`.
     """
@@ -41,7 +47,13 @@ def write_page(results: StudyResults, folder: Path, on_progress: Callable[[float
             versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
             **said,
         )
-    (folder / "report.md").write_text(text, encoding="utf-8")
+    (folder / "report.md").write_text(without_dead_links(with_glossary(text)), encoding="utf-8")
+
+
+def without_dead_links(text: str) -> str:
+    """A page whose links to headings that it doesn't have are plain text."""
+    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall("(?m)^#+ (.*)$", text)}
+    return re.sub(r"\[([^][]*)\]\(#([^) ]*)[^)]*\)", lambda link: link[0] if link[2] in anchors else link[1], text)
 
 
 class _Page:
@@ -49,40 +61,93 @@ class _Page:
 
     def __init__(self, results: StudyResults, folder: Path, on_progress: Callable[[float], None]) -> None:
         self.rows = results.rows  # of a SELECT of reports/queries
+        self.left_out: list[str] = []  # why pictures are not there
         self._results, self._folder, self._on_progress = results, folder, on_progress
-        self._n_drawn = 0
+        self._n_shown = 0  # tables, pictures and paragraphs
+        self._drawn: set[str] = set()
+
+    def part(self, heading: str, caller: Callable[[], str]) -> Markdown:
+        """A heading and what stands below it; nothing if that shows no table, no picture and nothing else of the data.
+
+        Templates call it around the text: `{% call page.part("## Probes") %}`.
+        """
+        before = self._n_shown
+        body = re.sub(r"\n{3,}", "\n\n", caller()).strip()
+        return Markdown(f"{heading}\n\n{body}\n\n" if self._n_shown > before else "")
+
+    def shown(self, text: str) -> Markdown:
+        """A sentence that says something of the data, so that its part has content."""
+        self._n_shown += 1
+        return escaped(text)
 
     def table(self, query: str, max_rows: int = MAX_ROWS) -> Markdown:
-        """The rows of a SELECT as a table, and the SELECT; what is left out is counted."""
+        """The rows of a SELECT as a table, how many are left out, and where the SELECT is; nothing if it has none."""
         rows = self.rows(query)
         if not rows:
-            return Markdown(f"There are none.\n\n{self.sql(query)}")
-        more = f"\n\n{len(rows) - max_rows} more rows are not shown: see the SQL." if len(rows) > max_rows else ""
-        return Markdown(f"{table_with_spreads(rows[:max_rows])}{more}\n\n{self.sql(query)}")
+            return Markdown("")
+        self._n_shown += 1
+        n_more = len(rows) - max_rows
+        more = f"And {n_more:,} more: " if n_more > 0 else ""
+        return Markdown(f"{table_with_spreads(rows[:max_rows])}\n\n{more}{self.sql(query)}")
+
+    def folded(self, summary: str, query: str, max_rows: int = MAX_ROWS) -> Markdown:
+        """A table that few readers need, behind its summary."""
+        table = self.table(query, max_rows)
+        return _folded(summary, table) if table else table
 
     def figure(self, name: str) -> Markdown:
-        """A figure's pictures, each with its sentence, and the SELECTs they are made of."""
-        pictures = FIGURES[name](self._results)
-        blocks = []
-        for picture in pictures:
+        """A figure's pictures, each with what to see in it, and where the SELECTs are that they are made of.
+
+        All but the first are folded. Nothing if the figure was shown before, or has nothing to show: `left_out` says
+        why.
+        """
+        if name in self._drawn:
+            return Markdown("")
+        self._drawn.add(name)
+        blocks: list[Markdown] = []
+        for picture in FIGURES[name](self._results):
             if picture.figure:
-                path = self._folder / "figures" / f"{picture.name}.svg"
-                path.parent.mkdir(exist_ok=True)
-                save(picture.figure, path)
-                blocks.append(f"![{picture.name.replace('_', ' ')}](figures/{path.name})")
-            blocks.append(escaped(picture.sentence))
-        queries = dict.fromkeys(query for picture in pictures for query in picture.queries)
-        self._n_drawn += 1
-        self._on_progress(self._n_drawn / len(FIGURES))
-        return Markdown("\n\n".join([*blocks, self.sql(*queries)]) if pictures else "")
+                block = self._picture(picture, picture.figure, is_first=not blocks)
+                blocks.append(_folded(picture.folded, block) if blocks and picture.folded else block)
+            else:
+                self.left_out.append(picture.sentence)
+        self._n_shown += len(blocks)
+        self._on_progress(len(self._drawn) / len(FIGURES))
+        return Markdown("\n\n".join(blocks))
+
+    def figures_of_the_answer(self) -> Markdown:
+        """The figures that show what the answer says."""
+        shown: list[str] = []
+        for name in FIGURES_OF_THE_ANSWER:
+            if len(shown) < N_FIGURES_OF_THE_ANSWER and (figure := self.figure(name)):
+                shown.append(figure)
+        return Markdown("\n\n".join(shown))
 
     def sql(self, *queries: str) -> Markdown:
-        """SELECTs of reports/queries, folded away, as they can be pasted into `headstream sql`."""
-        blocks = [code_block(self._results.sql(query), "sql") for query in queries]
-        return Markdown("\n\n".join(["<details><summary>SQL</summary>", *blocks, "</details>"]))
+        """Where SELECTs of reports/queries are, each in a file beside the report that can be pasted as it is."""
+        folder = self._folder / "queries"
+        folder.mkdir(exist_ok=True)
+        for query in queries:
+            (folder / f"{query}.sql").write_text(self._results.sql(query) + "\n", encoding="utf-8")
+        names = [f"[{'SQL' if len(queries) == 1 else query}](queries/{query}.sql)" for query in queries]
+        return Markdown(names[0] if len(queries) == 1 else f"SQL: {', '.join(names)}")
 
     def study_file(self) -> Markdown:
         """The study as it was written; all its fields where an earlier release kept no more than those."""
         study = self.rows("study")[0]
         text = study["written"] or study["config"] or "{}"
         return code_block(text, "json" if text.startswith("{") else "toml")
+
+    def _picture(self, picture: Picture, figure: Figure, is_first: bool) -> Markdown:
+        """The picture, what to see in it (of the first of a figure), what it says in numbers, and its SELECTs."""
+        path = self._folder / "figures" / f"{picture.name}.svg"
+        path.parent.mkdir(exist_ok=True)
+        save(figure, path)
+        image = f"![{picture.name.replace('_', ' ')}](figures/{path.name})"
+        look = f"{escaped(picture.look)} " if is_first and picture.look else ""
+        return Markdown(f"{image}\n\n{look}{escaped(picture.sentence)} {self.sql(*picture.queries)}")
+
+
+def _folded(summary: str, content: str) -> Markdown:
+    shown = html.escape(terminal_safe(summary), quote=False).replace("$", "&#36;")
+    return Markdown(f"<details><summary>{shown}</summary>\n\n{content}\n\n</details>")

@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.markdown import Markdown, as_markdown, escaped, markdown_table
-from tasks.report.answer import answer_lines
+from tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER, answer_lines
 from tasks.report.comparison import Summary, changes, claim_changes, summarise
 from tasks.results.study_results import StudyResults
-
-FIGURES = ("heads_that_matter", "context_over_training", "learning_curves")  # in the order in which they are wanted
-N_FIGURES = 2
 
 
 def page_of_results(
@@ -48,11 +45,11 @@ def _failed_models(results: StudyResults) -> list[str]:
 
 
 def _figures(folder: Path) -> list[str]:
-    """The first figures that the report has, each in the text itself, since Prefect's pages reach no file."""
-    found = [path for name in FIGURES if (path := folder / f"{name}.svg").exists()][:N_FIGURES]
+    """The figures of the answer, each in the text itself, since Prefect's pages reach no file."""
+    found = [path for name in FIGURES_OF_THE_ANSWER if (path := folder / f"{name}.svg").exists()]
     return [
         f"![{path.stem.replace('_', ' ')}](data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()})"
-        for path in found
+        for path in found[:N_FIGURES_OF_THE_ANSWER]
     ]
 
 

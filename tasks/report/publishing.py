@@ -36,21 +36,20 @@ def artifact_key(kind: str, study: str) -> str:
 
 
 def publish_report(artifact: Artifact, folder: Path) -> Path:
-    """Copy a report to where people look for it, file by file, and remove figures that it no longer has.
+    """Copy a report to where people look for it, file by file, and remove figures and queries that it no longer has.
 
     Raises:
         WorkError: the folder can't be written.
     """
-    figures = [name for name in artifact.manifest.files if name.startswith("figures/")]
+    *others, text = sorted(artifact.manifest.files, key="report.md".__eq__)
     try:
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
-        beside = [name for name in artifact.manifest.files if name == EXPLORER]
-        for name in (*figures, *beside, "report.md"):  # the text last: it never shows a figure that isn't there
+        for name in (*others, text):  # the text last: it never shows a figure that isn't there
             unfinished = folder / f".{os.getpid()}.unfinished"
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(artifact.folder / name, unfinished)
             os.replace(unfinished, folder / name)
-        for path in (folder / "figures").glob("*.svg"):
-            if f"figures/{path.name}" not in figures:
+        for path in (*folder.glob("figures/*.svg"), *folder.glob("queries/*.sql")):
+            if str(path.relative_to(folder)) not in others:
                 path.unlink(missing_ok=True)
     except OSError as error:
         raise WorkError(

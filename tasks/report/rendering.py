@@ -22,7 +22,7 @@ def render_report(
     previous: Mapping[str, Any] | None = None,
     models: Mapping[str, ModelFiles] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Write `report.md`, `figures/` and `explorer.html` into the folder; the same results give the same bytes.
+    """Write `report.md`, `figures/`, `queries/` and `explorer.html` into the folder; equal results give equal bytes.
 
     `previous` is what the study's last run found, `models` where the weights are that the explorer takes in.
     `on_progress` hears the fraction done. Returns facts: the lines of the answer, and what this run found.

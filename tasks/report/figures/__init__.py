@@ -13,7 +13,9 @@ from tasks.report.figures.head_maps import head_maps, head_trajectories
 from tasks.report.figures.head_similarity import head_similarity
 from tasks.report.figures.heads_that_matter import heads_that_matter
 from tasks.report.figures.importance_maps import importance_agreement, importance_maps
+from tasks.report.figures.induction_circuit import induction_circuit
 from tasks.report.figures.learning import context_over_training, learning_curves, loss_in_context
+from tasks.report.figures.loss_over_size import loss_over_size
 from tasks.report.figures.path_term_bars import path_term_bars
 from tasks.report.figures.probe_accuracies import probe_accuracies
 from tasks.report.figures.pruning_plots import pruning_curves
@@ -24,8 +26,8 @@ from tasks.results.study_results import StudyResults
 Drawing = Callable[[StudyResults], list[Picture]]
 
 _IN_ORDER: tuple[Drawing, ...] = (
-    learning_curves, context_over_training, loss_in_context, head_maps, head_trajectories, attention,
-    attention_aggregates, circuit_formation, composition_graph, score_term_bars, eigenvalue_spectra,
+    learning_curves, context_over_training, loss_in_context, loss_over_size, head_maps, head_trajectories, attention,
+    attention_aggregates, induction_circuit, circuit_formation, composition_graph, score_term_bars, eigenvalue_spectra,
     path_term_bars, bigram_fit, importance_maps, ablations, importance_agreement, heads_that_matter,
     pruning_curves, head_similarity, probe_accuracies, cost_curves,
 )  # fmt: skip

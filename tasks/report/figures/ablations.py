@@ -5,11 +5,12 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted, not_drawn
 from tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, Picture, name_places, panel
+from tasks.report.sentences import counted, not_drawn
 from tasks.results.study_results import StudyResults
 
 MAX_HEADS = 16
+LOOK = "Each group of bars is a head: the taller, the worse the model predicts without it."
 COLORS = {"zero": ORANGE, "mean": BLUE, "resample": GREEN}
 BAR = 0.27  # of the place between two heads
 
@@ -25,7 +26,9 @@ def ablations(results: StudyResults) -> list[Picture]:
 
     effects = results.frame("ablations").dropna(subset=["loss_effect_nats"])
     effects = effects[effects.method.isin(list(COLORS))]
-    return picture_each(results, "ablations", effects, ("ablations",), "no model has heads that were ablated", draw)
+    return picture_each(
+        results, "ablations", effects, ("ablations",), "no model has heads that were ablated", draw, LOOK
+    )
 
 
 def _sentence(label: str, effects: DataFrame) -> str:

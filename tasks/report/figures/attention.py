@@ -2,26 +2,37 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from math import ceil
+from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pandas import DataFrame
 
 from models.heads.attended_keys import induction_keys, previous_token_keys
 from tasks.plain_text import terminal_safe
-from tasks.report.figures.sentences import listed
 from tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel, panel_grid, tint
+from tasks.report.sentences import listed
 from tasks.results.study_results import StudyResults
 
 MAP_SIDE = 7.2  # inches at most
 LARGEST_CELL = 0.28
-LABEL_LENGTH = 14  # characters
+LABEL_LENGTH, SHORT_LABEL = 14, 7  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
 N_COLUMNS = 3  # of small patterns
-TITLE = 0.55  # inches above a small pattern, its ticks below it included
+EXCERPT = 16  # tokens of a passage whose names have room beside a small pattern
+TITLE = 0.95  # inches above and below a small pattern, its labels included
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
+LOOK = (
+    "Each row is a token that looks back, each column a token that it may look at: the fuller the colour, the more of "
+    "the row's attention goes there. `·` is a space, `\\n` the end of a line."
+)
+LOOK_OF_GALLERY = "Other heads worth a look, each where it attends most, in the same passage."
+LOOK_OF_AGGREGATES = (
+    "What all heads of the last layer attend to on average, and where that leads through all layers down to the tokens."
+)
 EXPECTED = {  # by role: which keys a head should attend to, what they are, and the score for doing so
     "induction": (induction_keys, "what followed earlier copies of the current token", "induction_random_period"),
     "previous token": (previous_token_keys, "the previous token", "previous_token"),
@@ -35,7 +46,8 @@ def attention(results: StudyResults) -> list[Picture]:
     if weights.empty:
         return [Picture("attention", "No picture: no model has heads whose attention was kept.", ("attention",))]
     large = [_large(str(role), pattern) for role, pattern in weights.groupby("role")]
-    return [*large, *_gallery(results.frame("attention_gallery"), set(weights.head_label))]
+    tokens = _tokens(weights[weights.role == weights.role.iloc[0]])
+    return [*large, *_gallery(results.frame("attention_gallery"), set(weights.head_label), tokens)]
 
 
 def attention_aggregates(results: StudyResults) -> list[Picture]:
@@ -46,14 +58,17 @@ def attention_aggregates(results: StudyResults) -> list[Picture]:
         return [Picture(name, "No picture: no model has heads whose attention was aggregated.", (name,))]
     label, layer = found.label.iloc[0], found.layer.iloc[0]
     patterns = {str(method): pattern for method, pattern in found.groupby("method", sort=False)}
-    figure = _panels(label, {TITLES[method].format(layer): patterns[method] for method in patterns})
+    figure = _aggregates(label, {TITLES[method].format(layer): patterns[method] for method in patterns})
     told = []
     for method, pattern in patterns.items():
         weights = _matrix(pattern)
         told.append(f"{weights.diagonal()[1:].mean():.2f} and {weights[1:, 0].mean():.2f} ({method})")
-    own_and_bos = "the shares of attention that go to the query's own token and to BOS"
-    sentence = f"Averaged over the queries of {label}, {own_and_bos} are {listed(told)}."
-    return [Picture(name, sentence, (name,), figure)]
+    sentence = (
+        "Rollout multiplies the mean patterns, each mixed half and half with the identity; flow is the maximum flow "
+        f"through them. Averaged over the queries of {label}, the shares of attention that go to the query's own token "
+        f"and to BOS are {listed(told)}. Colour goes by the square root of weights, so that small ones are seen."
+    )
+    return [Picture(name, sentence, (name,), figure, LOOK_OF_AGGREGATES)]
 
 
 def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
@@ -64,7 +79,7 @@ def expected_keys(role: str, tokens: Sequence[str]) -> np.ndarray:
 
 def _large(role: str, pattern: DataFrame) -> Picture:
     weights = _matrix(pattern)
-    tokens = pattern.drop_duplicates("query").sort_values("query").query_token.fillna("?").map(terminal_safe).tolist()
+    tokens = _tokens(pattern)
     expected = expected_keys(role, tokens)
     _, keys, score = EXPECTED[role]
     head = f"{pattern.head_label.iloc[0]} of {pattern.label.iloc[0]}, the head with the highest {score},"
@@ -78,10 +93,10 @@ def _large(role: str, pattern: DataFrame) -> Picture:
     else:
         sentence = f"{head} has no query in this passage that could attend to {keys}."
     figure = _map(weights, tokens, expected, ROLE_COLORS[role])
-    return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure)
+    return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure, LOOK)
 
 
-def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
+def _gallery(weights: DataFrame, drawn: Collection[str], tokens: Sequence[str]) -> list[Picture]:
     """Heads that are not drawn yet and have the highest score of a kind, or are the two most alike."""
     chosen = weights.drop_duplicates(["place", "head_label"])
     if chosen[~chosen.head_label.isin(drawn)].empty:
@@ -102,8 +117,15 @@ def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
         ]
         panels["\n".join([f"{head}: {reasons[0]}", *reasons[1:]])] = of_head[of_head.place == scores.place.iloc[0]]
     label = weights.label.iloc[0]
-    figure = _panels(label, panels)
-    return [Picture("attention_gallery", f"In {label}, {'; '.join(told)}.", ("attention_gallery", "attention"), figure)]
+    queries = ("attention_gallery", "attention")
+    figure = _excerpts(label, panels, tokens)
+    return [Picture("attention_gallery", f"In {label}, {'; '.join(told)}.", queries, figure, LOOK_OF_GALLERY)]
+
+
+def _tokens(pattern: DataFrame) -> list[str]:
+    """The passage, token by token."""
+    by_place = pattern.drop_duplicates("query").sort_values("query")
+    return [terminal_safe(token) for token in by_place.query_token.fillna("?")]
 
 
 def _matrix(pattern: DataFrame) -> np.ndarray:
@@ -114,32 +136,63 @@ def _matrix(pattern: DataFrame) -> np.ndarray:
     return weights
 
 
-def _panels(label: str, patterns: Mapping[str, DataFrame]) -> Figure:
-    """A panel for each pattern, by its title: a row is a query, a column a key, both counted from 0."""
+def _excerpts(label: str, patterns: Mapping[str, DataFrame], tokens: Sequence[str]) -> Figure:
+    """A panel for each pattern, by its title: the stretch of the passage in which it attends most to other tokens."""
+    n = min(EXCERPT, len(tokens))
     n_lines = max(title.count("\n") for title in patterns)
-    height = ceil(len(patterns) / N_COLUMNS) * (WIDTH / N_COLUMNS + TITLE + 0.17 * n_lines) - 0.2
+    height = ceil(len(patterns) / N_COLUMNS) * (WIDTH / N_COLUMNS - 0.75 + TITLE + 0.17 * n_lines)
     figure, panels = panel_grid(label, len(patterns), N_COLUMNS, 0.3 + height)
     for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
-        axes.imshow(tint(_matrix(pattern), BLUE), interpolation="none")
+        weights = _matrix(pattern)
+        others = np.tril(weights, -1)
+        others[:, 0] = 0  # attention to BOS says little
+        starts = range(len(tokens) - n + 1)
+        start = max(starts, key=lambda start: others[start : start + n, start : start + n].sum())
+        shown = slice(start, start + n)
+        axes.imshow(tint(weights[shown, shown], BLUE), interpolation="none")
         axes.set_title(title, fontsize=9)
+        _name_tokens(axes, tokens[shown], range(n), SHORT_LABEL, fontsize=7)
+        axes.xaxis.tick_bottom()
+        axes.spines[:].set(visible=True, color=GRID)
+    return figure
+
+
+def _aggregates(label: str, patterns: Mapping[str, DataFrame]) -> Figure:
+    """A panel for each pattern, by its title; colour by the square root, since mixtures are pale."""
+    figure, panels = panel_grid(label, len(patterns), len(patterns), 0.75 + WIDTH / len(patterns))
+    for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
+        axes.imshow(tint(np.sqrt(_matrix(pattern)), BLUE), interpolation="none")
+        axes.set_title(title, fontsize=9)
+        axes.set_xlabel("key: attended to")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(4, integer=True))
         axes.grid(False)
         axes.spines[:].set(visible=True, color=GRID)
+    panels[0].set_ylabel("query: attends")
     return figure
 
 
 def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color: str) -> Figure:
     n = len(tokens)
     cell = min(LARGEST_CELL, MAP_SIDE / n)
-    figure, axes = panel(n * cell + 1.1, min(WIDTH, n * cell + 1.4))
+    figure, axes = panel(n * cell + 1.35, min(WIDTH, n * cell + 1.6))
     axes.imshow(tint(weights, color), interpolation="none")
     query, key = np.nonzero(expected)
     axes.scatter(key, query, s=(72 * cell) ** 2, marker="s", facecolor="none", edgecolor=MUTED, linewidth=0.8)
-    labelled = range(0, n, ceil(LABEL_PITCH / cell))
-    names = [tokens[i] if len(tokens[i]) <= LABEL_LENGTH else f"{tokens[i][: LABEL_LENGTH - 1]}…" for i in labelled]
-    axes.set_xticks(labelled, names, rotation=90, family="monospace")
-    axes.set_yticks(labelled, names, family="monospace")
+    _name_tokens(axes, tokens, range(0, n, ceil(LABEL_PITCH / cell)), LABEL_LENGTH)
     axes.xaxis.tick_top()
-    as_map(axes)
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel("key: attended to")
+    axes.set_ylabel("query: attends")
+    axes.text(
+        n - 0.5, 0, "no colour: 0, full: 1", ha="right", va="center", color=MUTED, fontsize=9
+    )  # in the empty half
     return figure
+
+
+def _name_tokens(axes: Axes, tokens: Sequence[str], places: Sequence[int], longest: int, **style: Any) -> None:
+    """Name those places of both axes by their tokens."""
+    names = [tokens[i] if len(tokens[i]) <= longest else f"{tokens[i][: longest - 1]}…" for i in places]
+    axes.set_xticks(places, names, rotation=90, family="monospace", **style)
+    axes.set_yticks(places, names, family="monospace", **style)
+    as_map(axes)

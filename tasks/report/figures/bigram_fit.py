@@ -1,13 +1,15 @@
 """How well the direct path predicts the bigrams of the training text: its logits over their log probabilities."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.markdown import readable
-from tasks.report.figures.sentences import listed, models_left_out
 from tasks.report.figures.style import MUTED, WIDTH, Palette, Picture
 from tasks.report.model_choice import best_label_of_each_depth
+from tasks.report.sentences import listed, models_left_out
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
@@ -30,7 +32,11 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
     figure.supylabel("logit of the direct path minus its mean", color=MUTED)
     with_heads = [label for label in shown if depths[label]]
     sentence = f"{_sentence(fits.loc[shown], fits.loc[with_heads])}{models_left_out(n_more)}"
-    return [Picture(NAME, sentence, QUERIES, figure)]
+    look = (
+        "Each dot is a pair of neighbouring tokens: the nearer to the dashed line, the better the model knows how "
+        "often they follow each other."
+    )
+    return [Picture(NAME, sentence, QUERIES, figure, look)]
 
 
 def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
@@ -52,9 +58,11 @@ def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
 def _draw(axes: Axes, label: str, samples: DataFrame, fit: Series, palette: Palette) -> None:
     """A dot for each bigram, as large as it is frequent."""
     sizes = LARGEST_DOT * samples.n_pairs / samples.n_pairs.max()
-    color = palette.line(label)["color"]
+    color = palette.color(label)
     axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=(0, (5, 3)))
-    axes.scatter(samples.log_probability_nats, samples.direct_logit, s=sizes, color=color, alpha=0.55, linewidth=0)
+    dots: dict[str, Any] = {"color": color, "alpha": 0.55, "linewidth": 0}
+    dots["rasterized"] = True  # as vectors they would be half a megabyte
+    axes.scatter(samples.log_probability_nats, samples.direct_logit, s=sizes, **dots)
     axes.set_title(label)
     text = f"explained {readable(fit.explained_share)}\ncorrelation {readable(fit.correlation)}"
     axes.text(0.03, 0.97, text, transform=axes.transAxes, va="top", fontsize=9)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.sentences import models_left_out
 from tasks.report.figures.style import Picture
 from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
+from tasks.report.sentences import models_left_out
 from tasks.results.study_results import StudyResults
 
 MAX_MODELS = 3
@@ -26,12 +26,16 @@ def picture_each(
     queries: tuple[str, ...],
     why_none: str,
     draw: Callable[[str, DataFrame], tuple[str, Figure | None]],
+    look: str,
     choose: Callable[[StudyResults, Iterable[str]], tuple[list[str], int]] = best_label_of_each_depth,
 ) -> list[Picture]:
-    """What `draw` makes of each label's rows: a sentence, maybe a figure. The last one says how many are left out."""
+    """What `draw` makes of each label's rows: a sentence, maybe a figure. The first says how many are left out."""
     shown, n_more = choose(results, rows.label)
     if not shown:
         return [Picture(name, f"No picture: {why_none}.", queries)]
     drawn = [draw(label, rows[rows.label == label]) for label in shown]
-    drawn[-1] = drawn[-1][0] + models_left_out(n_more), drawn[-1][1]
-    return [Picture(f"{name}_{i}", sentence, queries, figure) for i, (sentence, figure) in enumerate(drawn, start=1)]
+    drawn[0] = drawn[0][0] + models_left_out(n_more), drawn[0][1]
+    return [
+        Picture(f"{name}_{i}", sentence, queries, figure, look, folded=label)
+        for i, (label, (sentence, figure)) in enumerate(zip(shown, drawn, strict=True), start=1)
+    ]

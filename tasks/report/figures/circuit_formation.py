@@ -8,21 +8,25 @@ from matplotlib.lines import Line2D
 from pandas import DataFrame
 
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.sentences import models_left_out, risen
 from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, wrapped
 from tasks.report.model_choice import best_label_of_each_depth
+from tasks.report.sentences import models_left_out, risen
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
 LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel
     "attention": {
-        "previous_token": {"color": TEAL, "label": "previous_token of the earlier head"},
-        "prefix_matching": {"color": PURPLE, "linestyle": DOTTED, "label": "prefix_matching of the later head"},
-        "induction_random_period": {"color": PURPLE, "label": "induction_random_period of the later head"},
+        "previous_token": {"color": TEAL, "label": "earlier head: attention to the token before"},
+        "prefix_matching": {
+            "color": PURPLE,
+            "linestyle": DOTTED,
+            "label": "later head: to what followed, fixed distance",
+        },
+        "induction_random_period": {"color": PURPLE, "label": "later head: to what followed, any distance"},
     },
     "K-composition": {
-        "k_score": {"color": ORANGE, "label": "K-composition of the two"},
-        "k_chance": {"color": ORANGE, "linestyle": DOTTED, "marker": "", "label": "K-composition of random heads"},
+        "k_score": {"color": ORANGE, "label": "how much its keys read the earlier head"},
+        "k_chance": {"color": ORANGE, "linestyle": DOTTED, "marker": "", "label": "the same of random heads"},
     },
     "loss, nats": {"validation_loss_nats": {"color": MUTED, "label": "validation loss"}},
 }
@@ -54,7 +58,8 @@ def circuit_formation(results: StudyResults) -> list[Picture]:
     figure.legend(handles=handles, loc="outside upper left", ncols=2)
     sentence = _sentence(shown[0], curves[curves.label == shown[0]])
     band = f" {change.sentence}" if change and change.label in shown else ""
-    return [Picture(NAME, f"{sentence}{band}{models_left_out(n_more)}", QUERIES, figure)]
+    look = "In which order the parts of the circuit form, and what becomes of the loss meanwhile."
+    return [Picture(NAME, f"{sentence}{band}{models_left_out(n_more)}", QUERIES, figure, look)]
 
 
 def _sentence(label: str, curves: DataFrame) -> str:

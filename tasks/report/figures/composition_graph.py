@@ -10,11 +10,12 @@ from matplotlib.path import Path
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import listed, not_drawn
 from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel
+from tasks.report.sentences import listed, not_drawn
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("compositions", "head_scores")
+LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
 MAX_EDGES = 24
 PARTS = {"Q": "queries", "K": "keys", "V": "values"}
 PORTS = {"Q": -0.55, "K": 0.0, "V": 0.55}  # where edges enter a head from below, in its radii
@@ -41,7 +42,7 @@ def composition_graph(results: StudyResults) -> list[Picture]:
         return _sentence(every_way, composed), _graph(label, ways, composed.head(MAX_EDGES), roles)
 
     why_none = "no model has two layers whose composition was measured"
-    return picture_each(results, "composition", pairs, QUERIES, why_none, draw)
+    return picture_each(results, "composition", pairs, QUERIES, why_none, draw, LOOK)
 
 
 def _sentence(every_way: str, composed: DataFrame) -> str:

@@ -9,8 +9,8 @@ from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
 from tasks.markdown import short_count
-from tasks.report.figures.sentences import listed
 from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH, Picture
+from tasks.report.sentences import listed
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "costs", ("costs", "cost_exponents")
@@ -36,7 +36,10 @@ def cost_curves(results: StudyResults) -> list[Picture]:
             _draw(axes, axis, rows[rows.axis == axis], quantity)
             axes.set_title(f"{title} over {axis}")
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
-    return [Picture(NAME, _sentence(results.frame("cost_exponents")), QUERIES, figure)]
+    look = (
+        "The steeper a line, the faster the cost of a pass grows with the length of the text or the width of the model."
+    )
+    return [Picture(NAME, _sentence(results.frame("cost_exponents")), QUERIES, figure, look)]
 
 
 def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:

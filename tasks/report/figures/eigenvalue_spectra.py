@@ -11,11 +11,15 @@ from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import listed, not_drawn
 from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, panel
+from tasks.report.sentences import listed, not_drawn
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("eigenvalues", "head_scores")
+LOOK = (
+    "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely (it copies); in QK, it "
+    "looks for copies of its own token."
+)
 MAX_HEADS = 8  # side by side
 COLORS = {"OV": GREEN, "QK": BLUE, "K-composed": ORANGE}
 PITCH = 2.5  # radii between the centres of two circles
@@ -38,7 +42,7 @@ def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
         return sentence, _planes(label, spectra, telling, scores)
 
     why_none = "no model has heads whose eigenvalues were computed"
-    return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw)
+    return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw, LOOK)
 
 
 def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:

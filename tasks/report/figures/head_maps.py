@@ -8,10 +8,16 @@ from pandas import DataFrame
 from tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.sentences import listed, models_left_out, risen
 from tasks.report.figures.style import ROLE_COLORS, WIDTH, Picture, wrapped
+from tasks.report.sentences import listed, models_left_out, risen
 from tasks.results.study_results import StudyResults
 
+LOOK = "Each map shows all heads by one score: a head that is dark in one map and pale in others has one job."
+UNIT = "share of attention"
+NARROW, DEEP = (
+    4,
+    8,
+)  # heads and layers: of more heads, numbers have room in two maps side by side, unless these are deep
 SMALLEST_RISE = 0.1  # that is worth a date
 TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "induction"}  # the role that each is of
 
@@ -22,9 +28,10 @@ def head_maps(results: StudyResults) -> list[Picture]:
     scores = [*heads.columns[heads.columns.get_loc("role") + 1 :]]
 
     def draw(label: str, heads: DataFrame) -> tuple[str, Figure]:
-        return _roles(label, heads), score_panels(label, heads, scores, 4 if heads["head"].max() < 5 else 2)
+        n_columns = 2 if heads["head"].max() > NARROW and heads.layer.max() < DEEP else 4
+        return _roles(label, heads), score_panels(label, heads, dict(zip(scores, scores, strict=True)), n_columns, UNIT)
 
-    return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, choose=best_models)
+    return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, LOOK, best_models)
 
 
 def head_trajectories(results: StudyResults) -> list[Picture]:
@@ -41,12 +48,15 @@ def head_trajectories(results: StudyResults) -> list[Picture]:
         sentences.append(_draw_trajectories(axes, label, heads[heads.label == label]))
         scale_by_tokens(axes, change, label)
         axes.set_ylim(0, 1)
+        axes.set_ylabel("share of attention" if not axes.get_subplotspec().colspan.start else "")
     lines = [
-        Line2D([], [], color=ROLE_COLORS[role], label=f"{score}, highest at the end")
+        Line2D([], [], color=ROLE_COLORS[role], label=f"{score} of the head that ends highest; faint: of the others")
         for score, role in reversed(TRAJECTORIES.items())
     ]
-    figure.legend(handles=lines, loc="outside upper left", ncols=2, columnspacing=2)
-    return [Picture(name, f"{sentences[0]} Faint lines are the other heads.{models_left_out(n_more)}", queries, figure)]
+    figure.legend(handles=lines, loc="outside upper left", ncols=1)
+    band = f" {change.sentence}" if change and change.label in shown else ""
+    look = "When heads take up their jobs: each line is a head, and where it leaps, the head has found what it is for."
+    return [Picture(name, f"{sentences[0]}{band}{models_left_out(n_more)}", queries, figure, look)]
 
 
 def _roles(label: str, heads: DataFrame) -> str:

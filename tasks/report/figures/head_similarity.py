@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted
 from tasks.report.figures.style import BLUE, INK, ORANGE, Picture, as_map, panel, tint
+from tasks.report.sentences import counted
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("head_similarity", "head_clusters")
@@ -20,6 +20,8 @@ SIDE, LARGEST_CELL = 6.6, 0.42  # inches at most
 NARROWEST = 3.4  # inches that a title needs
 MAX_NUMBERED = 16  # heads side by side that have room for numbers
 MAX_LABELLED = 40
+
+LOOK = "The fuller the colour, the more alike two heads attend."
 
 Head = tuple[int, int]  # layer, head
 
@@ -34,7 +36,7 @@ def head_similarity(results: StudyResults) -> list[Picture]:
         return _sentence(label, of_model, cluster_of), _matrix(label, of_model, cluster_of)
 
     known = pairs.dropna(subset=["jensen_shannon_distance"])
-    return picture_each(results, "similarity", known, QUERIES, "no model has two heads that were compared", draw)
+    return picture_each(results, "similarity", known, QUERIES, "no model has two heads that were compared", draw, LOOK)
 
 
 def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.sentences import not_drawn
 from tasks.report.figures.style import BLUE, DASHED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
 from tasks.report.pruning_words import head_count_lines
+from tasks.report.sentences import not_drawn
 from tasks.results.study_results import StudyResults
 
 NAME = "heads_that_matter"
@@ -47,7 +47,8 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
         middle, thin = "means (left) and medians (right)", " On the thin line, all heads could be removed."
     dots = f"Dots are seeds and lines join their {middle}; bars are 95 % intervals of means.{thin}"
     others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
-    return [Picture(NAME, f"{' '.join(head_count_lines(results))} {dots}{others}", (NAME,), figure)]
+    look = "What more heads bring, seen by the loss (lower is better), and how many of them the model can do without."
+    return [Picture(NAME, f"{' '.join(head_count_lines(results))} {dots}{others}", (NAME,), figure, look)]
 
 
 def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:

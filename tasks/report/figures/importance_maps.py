@@ -6,24 +6,38 @@ from pandas import DataFrame
 
 from tasks.report.figures.by_model import best_models, picture_each
 from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.sentences import counted, extremes
 from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, panel
+from tasks.report.sentences import counted, extremes
 from tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
 N_COLUMNS = 4
 ROW = 0.26  # inches
+FEWEST_DOTS = 3  # seeds that dots can show the spread of
+UNIT = "score / root of the layer's sum of squares"
+LOOK = (
+    "Each map shows all heads by one way of scoring them, full colour for the heads that it says matter most; the ways "
+    f"that agree best with taking heads out ({REFERENCE}) come first."
+)
+LOOK_OF_AGREEMENT = (
+    "The farther right a dot, the more that score puts heads in the same order as taking each of them out does."
+)
 
 
 def importance_maps(results: StudyResults) -> list[Picture]:
-    """Each method's normalised scores of each head, a map for each of the best kinds of model."""
+    """Each method's scores of each head, normalised by layer, a map for each of the best kinds of model."""
 
     def draw(label: str, scores: DataFrame) -> tuple[str, Figure]:
         by_head = scores.pivot(index=["layer", "head"], columns="method", values="normalised")
-        return _sentence(label, scores), score_panels(label, by_head.reset_index(), list(by_head.columns), N_COLUMNS)
+        agreement = scores.pivot(index=["layer", "head"], columns="method", values="score").rank().corr().get(REFERENCE)
+        methods = list(by_head.columns)
+        if agreement is not None:
+            methods.sort(key=lambda method: (method != REFERENCE, -agreement.fillna(-2)[method]))
+        titles = {method: method for method in methods}
+        return _sentence(label, scores), score_panels(label, by_head.reset_index(), titles, N_COLUMNS, UNIT)
 
     name, queries = "importance", ("importance",)
-    return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw)
+    return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw, LOOK)
 
 
 def importance_agreement(results: StudyResults) -> list[Picture]:
@@ -34,22 +48,24 @@ def importance_agreement(results: StudyResults) -> list[Picture]:
     def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
         return _agreement(label, found), _dots(label, found)
 
-    return picture_each(results, name, results.frame(name), queries, why_none, draw, best_models)
+    return picture_each(results, name, results.frame(name), queries, why_none, draw, LOOK_OF_AGREEMENT, best_models)
 
 
 def _dots(label: str, found: DataFrame) -> Figure:
-    """A row for each method: a small dot for each seed, a large one for their mean."""
+    """A row for each method: a large dot for the mean and, if seeds are more than a few, a small one for each."""
     means = found.groupby("method").spearman.mean().sort_values(ascending=False, kind="stable")
     figure, axes = panel(0.7 + ROW * len(means))
     places = np.arange(len(means))
     axes.hlines(places, 0, means, color=BLUE, linewidth=1.2, alpha=0.5)
     axes.plot(means, places, "o", color=BLUE, markersize=6)
-    axes.plot(found.spearman, found.method.map(list(means.index).index), "o", color=INK, markersize=2.5)
+    has_dots = found.seed.nunique() >= FEWEST_DOTS
+    if has_dots:
+        axes.plot(found.spearman, found.method.map(list(means.index).index), "o", color=INK, markersize=2.5)
     axes.axvline(0, color=MUTED, linewidth=0.8)
     name_places(axes.yaxis, list(means.index))
     axes.set_ylim(len(means) - 0.4, -0.6)
     axes.set_xlim(min(0, found.spearman.min()) - 0.05, 1.02)
-    axes.set_xlabel(f"{label}: rank correlation with {REFERENCE}; small dots are seeds")
+    axes.set_xlabel(f"{label}: rank correlation with {REFERENCE}{'; small dots are seeds' * has_dots}")
     return figure
 
 

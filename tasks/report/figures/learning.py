@@ -1,5 +1,6 @@
 """Figures of learning: losses over training, and by how much context lowers the loss."""
 
+from math import log
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -9,8 +10,8 @@ from pandas import DataFrame, Series
 
 from tasks.report.differences import Values, extreme
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.sentences import extremes
-from tasks.report.figures.style import WIDTH, Palette, Picture, panel
+from tasks.report.figures.style import DOTTED, MUTED, WIDTH, Palette, Picture, label_ends, panel
+from tasks.report.sentences import extremes
 from tasks.results.study_results import StudyResults
 
 MAX_TRAINING_CURVES = 12  # more would hide the validation losses
@@ -31,7 +32,7 @@ def learning_curves(results: StudyResults) -> list[Picture]:
     axes.set_title(f"loss, nats per token ({'thin: training, dots: validation' if with_training else 'validation'})")
     change = strongest_change(results, "prefix_matching", "repeat_gain_nats")
     scale_by_tokens(axes, change)
-    palette.legend(figure)
+    label_ends(axes, _ends(validation, "loss_nats"), palette)
     band = change.sentence if change else "No score rises enough to be called a phase change, so no band is drawn."
     final = _last(validation, "loss_nats")
     sentence = f"Final validation loss is {extremes(final, ' nats')}. {band}"
@@ -39,7 +40,8 @@ def learning_curves(results: StudyResults) -> list[Picture]:
     if with_training and lowest and lowest.label in trained:
         ends = list(trained[lowest.label].values())
         sentence += f" Training loss of {lowest.label} ends at {sum(ends) / len(ends):.2f} nats."
-    return [Picture(name, sentence, queries, figure)]
+    look = "The more text a model has read, the better it predicts what comes next: the lower its line."
+    return [Picture(name, sentence, queries, figure, look)]
 
 
 def context_over_training(results: StudyResults) -> list[Picture]:
@@ -53,17 +55,26 @@ def context_over_training(results: StudyResults) -> list[Picture]:
     figure, palette = Figure((WIDTH, 3.3)), Palette.of(results)
     left, *others = figure.subplots(1, 1 if scores.empty else 2, squeeze=False)[0]
     _draw(left, gains, "tokens", "repeat_gain_nats", palette)
-    left.set_title("repeat_gain, nats")
+    left.set_title("fall in loss on repeats (repeat_gain), nats")
     scale_by_tokens(left, strongest_change(results, "repeat_gain_nats"))
+    label_ends(left, _ends(gains, "repeat_gain_nats"), palette)
+    look = "Where a line leaps, that model begins to use what it read earlier in the same passage."
     for right in others:
         _draw(right, scores, "tokens", "best_induction_random_period", palette)
         right.set_ylim(bottom=0)
         right.set_title("best head's induction_random_period")
         scale_by_tokens(right, strongest_change(results, "prefix_matching"))
+        label_ends(right, _ends(scores, "best_induction_random_period"), palette)
         final = _last(scores, "best_induction_random_period")
         sentence += f"; the best head's induction_random_period is {extremes(final)}"
-    palette.legend(figure)
-    return [Picture(name, f"{sentence}.", queries, figure)]
+        look = (
+            "Left, how much better a model predicts random tokens when they come again; right, how well its best head "
+            "finds them: where both leap, an induction head forms."
+        )
+    bands = [axes for axes in (left, *others) if axes.patches]
+    if bands:
+        sentence += f". {'Each band marks' if len(bands) > 1 else 'The band marks'} the phase change of that score"
+    return [Picture(name, f"{sentence}.", queries, figure, look)]
 
 
 def loss_in_context(results: StudyResults) -> list[Picture]:
@@ -84,19 +95,31 @@ def loss_in_context(results: StudyResults) -> list[Picture]:
     right.set_title("loss on repeated random tokens, nats")
     right.set_xlabel("occurrence of the predicted token")
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
-    palette.legend(figure)
+    for vocabulary in repeats.vocabulary.dropna().unique():
+        right.axhline(log(vocabulary), color=MUTED, linewidth=1, linestyle=DOTTED)
+        right.text(right.get_xlim()[1], log(vocabulary), "guessing ", ha="right", va="bottom", color=MUTED, fontsize=9)
+    label_ends(left, _ends(positions, "loss_nats"), palette)
+    label_ends(right, _ends(repeats, "loss_nats"), palette)
     first_two = repeats[repeats.occurrence <= 2]
     sentence = (
         f"The fall in loss from the first position to the last is {extremes(_fall(positions), ' nats')}; "
-        f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}."
+        f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}. The "
+        "dotted line is the loss of guessing among all tokens alike: on random tokens models are more sure, and wrong."
     )
-    return [Picture(name, sentence, queries, figure)]
+    look = "Lines that fall to the right are of models that predict better the more of a passage they have seen."
+    return [Picture(name, sentence, queries, figure, look)]
 
 
 def _draw(axes: Axes, curves: DataFrame, x: str, y: str, palette: Palette, **style: Any) -> None:
     """A line for each model."""
     for (label, _), curve in curves.groupby(["label", "model_id"]):
         axes.plot(curve[x], curve[y], **palette.line(label) | style)
+
+
+def _ends(curves: DataFrame, column: str) -> dict[str, float]:
+    """Where the lines of each label end, on average."""
+    ends = curves.groupby(["label", "model_id"])[column].last().groupby("label").mean()
+    return {str(label): float(end) for label, end in ends.items()}
 
 
 def _last(curves: DataFrame, column: str) -> dict[str, Values]:

@@ -8,10 +8,11 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, isna
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted, listed, not_drawn
 from tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, Picture, name_places
+from tasks.report.sentences import counted, listed, not_drawn
 from tasks.results.study_results import StudyResults
 
+LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
 MAX_PATHS = 10
 COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
 BAR = 0.25  # inches
@@ -27,7 +28,7 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
         return _sentence(label, orders, paths), _bars(label, orders, paths.head(MAX_PATHS))
 
     why_none = "no model has heads whose effect on the loss was measured"
-    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw)
+    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw, LOOK)
 
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:

@@ -1,6 +1,7 @@
 """Axes of tokens seen, and the phase change on them: a band where a score rises fastest."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
@@ -50,5 +51,14 @@ def scale_by_tokens(axes: Axes, change: PhaseChange | None, label: str | None = 
     axes.set_xlabel("tokens seen")
     if change and label in (None, change.label):
         left, right = axes.get_xlim()
-        axes.axvspan(max(change.start_tokens, left), change.end_tokens, color=MUTED, alpha=0.15, linewidth=0)
+        start = max(change.start_tokens, left)
+        axes.axvspan(start, change.end_tokens, color=MUTED, alpha=0.15, linewidth=0)
         axes.set_xlim(left, right)
+        style: dict[str, Any] = {
+            "ha": "right",
+            "va": "top",
+            "fontsize": 8,
+            "color": MUTED,
+            "transform": axes.get_xaxis_transform(),
+        }
+        axes.text(start, 0.99, "phase change ", **style)

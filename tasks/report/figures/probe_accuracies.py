@@ -7,11 +7,12 @@ from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import counted, listed
 from tasks.report.figures.style import AMBER, BLUE, GREEN, GREY, MUTED, PINK, Picture, name_places, panel
+from tasks.report.sentences import counted, listed
 from tasks.results.study_results import StudyResults
 
 ROW = 0.42  # inches
+LOOK = "Where a blue dot lies to the right of all three baselines, that head holds something that guessing can't know."
 BASELINES = {  # column: name, marker, colour
     "majority_accuracy": ("commonest label", "|", GREY),
     "type_accuracy": ("commonest label of the token", "x", AMBER),
@@ -28,7 +29,9 @@ def probe_accuracies(results: StudyResults) -> list[Picture]:
 
     found = results.frame("probes").dropna(subset=["gain"])
     has_best = (found.is_best & found["head"].notna()).groupby(found.label).transform("any")
-    return picture_each(results, "probes", found[has_best], ("probes",), "no model has heads that were probed", draw)
+    return picture_each(
+        results, "probes", found[has_best], ("probes",), "no model has heads that were probed", draw, LOOK
+    )
 
 
 def _sentence(label: str, found: DataFrame, best: DataFrame) -> str:

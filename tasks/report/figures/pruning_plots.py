@@ -13,6 +13,9 @@ from tasks.report.pruning_words import HOW, pruning_line
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("pruning_curves", "pruned_heads")
+LOOK = (
+    "As heads are removed one after another, the loss rises: the longer a line stays low, the fewer heads are needed."
+)
 BARS = (0.01, 0.05)  # those of the columns within_1_percent and within_5_percent
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 1, 5, 20)
 PROCEDURES = {  # the last on top
@@ -37,7 +40,7 @@ def pruning_curves(results: StudyResults) -> list[Picture]:
         return f"{line} {_bands(curves)}", _panels(label, curves)
 
     curves = results.frame("pruning_curves")
-    return picture_each(results, "pruning", curves, QUERIES, "no model has heads that were pruned", draw)
+    return picture_each(results, "pruning", curves, QUERIES, "no model has heads that were pruned", draw, LOOK)
 
 
 def _bands(curves: DataFrame) -> str:

@@ -1,7 +1,8 @@
-"""Scores of all heads of a model: a panel for each score, a cell for each head."""
+"""Scores of all heads of a model: a map for each score, a cell for each head, a bar for what colours mean."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from math import ceil
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -9,33 +10,74 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.markdown import MISSING
-from tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, as_map, panel_grid, tint
+from tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel, tint
 
-MAX_NUMBERED = 20  # cells side by side, in all panels of a row, that have room for a number
+MAX_NUMBERED = 20  # cells side by side, in all maps of a row, that have room for a number
+TALLEST_CELL, TALLEST_MAP = 0.36, 3.6  # inches
+TITLE = 0.3  # inches above a map, at least
+BAR = 24  # steps of the colour bar
 
 
-def score_panels(label: str, heads: DataFrame, scores: Sequence[str], n_columns: int) -> Figure:
-    """Heads with their layer, head and scores, from 0 (no colour) to 1 (full colour) or, in orange, to -1."""
+def score_panels(label: str, heads: DataFrame, scores: Mapping[str, str], n_columns: int, unit: str) -> Figure:
+    """Heads with their layer, head and scores, from 0 (no colour) to 1 (full colour) or, in orange, to -1.
+
+    `scores` are columns and the titles of their maps; `unit` says what full colour is.
+    """
     n_layers, n_heads = heads.layer.max() + 1, heads["head"].max() + 1
-    height = 0.3 + ceil(len(scores) / n_columns) * (0.55 + 0.36 * n_layers)
-    figure, panels = panel_grid(label, len(scores), n_columns, height, sharex=True, sharey=True)
-    for i, (axes, score) in enumerate(zip(panels, scores, strict=True)):
-        values = np.full((n_layers, n_heads), np.nan)
-        values[heads.layer, heads["head"]] = heads[score]
-        image = tint(np.abs(values), BLUE)
-        image[values < 0, :3] = to_rgb(ORANGE)
-        axes.imshow(image, interpolation="none", aspect="auto")
-        axes.set_title(score, fontsize=9)
-        numbered = range(0, n_heads, 1 + n_heads * n_columns // 40)  # as many as fit side by side
-        axes.set_xticks(numbered, [f"H{head}" for head in numbered])
-        axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])
-        as_map(axes)
-        axes.tick_params(labelcolor=MUTED, labelbottom=i + n_columns >= len(scores))
-        axes.hlines(np.arange(n_layers + 1) - 0.5, -0.5, n_heads - 0.5, color=GRID, linewidth=0.7)
-        axes.vlines(np.arange(n_heads + 1) - 0.5, -0.5, n_layers - 0.5, color=GRID, linewidth=0.7)
-        if n_heads * n_columns <= MAX_NUMBERED:
-            for layer, head in zip(heads.layer, heads["head"], strict=True):
-                value = values[layer, head]
-                text = MISSING if np.isnan(value) else f"{value:.2f}"
-                axes.text(head, layer, text, ha="center", va="center", fontsize=9)
+    n_rows = ceil(len(scores) / n_columns)
+    cell = min(TALLEST_CELL, TALLEST_MAP / n_layers)
+    above, beside = ceil(TITLE / cell), 1  # cells between maps
+    values = np.full((n_rows * (n_layers + above), n_columns * (n_heads + beside) - beside), np.nan)
+    corners = {}
+    for i, score in enumerate(scores):
+        row, column = divmod(i, n_columns)
+        corners[score] = (above + row * (n_layers + above), column * (n_heads + beside))
+        values[corners[score][0] + heads.layer, corners[score][1] + heads["head"]] = heads[score]
+    image = tint(np.abs(values), BLUE)
+    image[values < 0, :3] = to_rgb(ORANGE)
+    # One panel for all maps: matplotlib takes longer for a panel than for all that is in it.
+    figure, axes = panel(0.55 + cell * len(values))
+    headline(figure, label)
+    axes.imshow(image, interpolation="none", aspect="auto")
+    is_numbered = n_heads * n_columns <= MAX_NUMBERED
+    for score, (top, left) in corners.items():
+        axes.text(left - 0.5, top - 0.62, scores[score], fontsize=9, fontweight="bold", va="bottom")
+        edges = np.arange(top, top + n_layers + 1) - 0.5, np.arange(left, left + n_heads + 1) - 0.5
+        axes.hlines(edges[0], edges[1][0], edges[1][-1], color=GRID, linewidth=0.7)
+        axes.vlines(edges[1], edges[0][0], edges[0][-1], color=GRID, linewidth=0.7)
+        for layer, head, value in zip(heads.layer, heads["head"], heads[score], strict=True) if is_numbered else ():
+            text = MISSING if np.isnan(value) else f"{value:.2f}"
+            axes.text(left + head, top + layer, text, ha="center", va="center", fontsize=9)
+    every_layer, every_head = ceil(0.16 / cell), 1 + n_heads * n_columns // 40  # as many names as fit
+    axes.set_yticks(
+        [
+            above + row * (n_layers + above) + layer
+            for row in range(n_rows)
+            for layer in range(0, n_layers, every_layer)
+        ],
+        [f"L{layer}" for _ in range(n_rows) for layer in range(0, n_layers, every_layer)],
+    )
+    axes.set_xticks(
+        [column * (n_heads + beside) + head for column in range(n_columns) for head in range(0, n_heads, every_head)],
+        [f"H{head}" for _ in range(n_columns) for head in range(0, n_heads, every_head)],
+    )
+    as_map(axes)
+    axes.tick_params(labelcolor=MUTED)
+    _bar(figure, unit, is_signed=bool((values < 0).any()))
     return figure
+
+
+def _bar(figure: Figure, unit: str, is_signed: bool) -> None:
+    """What colours mean, to the upper right."""
+    height = figure.get_size_inches()[1]
+    axes = figure.add_axes((1 - 1.3 / WIDTH, 1 - 0.2 / height, 0.9 / WIDTH, 0.13 / height))
+    axes.set_in_layout(False)
+    low = -1 if is_signed else 0
+    steps = np.linspace(low, 1, BAR)[None]
+    image = tint(np.abs(steps), BLUE)
+    image[steps < 0, :3] = to_rgb(ORANGE)
+    axes.imshow(image, interpolation="none", aspect="auto")
+    axes.set_axis_off()
+    style: dict[str, Any] = {"transform": axes.transAxes, "va": "center", "fontsize": 9, "color": MUTED}
+    axes.text(-0.04, 0.45, f"{unit}  {low}", ha="right", **style)
+    axes.text(1.04, 0.45, "1", ha="left", **style)

@@ -4,10 +4,11 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.sentences import not_drawn
 from tasks.report.figures.style import AMBER, GREY, KIND_COLORS, MUTED, PINK, PURPLE, Picture, name_places, panel
+from tasks.report.sentences import not_drawn
 from tasks.results.study_results import StudyResults
 
+LOOK = "What decides where a head looks: position, the tokens themselves, or what earlier heads wrote."
 MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
@@ -35,7 +36,7 @@ def score_term_bars(results: StudyResults) -> list[Picture]:
 
     terms = results.frame("score_terms").dropna(subset=["share"])
     why_none = "no model has later heads whose scores were decomposed"
-    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw)
+    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw, LOOK)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tasks.results.study_results import StudyResults
 
@@ -30,11 +29,16 @@ ROLE_COLORS = {"induction": PURPLE, "anti-induction": PINK, "previous token": TE
 DASHED, DOTTED = (0, (5, 1.5)), (0, (1.5, 1.5))
 
 _BY_DEPTH = (GREY, AMBER, BLUE, ORANGE, PINK, GREEN)
-_DASHES = ("solid", DASHED, DOTTED, (0, (6, 1.5, 1.5, 1.5)))
+_DASHES = ("solid", (0, (6, 1.2)), (0, (1.2, 1.2)), (0, (8, 1.2, 1.2, 1.2)))
+_MARKERS = ("o", "s", "^", "D")  # beside the dashes, since these are hard to tell apart on short lines
 _MAX_NAMED = 8  # labels that one figure can tell apart
+_MAX_ENDS = 16  # names at the ends of lines that have room above each other
+_END = 0.155  # inches between them
 _STYLE: Any = {
     "svg.fonttype": "none",  # text that can be searched, in the reader's own font
     "svg.hashsalt": "headstream",
+    "figure.dpi": 72,  # that of SVG
+    "image.composite_image": False,  # several images of a panel stay as sharp as they are
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the first two have the same widths
     "font.monospace": ["DejaVu Sans Mono", "Menlo", "Consolas", "monospace"],
     "font.size": 10,
@@ -79,46 +83,75 @@ _DARK_RULES = "".join(
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, one sentence that says what to see in it, and the SELECTs it is made of.
+    """A figure, what it says in numbers, and the SELECTs it is made of.
 
-    Without a figure, the sentence says why there is none.
+    `look` says what to see in it, in a sentence for people who don't know the field. Without a figure, the sentence
+    says why there is none. After the first of a figure, a picture is folded behind its `folded`, if it has that.
     """
 
     name: str
     sentence: str
     queries: tuple[str, ...]
     figure: Figure | None = None
+    look: str = ""
+    folded: str = ""
 
 
 class Palette:
-    """How lines of each label look, the same in every figure: a colour for the depth, dashes within one depth."""
+    """How lines of each label look, the same in every figure.
+
+    A colour for the depth, dashes and markers within one depth; of many models, all of one depth, a colour for each.
+    """
 
     def __init__(self, n_layers: Mapping[str, int]) -> None:
-        colors = {depth: _BY_DEPTH[depth % len(_BY_DEPTH)] for depth in sorted(set(n_layers.values()))}
+        depths = sorted(set(n_layers.values()))
         self._too_many = len(n_layers) > _MAX_NAMED
         self._lines: dict[str, dict[str, Any]] = {}
-        for depth, color in colors.items():
+        self._by_depth = {depth: _BY_DEPTH[depth % len(_BY_DEPTH)] for depth in depths}
+        for depth in depths:
             for i, label in enumerate(sorted(label for label in n_layers if n_layers[label] == depth)):
-                dashes = "solid" if self._too_many else _DASHES[i % len(_DASHES)]
-                self._lines[label] = {"color": color, "linestyle": dashes}
-        self._named = self._lines
-        if self._too_many:
-            self._named = {f"{n} layer{'s' * (n != 1)}": {"color": color} for n, color in colors.items()}
+                color = _BY_DEPTH[i % len(_BY_DEPTH)] if self._too_many and len(depths) == 1 else self._by_depth[depth]
+                kind = 0 if self._too_many else i % len(_DASHES)
+                self._lines[label] = {"color": color, "linestyle": _DASHES[kind], "marker": _MARKERS[kind]}
 
     @classmethod
     def of(cls, results: StudyResults) -> "Palette":
         """The palette of a study's kinds of model."""
         return cls({row["label"]: row["n_layers"] for row in results.rows("answer")})
 
+    def color(self, label: str) -> str:
+        return str(self._lines[label]["color"])
+
     def line(self, label: str) -> dict[str, Any]:
         """How a label's lines are drawn: with dots or, when there are many, finer."""
-        return self._lines[label] | ({"linewidth": 0.9, "alpha": 0.7} if self._too_many else {"marker": "o"})
+        fine = {"linewidth": 0.9, "alpha": 0.7, "marker": ""} if self._too_many else {}
+        return self._lines[label] | fine
 
-    def legend(self, figure: Figure) -> None:
-        """Name the labels or, when they are too many, the depths, above a figure."""
-        lines = [Line2D([], [], **line) for line in self._named.values()]
-        columns = max(1, LINE_LENGTH // (max(map(len, self._named), default=0) + 8))
-        figure.legend(lines, list(self._named), loc="outside upper left", ncols=columns)
+    def dots(self, label: str) -> dict[str, Any]:
+        """How a label's models are drawn where each is a single dot."""
+        return self._lines[label] | {"linestyle": "", "markersize": 5, "alpha": 0.75}
+
+
+def label_ends(axes: Axes, ends: Mapping[str, float], palette: Palette) -> None:
+    """Name lines where they end, to the right of a panel, one above the other; of too many, the highest and lowest."""
+    named = sorted(ends, key=lambda label: ends[label])
+    named = named[: _MAX_ENDS // 2] + named[max(_MAX_ENDS // 2, len(named) - _MAX_ENDS // 2) :]
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)  # or what is drawn later would move it
+    figure = axes.get_figure(root=True)
+    assert figure
+    gap = _END / (axes.get_position().height * figure.get_size_inches()[1])
+    to_panel = axes.transScale + axes.transLimits
+    places = np.array([to_panel.transform((axes.get_xlim()[1], ends[label]))[1] for label in named])
+    for _ in range(100):  # push neighbours apart until none overlap
+        overlaps = (gap - np.diff(places)).clip(min=0) / 2
+        if overlaps.max(initial=0) < gap / 100:
+            break
+        places[:-1] -= overlaps
+        places[1:] += overlaps
+    for label, place in zip(named, places, strict=True):
+        style: dict[str, Any] = {"color": palette.color(label), "fontsize": 9, "va": "center"}
+        axes.text(1.015, place, label, transform=axes.transAxes, **style)
 
 
 @contextmanager
@@ -131,6 +164,9 @@ def house_style() -> Iterator[None]:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as SVG for light and dark pages; equal figures give equal bytes."""
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)  # here, since matplotlib would draw all of the figure once more for it
+        figure.set_layout_engine("none")
     figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
     dark = f"<style>@media (prefers-color-scheme: dark) {{{_DARK_RULES}}}</style>"
     path.write_text(path.read_text(encoding="utf-8").replace("</style>", f"</style>\n  {dark}", 1), encoding="utf-8")

@@ -11,9 +11,9 @@ from tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composit
 from tasks.report.figures.eigenvalue_spectra import MAX_HEADS
 from tasks.report.figures.path_term_bars import MAX_PATHS, _order
 from tasks.report.figures.score_term_bars import PARTS, strongest_source
-from tasks.report.figures.sentences import counted, risen
 from tasks.report.figures.style import KIND_COLORS, house_style
 from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
+from tasks.report.sentences import counted, risen
 from tasks.results.study_results import StudyResults, open_results
 
 OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_term_bars", "eigenvalue_spectra", "path_term_bars")
@@ -234,8 +234,9 @@ def test_large_studies_show_the_best_of_each_depth(study):
     assert best_label_of_each_depth(results, labels) == (["3L2H", "2L2H", "1L2H"], 3)
     pictures = draw("eigenvalue_spectra", results)
     assert [picture.figure.get_suptitle() for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
-    assert pictures[-1].sentence.endswith("3 more kinds of model are not shown: see the SQL.")
-    assert "more kinds" not in pictures[0].sentence
+    assert pictures[0].sentence.endswith("3 more kinds of model are not shown: see the SQL.")
+    assert "more kinds" not in pictures[-1].sentence
+    assert [picture.folded for picture in pictures] == ["3L2H", "2L2H", "1L2H"]
 
 
 def test_pieces_of_sentences():

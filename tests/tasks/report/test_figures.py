@@ -10,8 +10,8 @@ from tasks.report.figures import FIGURES, style
 from tasks.report.figures.attention import expected_keys
 from tasks.report.figures.heads_that_matter import heads_that_matter
 from tasks.report.figures.phase_changes import strongest_change
-from tasks.report.figures.sentences import extremes, listed, models_left_out, not_drawn
-from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, save, tint
+from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, label_ends, save, tint
+from tasks.report.sentences import extremes, listed, models_left_out, not_drawn
 from tasks.results.study_results import open_results
 
 
@@ -77,9 +77,22 @@ def test_labels_keep_their_look_and_share_the_colour_of_their_depth():
     assert few.line("1L2H")["color"] == few.line("1L4H")["color"] != few.line("2L4H")["color"]
     assert few.line("1L2H")["linestyle"] != few.line("1L4H")["linestyle"]
     many = Palette({f"{n}L{h}H": n for n in (0, 1) for h in range(5)})
-    figure = Figure()
-    many.legend(figure)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0 layers", "1 layer"]
+    assert len({many.color(f"1L{h}H") for h in range(5)}) == 1
+    assert many.color("0L0H") != many.color("1L0H")
+    variants = Palette({f"2L4H {variant}": 2 for variant in "abcdefghi"})
+    assert len({variants.color(f"2L4H {variant}") for variant in "abcdef"}) == 6
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    names = [f"1L{h}H" for h in range(9)]
+    ends = {name: 1 + 0.01 * i for i, name in enumerate(names)} | {"2L1H": 9.0}
+    axes = Figure((8.6, 4)).subplots()
+    axes.set_ylim(0, 10)
+    label_ends(axes, ends, Palette({name: int(name[0]) for name in ends}))
+    assert [text.get_text() for text in axes.texts] == [*names, "2L1H"], "from the lowest to the highest"
+    inches = np.diff([text.get_position()[1] for text in axes.texts]) * 4 * axes.get_position().height
+    assert inches.min() > 0.15
+    assert axes.texts[-1].get_position()[1] == pytest.approx(0.9)
 
 
 def test_values_are_tints():
@@ -97,6 +110,7 @@ def test_every_figure_has_a_sentence_and_its_queries(results, name):
         assert picture.figure
         assert picture.queries
         assert re.fullmatch(r"[A-Z0-9].*\.", picture.sentence)
+        assert re.fullmatch(r"[A-Z].*[A-Za-z)]\.", picture.look), "what to see in it"
         assert not re.search(r"nan|None|missing", picture.sentence)
 
 
@@ -120,11 +134,15 @@ def test_head_maps_have_a_cell_for_each_head(results):
     )
     assert best.figure.get_suptitle() == "2L4H"
     scores = {row["head_label"]: row for row in results.rows("head_scores") if row["label"] == "2L4H"}
-    panel = best.figure.axes[0]
-    alphas = panel.images[0].get_array()[..., 3]
-    assert alphas.shape == (2, 4)
-    assert alphas[1, 3] == scores["L1H3"]["induction_random_period"] == 0.35
-    assert [text.get_text() for text in panel.texts][-1] == "0.35"
+    maps, bar = best.figure.axes
+    alphas = maps.images[0].get_array()[..., 3]
+    assert alphas.shape == (2 * (1 + 2), 4 * (1 + 4) - 1), "eight scores, a cell of room between maps"
+    assert alphas[1 + 1, 3] == scores["L1H3"]["induction_random_period"] == 0.35
+    assert alphas[4:6, 5:9].ravel().tolist() == [scores[head]["positional_share"] for head in sorted(scores)]
+    texts = [text.get_text() for text in maps.texts]
+    assert texts[0] == "induction_random_period"
+    assert texts[8] == "0.35"
+    assert [text.get_text() for text in bar.texts] == ["share of attention  0", "1"]
     assert other.sentence.startswith("1 of the 2 heads of 1L2H reaches")
 
 

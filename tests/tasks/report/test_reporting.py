@@ -1,4 +1,5 @@
 import html
+import itertools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_spreads
 from tasks.plain_text import terminal_safe
-from tasks.report.answer import MAX_LINES, answer_lines
+from tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
 from tasks.report.publishing import publish_report
 from tasks.report.rendering import render_report
 from tasks.results.sql import run_sql
@@ -80,6 +81,7 @@ def test_a_report_says_and_shows_everything(quick):
     assert names == {
         "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",
         "head_trajectories", "attention_induction", "attention_previous_token", "circuit_formation", "composition_1",
+        "induction_circuit", "loss_over_size",
         "score_terms_1", "eigenvalues_1", "eigenvalues_2", "path_terms_1", "path_terms_2", "bigram_fit",
         "attention_gallery", "attention_aggregates", "importance_1", "importance_2", "importance_agreement_1",
         "ablations_1", "ablations_2", "pruning_1", "pruning_2", "similarity_1", "similarity_2", "probes_1", "probes_2",
@@ -92,31 +94,39 @@ def test_a_report_says_and_shows_everything(quick):
     assert text.count("<details>") == text.count("</details>")
 
 
-def test_claims_come_right_after_the_answer(quick):
+def test_findings_come_right_after_the_answer_and_its_figures(quick):
     text = (quick[0] / "report.md").read_text()
-    claims = text.partition("**The claims**")[2].partition("## Models")[0]
-    assert text.index("**The answer**") < text.index("**The claims**") < text.index("## Models")
-    tested, untested = claims.split("<details><summary>")[:2]
-    findings, descriptions = tested.split("| description, without a verdict |")
+    places = [text.index(what) for what in ("**The answer**", "![", "**Findings**", "## Models")]
+    assert places == sorted(places)
+    assert text.partition("**Findings**")[0].count("![") == N_FIGURES_OF_THE_ANSWER
+    decided, undecided, described, how, untested = text.partition("**Findings**")[2].split("<details><summary>")[:5]
     framework = "A Mathematical Framework for Transformer Circuits"
     page = "https://transformer-circuits.pub/2021/framework/index.html"
-    texts = "Composição de Attention Heads em Transformers"
-    assert f"| [Elhage et al. 2021, {framework}, Term Importance Analysis]({page}); through {texts} | " in findings
-    assert "| undecided | " in findings
-    assert "times random, 1 seed; 1 for random weights | " in descriptions
-    assert "Self-checks, which only an error in the code can fail: 2 of 2 pass." in descriptions
-    assert "not tested" not in tested
-    assert untested.partition(" ")[2].startswith("claims were not tested</summary>\n\n| claim | why not | source |")
-    assert f"lacks models with heads and feed-forward layers | [Elhage et al. 2021, {framework}, " in untested
-    assert not re.search(r"\b00[0-4]\b", claims)
+    assert "Nothing is decided yet" in decided
+    assert re.match(r"\d+ undecided</summary>\n\n- ", undecided)
+    source = f"([Elhage et al. 2021, {framework}, Term Importance Analysis]({page}); [more]"
+    assert f"; needs 3 seeds; must be &lt; 0.2 {source}" in undecided
+    assert "times random, 1 seed; 1 for random weights ([" in described
+    assert how.startswith("How they are decided; self-checks: 2 of 2 pass</summary>")
+    assert (
+        "more dimensions are written than the stream has: lacks models with heads and feed-forward layers" in untested
+    )
+
+
+def test_decided_findings_are_sentences(tmp_path):
+    models = [Model(n_layers=n, seed=seed, induction=0.3 * (n == 2)) for n in (1, 2) for seed in range(3)]
+    text, _ = rendered(tmp_path, *models)
+    findings = text.partition("**Findings**")[2].partition("<details>")[0]
+    (line,) = [line for line in findings.splitlines() if line.startswith("- **holds**: attention that does induction")]
+    assert re.search(r"Found: 0\.15 .*; must be \\> 0 \(\[Elhage et al\. 2021", line)
 
 
 def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
     models = [Model(n_layers=2, seed=seed, loss=6.25) for seed in range(3)]
     render_report(write_warehouse(tmp_path / "warehouse.duckdb", *models), "invented", tmp_path)
-    claims = (tmp_path / "report.md").read_text().partition("**The claims**")[2].partition("## Models")[0]
+    claims = (tmp_path / "report.md").read_text().partition("**Findings**")[2].partition("## Models")[0]
     assert "> **These models learned too little to say what training does" in claims
-    assert "| verdict | finding |" not in claims
+    assert "**holds**" not in claims
     assert "undertrained: " in claims
 
 
@@ -133,8 +143,24 @@ def test_every_query_can_be_pasted_into_headstream_sql(warehouse):
         for path in QUERIES.glob("*.sql"):
             assert path.read_text().startswith("-- ")
             assert not set(results.sql(path.stem)) & set('"$`!\\'), "a shell would read it inside double quotes"
-        for query in ("groups", "scores"):
-            assert run_sql(warehouse, results.sql(query)).num_rows == len(results.rows(query)) > 0
+
+
+def test_no_sql_is_in_the_page_and_all_of_it_beside(warehouse, quick):
+    """Each linked file runs as it is and gives the rows that the report was made of; and there are no others."""
+    folder, _ = quick
+    text = (folder / "report.md").read_text()
+    assert "```sql" not in text
+    assert "SELECT" not in text
+    linked = set(re.findall(r"\]\(queries/(\w+)\.sql\)", text))
+    assert linked == {path.stem for path in folder.glob("queries/*")}
+    pictures_and_tables = re.split(r"\n\n", text)
+    for block, after in itertools.pairwise(pictures_and_tables):
+        if block.startswith(("![", "| ")) and not block.startswith("| word"):
+            assert "](queries/" in after, block
+    with open_results(warehouse, "invented") as results:
+        for name in linked:
+            found = run_sql(warehouse, (folder / "queries" / f"{name}.sql").read_text())
+            assert found.to_pylist() == results.rows(name), name
 
 
 def test_a_study_must_be_in_the_warehouse(warehouse, tmp_path):
@@ -148,13 +174,13 @@ def test_a_study_must_be_in_the_warehouse(warehouse, tmp_path):
 def test_a_study_without_heads(tmp_path):
     text, facts = rendered(tmp_path, ZERO)
     assert facts["answer"][0].startswith("No model has attention heads")
-    assert "No picture: no model has heads" in text
+    assert "- No picture: no model has heads" in text.partition("What is not shown")[2]
     assert "no heads" in text
     assert "missing" not in text.split("## Provenance")[0]
-    for name in ("Importance", "Pruning", "Probes"):
-        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
-        assert "No picture: " in section
-        assert "There are none" not in section
+    assert re.findall("(?m)^## (.*)$", text) == ["Models", "Learning", "Circuits", "Provenance", "Glossary"]
+    assert re.findall("(?m)^#### .*|^### .*", text) == [
+        "### In context", "### Phase changes", "### The direct path and bigrams", "### Identities"
+    ]  # fmt: skip
 
 
 def test_one_model_without_attention_on_a_passage(tmp_path):
@@ -230,7 +256,7 @@ def test_a_large_grid_shows_its_best(tmp_path):
         for width in (32, 64, 128)
     ]
     text, _ = rendered(tmp_path, *models)
-    assert "6 more rows are not shown" in text
+    assert "And 6 more: [SQL](queries/groups.sql)" in text
     assert "15 more kinds of model are not shown" in text
     assert sorted(path.stem for path in tmp_path.glob("report/figures/head_map_*")) == [
         f"head_map_{i}" for i in range(1, 4)
@@ -433,9 +459,12 @@ def store(tmp_path, monkeypatch):
 
 def make(store: Store, stage: str, **files: str) -> Artifact:
     def write(folder: Path) -> None:
-        (folder / "figures").mkdir()
         for name, content in files.items():
-            (folder / name.replace("__", "/").replace("_svg", ".svg").replace("_md", ".md")).write_text(content)
+            path = folder / name.replace("__", "/").replace("_svg", ".svg").replace("_md", ".md").replace(
+                "_sql", ".sql"
+            )
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content)
 
     return store.build(Spec(stage, "v", files, {}, {}), write)
 
@@ -455,13 +484,15 @@ def test_a_reports_key_changes_with_the_record_and_the_templates(store, tmp_path
 
 def test_publishing_replaces_what_was_there(store, tmp_path):
     older = make(store, "report", report_md="old", figures__a_svg="a", figures__b_svg="b")
-    newer = make(store, "report", report_md="new", figures__b_svg="c")
+    newer = make(store, "report", report_md="new", figures__b_svg="c", queries__x_sql="SELECT 1")
     folder = tmp_path / "generated" / "quick"
     assert publish_report(older, folder) == folder / "report.md"
     (folder / "notes.txt").write_text("mine")
+    (folder / "queries").mkdir()
+    (folder / "queries" / "old.sql").write_text("SELECT 0")
     publish_report(newer, folder)
     files = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
-    assert files == {"report.md": "new", "figures/b.svg": "c", "notes.txt": "mine"}
+    assert files == {"report.md": "new", "figures/b.svg": "c", "queries/x.sql": "SELECT 1", "notes.txt": "mine"}
 
 
 def test_publishing_needs_a_folder(store, tmp_path):

@@ -1,4 +1,4 @@
-"""Pieces of the sentences under figures."""
+"""Pieces of the sentences that a report is made of."""
 
 from collections.abc import Mapping, Sequence
 
