@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import WorkError
-from tasks.report.explorer.model_files import EXPLORER
 from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
 

@@ -17,9 +17,10 @@ from tasks.results.study_results import StudyResults
 QUERIES = ("compositions", "head_scores")
 LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
 MAX_EDGES = 24
+MAX_NODES = 64  # of more heads, only those are drawn that an edge joins or that have a role
 PARTS = {"Q": "queries", "K": "keys", "V": "values"}
 PORTS = {"Q": -0.55, "K": 0.0, "V": 0.55}  # where edges enter a head from below, in its radii
-FEWEST_PLACES = 6  # side by side: heads that are far apart have flat edges
+WIDEST_PITCH, NARROWEST = 1.3, 5.2  # inches between heads, since far apart they have flat edges; of the figure
 POINTS = 72  # in an inch
 NODE = 13  # points of radius at most
 THINNEST, THICKEST = 0.8, 6.0  # points
@@ -39,7 +40,9 @@ def composition_graph(results: StudyResults) -> list[Picture]:
         if composed.empty:
             return f"No picture: none of {every_way} is significant.", None
         roles = {(row.layer, row.head): row.role for row in with_role[with_role.label == label].itertuples()}
-        return _sentence(every_way, composed), _graph(label, ways, composed.head(MAX_EDGES), roles)
+        n_heads = ways.reader_layer.max() * ways.groupby("reader_layer").reader_head.nunique().max()
+        apart = " Only heads with a line or a role are drawn." if n_heads > MAX_NODES else ""
+        return f"{_sentence(every_way, composed)}{apart}", _graph(label, ways, composed.head(MAX_EDGES), roles)
 
     why_none = "no model has two layers whose composition was measured"
     return picture_each(results, "composition", pairs, QUERIES, why_none, draw, LOOK)
@@ -58,31 +61,37 @@ def _sentence(every_way: str, composed: DataFrame) -> str:
 def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, str]) -> Figure:
     """Heads side by side, layers one above the other; the thicker an edge, the higher its z."""
     columns = ("writer_layer", "writer_head"), ("reader_layer", "reader_head")
-    heads = sorted({(row[layer], row[head]) for row in ways.to_dict("records") for layer, head in columns})
-    n_layers, n_heads = (1 + max(head[i] for head in heads) for i in (0, 1))
-    n_places = max(n_heads, FEWEST_PLACES)
-    figure, axes = panel(1.1 + min(1.4, 5.6 / n_layers) * (n_layers - 0.4))
-    radius = min(NODE, 0.38 * WIDTH * POINTS / n_places)
-    port = radius / POINTS * n_places / WIDTH  # a radius on the axis of heads
+    every = {(row[layer], row[head]) for row in ways.to_dict("records") for layer, head in columns}
+    joined = {(row[layer], row[head]) for row in edges.to_dict("records") for layer, head in columns}
+    heads = sorted(every if len(every) <= MAX_NODES else joined | roles.keys())
+    layers, n_heads = sorted({layer for layer, _ in heads}), 1 + max(head for _, head in heads)
+    height_of = {layer: place for place, layer in enumerate(layers)}
+    width, pitch = min(WIDTH, max(NARROWEST, WIDEST_PITCH * n_heads)), min(1.4, max(0.36, 5.6 / len(layers)))
+    figure, axes = panel(1.1 + pitch * (len(layers) - 0.4), width)
+    radius = min(NODE, 0.38 * width * POINTS / n_heads, 0.3 * pitch * POINTS)
+    port = radius / POINTS * n_heads / width  # a radius on the axis of heads
     widths = THINNEST + (THICKEST - THINNEST) * (edges.z / max(edges.z.max(), STRONG)).clip(lower=0)
     for edge, linewidth in zip(edges.itertuples(), widths, strict=True):
-        start = edge.writer_head, edge.writer_layer
-        end = edge.reader_head + port * PORTS[edge.kind], edge.reader_layer
+        start = edge.writer_head, height_of[edge.writer_layer]
+        tip = (radius + 7) / POINTS / pitch  # where an arrow's head begins, below the rim of the head that it enters
+        end = edge.reader_head + port * PORTS[edge.kind], height_of[edge.reader_layer] - tip
         rise = 0.55 * (end[1] - start[1])  # so that edges leave and enter vertically
         curve = [start, (start[0], start[1] + rise), (end[0], end[1] - rise), end]
         path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-        line = {"edgecolor": KIND_COLORS[edge.kind], "linewidth": linewidth}
-        axes.add_patch(PathPatch(path, facecolor="none", zorder=2, **line))
+        color = KIND_COLORS[edge.kind]
+        axes.add_patch(PathPatch(path, facecolor="none", zorder=2, edgecolor=color, linewidth=linewidth))
+        axes.plot(*end, "^", color=color, markersize=7 + linewidth, zorder=2.5)
     for layer, head in heads:
         role = roles.get((layer, head))
         rim = {"edgecolor": ROLE_COLORS[role], "linewidth": 1.8} if role else {"edgecolor": MUTED}
-        axes.scatter(head, layer, s=(2 * radius) ** 2, facecolor=CARD, zorder=3, **rim)
-        axes.text(head, layer, f"H{head}", ha="center", va="center", fontsize=min(9, 0.7 * radius), zorder=4)
+        place = head, height_of[layer]
+        axes.scatter(*place, s=(2 * radius) ** 2, facecolor=CARD, zorder=3, **rim)
+        axes.text(*place, f"H{head}", ha="center", va="center", fontsize=min(9, 0.7 * radius), zorder=4)
     axes.set_title(label)
-    axes.set_xlim(-0.6, n_places - 0.4)
-    axes.set_ylim(-0.35, n_layers - 0.65)
+    axes.set_xlim(-0.6, n_heads - 0.4)
+    axes.set_ylim(-0.35, len(layers) - 0.65)
     axes.set_xticks([])
-    axes.set_yticks(range(n_layers), [f"L{layer}" for layer in range(n_layers)])
+    axes.set_yticks(range(len(layers)), [f"L{layer}" for layer in layers])
     as_map(axes)
     _legend(figure, edges, widths, [role for role in ROLE_COLORS if role in roles.values()])
     return figure
@@ -100,4 +109,4 @@ def _legend(figure: Figure, edges: DataFrame, widths: Series, roles: list[str]) 
     for role in roles:
         name = f"{role.replace(' ', '-')} head"
         lines[name] = Line2D([], [], color=ROLE_COLORS[role], markeredgewidth=1.8, **rim)
-    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=4)
+    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=3)

@@ -60,7 +60,12 @@ def _sentence(label: str, spectra: DataFrame) -> str:
     heads = spectra.drop_duplicates(["circuit", "head_label"]).sort_values("head_label")
     ov, qk, composed = (heads[heads.circuit == circuit] for circuit in COLORS)
     through = "" if composed.empty else f"; with keys that read one earlier head alone, those of {_clear(composed)}"
-    return f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}."
+    return (
+        f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}. The "
+        "number at a circle is the sum of its eigenvalues over the sum of their sizes: 1 if all lie to the right, -1 if "
+        "to the left. K-composed is QK with keys that read only the named earlier head. Eigenvalues to the right don't "
+        "prove copying."
+    )
 
 
 def _clear(heads: DataFrame) -> str:
@@ -84,6 +89,8 @@ def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) ->
         if head in heads:
             centre = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
             _draw(axes, centre, spectrum, COLORS[circuit], scores[circuit, head])
+    note = "number: sum of eigenvalues / sum of their sizes; the largest lies on the circle"
+    axes.set_xlabel(note, loc="left", fontsize=9)
     axes.set_aspect("equal")
     axes.set_xlim(-PITCH / 2, PITCH * (len(heads) - 0.5))
     axes.set_ylim(-PITCH * (len(circuits) - 0.5), PITCH / 2)

@@ -1,27 +1,30 @@
 """Which heads attend alike: the distances of all pairs as a matrix, similar heads next to each other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, INK, ORANGE, Picture, as_map, panel, tint
+from tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, Picture, as_map, tint
 from tasks.report.sentences import counted
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("head_similarity", "head_clusters")
-SIDE, LARGEST_CELL = 6.6, 0.42  # inches at most
-NARROWEST = 3.4  # inches that a title needs
-MAX_NUMBERED = 16  # heads side by side that have room for numbers
-MAX_LABELLED = 40
+SIDE, LARGEST_CELL = 3.7, 0.42  # inches at most
+LABELS = 0.7  # inches beside and below
+MAX_NUMBERED = 10  # heads side by side that have room for numbers
+MAX_LABELLED = 24
+MAX_NAMED = 48  # heads whose names have room on the map
 
-LOOK = "The fuller the colour, the more alike two heads attend."
+LOOK = "Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close."
 
 Head = tuple[int, int]  # layer, head
 
@@ -33,7 +36,7 @@ def head_similarity(results: StudyResults) -> list[Picture]:
     def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
         of_label = clusters[clusters.label == label]
         cluster_of = dict(zip(zip(of_label.layer, of_label["head"], strict=True), of_label.cluster, strict=True))
-        return _sentence(label, of_model, cluster_of), _matrix(label, of_model, cluster_of)
+        return _sentence(label, of_model, cluster_of), _figure(label, of_model, cluster_of)
 
     known = pairs.dropna(subset=["jensen_shannon_distance"])
     return picture_each(results, "similarity", known, QUERIES, "no model has two heads that were compared", draw, LOOK)
@@ -52,8 +55,20 @@ def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> s
     return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
 
 
-def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Figure:
-    """A cell for each pair, twice; in the order of clusters where there are any."""
+def places_on_a_map(distances: Float[np.ndarray, "head head"]) -> Float[np.ndarray, "head 2"]:
+    """Places whose distances are as near to these as a plane allows; what is unknown counts as the largest distance.
+
+    Source: classical multidimensional scaling, Torgerson 1952; Clark et al. 2019 draw heads so.
+    """
+    squares = np.square(np.where(np.isnan(distances), np.nanmax(distances), distances))
+    centred = squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()
+    values, vectors = np.linalg.eigh(-centred / 2)
+    places = vectors[:, :-3:-1] * np.sqrt(values[:-3:-1].clip(min=0))
+    return places * np.where(places[0] < 0, -1, 1)  # eigenvectors have no sign of their own
+
+
+def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Figure:
+    """A cell for each pair, twice, in the order of clusters where there are any; and heads as dots on a map."""
     first, second = (
         list(zip(pairs[f"{which}_layer"], pairs[f"{which}_head"], strict=True)) for which in ("first", "second")
     )
@@ -63,9 +78,11 @@ def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     distances = np.full((n, n), np.nan)
     np.fill_diagonal(distances, 0.0)
     distances[rows, columns] = distances[columns, rows] = pairs.jensen_shannon_distance
-    cell = min(LARGEST_CELL, SIDE / n)
-    figure, axes = panel(n * cell + 0.7, max(NARROWEST, n * cell + 0.7))
+    side = n * min(LARGEST_CELL, SIDE / n)
+    figure = Figure((WIDTH, max(side, 2.6) + LABELS))
+    axes, plane = figure.subplots(1, 2, width_ratios=(side + LABELS, WIDTH - side - LABELS))
     axes.set_anchor("NW")
+    _map(plane, heads, places_on_a_map(distances))
     axes.imshow(tint(1 - distances, BLUE), interpolation="none")
     if n <= MAX_NUMBERED:
         _write(axes, distances)
@@ -83,6 +100,22 @@ def _matrix(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     as_map(axes)
     axes.set_title(f"{label}: distance between patterns")
     return figure
+
+
+def _map(axes: Axes, heads: Sequence[Head], places: np.ndarray) -> None:
+    """Each head at its place, named where there is room; the later its layer, the fuller its colour."""
+    layers = np.array([layer for layer, _ in heads])
+    shades = 0.4 + 0.6 * layers / max(1, layers.max())
+    axes.scatter(places[:, 0], places[:, 1], s=30, color=[(*to_rgb(BLUE), shade) for shade in shades], linewidth=0)
+    for head, place in zip(heads, places, strict=True) if len(heads) <= MAX_NAMED else ():
+        axes.annotate(_label(*head), place, (4, 3), textcoords="offset points", fontsize=8)
+    axes.set_title("the same as a map, later layers fuller")
+    axes.set_xlabel("two dots lie as far apart as their patterns are, as far as a plane allows", fontsize=8)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.15)
+    axes.set(xticks=[], yticks=[])
+    axes.grid(False)
+    axes.spines[:].set(visible=True, color=GRID)
 
 
 def _label(layer: int, head: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, isna
@@ -16,6 +17,7 @@ LOOK = "How much of what the model knows goes straight through, through one head
 MAX_PATHS = 10
 COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
 BAR = 0.25  # inches
+DIAMOND = "\ndiamond: rise of the loss without that order"
 
 
 def path_term_bars(results: StudyResults) -> list[Picture]:
@@ -58,7 +60,7 @@ def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
     rises = orders.removal_effect_nats
     left.plot(rises, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, markerfacecolor="none")
     left.set_title(f"{label}: all paths of an order")
-    left.set_xlabel(f"nats off the loss{'; diamond: rise without that order' if rises.notna().any() else ''}")
+    left.set_xlabel(f"nats off the loss{DIAMOND if rises.notna().any() else ''}")
     _draw(right, list(paths.term), paths, n_rows, digits=3)
     right.set_title("single paths")
     right.set_xlabel("nats off the loss that lower orders leave")
@@ -68,8 +70,12 @@ def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
 def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digits: int) -> None:
     """A bar for each term, the first on top."""
     colors = [MUTED if isna(n) else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
-    bars = axes.barh(range(len(terms)), terms.loss_effect_nats, height=0.7, color=colors, alpha=0.75)
-    axes.bar_label(bars, fmt=f"%.{digits}f", padding=7, fontsize=9)
+    effects = terms.loss_effect_nats
+    axes.barh(range(len(terms)), effects, height=0.7, color=colors, alpha=0.75)
+    ends = effects.where(effects < 0, np.fmax(effects, terms.removal_effect_nats))  # beyond the diamond, if any
+    for row, (effect, end) in enumerate(zip(effects, ends, strict=True)):
+        side: dict[str, Any] = {"ha": "right", "xytext": (-7, 0)} if effect < 0 else {"ha": "left", "xytext": (7, 0)}
+        axes.annotate(f"{effect:.{digits}f}", (end, row), textcoords="offset points", va="center", fontsize=9, **side)
     name_places(axes.yaxis, names)
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.margins(x=0.28)  # for the numbers

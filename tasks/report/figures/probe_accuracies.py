@@ -2,30 +2,26 @@
 
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import AMBER, BLUE, GREEN, GREY, MUTED, PINK, Picture, name_places, panel
+from tasks.report.figures.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, Picture, name_places, panel
 from tasks.report.sentences import counted, listed
 from tasks.results.study_results import StudyResults
 
-ROW = 0.42  # inches
-LOOK = "Where a blue dot lies to the right of all three baselines, that head holds something that guessing can't know."
-BASELINES = {  # column: name, marker, colour
-    "majority_accuracy": ("commonest label", "|", GREY),
-    "type_accuracy": ("commonest label of the token", "x", AMBER),
-    "control_accuracy": ("the best head's probe, random labels", "v", PINK),
-}
+ROW = 0.36  # inches
+LOOK = "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."
 
 
 def probe_accuracies(results: StudyResults) -> list[Picture]:
-    """The accuracy of probes of every head, of the best and of the stream, beside the three baselines, by task."""
+    """By how much probes of every head, of the best and of the stream beat the best of three baselines, by task."""
 
     def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
         best = found[found.is_best & found["head"].notna()].sort_values("gain", ascending=False, kind="stable")
-        return _sentence(label, found, best), _dots(label, found, best)
+        return _sentence(label, found, best), _bars(label, found, best)
 
     found = results.frame("probes").dropna(subset=["gain"])
     has_best = (found.is_best & found["head"].notna()).groupby(found.label).transform("any")
@@ -64,28 +60,27 @@ def _gain(row: Any) -> str:
     return f"{row.gain:z.2f}{interval}"
 
 
-def _dots(label: str, found: DataFrame, best: DataFrame) -> Figure:
-    """A row for each task, that with the largest gain first; all heads are faint, the best has its name."""
+def _bars(label: str, found: DataFrame, best: DataFrame) -> Figure:
+    """A row for each task, that with the largest gain first: a bar for the best head, faint dots for all heads."""
     tasks = list(best.task)
-    figure, axes = panel(1.1 + ROW * len(tasks))
+    figure, axes = panel(1.3 + ROW * len(tasks))
     place = {task: row for row, task in enumerate(tasks)}
     heads = found[found["head"].notna()]
     stream = found[found["head"].isna() & found.is_best]
-    axes.plot(heads.accuracy, heads.task.map(place), "o", color=BLUE, alpha=0.25, label="every head")
-    for column, (name, marker, color) in BASELINES.items():
-        axes.plot(best[column], range(len(tasks)), marker, color=color, markersize=8, markeredgewidth=1.8, label=name)
-    axes.plot(stream.accuracy, stream.task.map(place), "D", color=GREEN, markersize=5, label="best place in the stream")
-    axes.plot(best.accuracy, range(len(tasks)), "o", color=BLUE, markersize=7, label="best head")
-    for row, site, accuracy in zip(range(len(tasks)), best.site, best.accuracy, strict=True):
-        axes.annotate(site, (accuracy, row), (0, 6), textcoords="offset points", ha="center", fontsize=8)
-    axes.set_title(label)
-    axes.set_xlabel("share of test tokens that are labelled right")
+    colors = np.where(best.gain_low > 0, BLUE, np.where(best.gain_high < 0, ORANGE, GREY))
+    axes.barh(range(len(tasks)), best.gain, height=0.6, color=colors, alpha=0.75)
+    errors = np.array([best.gain - best.gain_low, best.gain_high - best.gain]).clip(min=0)
+    axes.errorbar(best.gain, range(len(tasks)), xerr=errors, fmt="none", ecolor=INK, elinewidth=0.9)
+    axes.plot(heads.gain, heads.task.map(place), "o", color=MUTED, alpha=0.5, markersize=3, label="every head")
+    axes.plot(stream.gain, stream.task.map(place), "D", color=GREEN, markersize=5, label="best place in the stream")
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    axes.set_title(f"{label}: share of tokens labelled right, beyond the best baseline")
+    axes.set_xlabel("bars: best head with its 95 % interval, blue if that is above 0, orange below, grey neither")
     axes.set_ylim(len(tasks) - 0.5, -0.6)
     name_places(axes.yaxis, [task.replace("_", " ") for task in tasks])
     right = axes.twinx()
     right.set_ylim(axes.get_ylim())
-    name_places(right.yaxis, [_gain(row) for row in best.itertuples()])
+    name_places(right.yaxis, [f"{row.site}: {_gain(row)}" for row in best.itertuples()])
     right.spines[:].set_visible(False)
-    axes.set_title("gain of the best head (95 % interval)", loc="right", fontsize=9, fontweight="normal", color=MUTED)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=3)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=2)
     return figure

@@ -8,8 +8,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
+from tasks.report.figures.style import BLUE, DASHED, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
 from tasks.report.pruning_words import HOW, pruning_line
+from tasks.report.sentences import counted, listed
 from tasks.results.study_results import StudyResults
 
 QUERIES = ("pruning_curves", "pruned_heads")
@@ -17,12 +18,13 @@ LOOK = (
     "As heads are removed one after another, the loss rises: the longer a line stays low, the fewer heads are needed."
 )
 BARS = (0.01, 0.05)  # those of the columns within_1_percent and within_5_percent
-TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 1, 5, 20)
+TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 0.5, 1, 2, 5, 20)
+BEST = ("iterative", "ablation_mean")  # drawn beside the procedures of one score
 PROCEDURES = {  # the last on top
-    "one_shot": ("one shot", ORANGE),
-    "iterative_retrain": ("retrained", GREEN),
     "gates": ("gates", PURPLE),
+    "one_shot": ("one shot", ORANGE),
     "iterative": ("iterative", BLUE),
+    "iterative_retrain": ("retrained in between", GREEN),
 }
 METHODS = {  # that have a colour of their own
     "ablation_mean": ORANGE,
@@ -37,10 +39,35 @@ def pruning_curves(results: StudyResults) -> list[Picture]:
 
     def draw(label: str, curves: DataFrame) -> tuple[str, Figure]:
         line = pruning_line(results, label) or f"How many heads of {label} can be removed {HOW} is missing."
-        return f"{line} {_bands(curves)}", _panels(label, curves)
+        return f"{line} {_compared(curves)} {_bands(curves)}", _panels(label, curves)
 
     curves = results.frame("pruning_curves")
     return picture_each(results, "pruning", curves, QUERIES, "no model has heads that were pruned", draw, LOOK)
+
+
+def shared_score(curves: DataFrame) -> str:
+    """The score by which procedures are compared: that of retraining, which has one alone."""
+    retrained = curves[curves.procedure == "iterative_retrain"]
+    known = retrained if not retrained.empty else curves[curves.stands_for_procedure & (curves.procedure != "gates")]
+    return str(known.order_method.iloc[0]) if not known.empty else BEST[1]
+
+
+def _compared(curves: DataFrame) -> str:
+    """What scoring again and retraining bring at one number of heads, by one score."""
+    score = shared_score(curves)
+    of_score = curves[curves.order_method == score].pivot_table(
+        index="n_pruned", columns="procedure", values="relative_increase_mean"
+    )
+    both = of_score.reindex(columns=list(PROCEDURES)[1:]).dropna(axis=1, how="all").dropna()
+    both = both[both.index > 0]
+    if both.empty or both.shape[1] < 2:
+        return "Left, by procedure; right, by score."
+    n = int(both.index[len(both) // 2 - (len(both) % 2 == 0)])
+    told = [f"{100 * share:.1f}\u00a0% {PROCEDURES[str(name)][0]}" for name, share in both.loc[n].items()]
+    start = (
+        f"Left, all but the dashed line and gates prune by {score}: without {counted(n, 'head')}, loss is higher by "
+    )
+    return f"{start} {listed(told)}."
 
 
 def _bands(curves: DataFrame) -> str:
@@ -58,9 +85,10 @@ def _panels(label: str, curves: DataFrame) -> Figure:
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes in (left, right):
         _random(axes, curves[curves.procedure == "random"])
-    _by_procedure(left, curves[curves.stands_for_procedure])
+    _by_procedure(left, curves)
     _by_score(right, curves[curves.procedure == "one_shot"])
-    left.set_title(f"{label}: rise of the loss, by procedure")
+    left.set_title(f"{label}: by procedure, on {shared_score(curves)}")
+    left.set_ylabel("rise of the loss")
     right.set_title("one shot, by score")
     _scale(left, curves.relative_increase_mean.min(), curves.relative_increase_mean.max())
     for axes in (left, right):
@@ -79,12 +107,17 @@ def _random(axes: Axes, curve: DataFrame) -> None:
 
 
 def _by_procedure(axes: Axes, curves: DataFrame) -> None:
+    """A line for each procedure by the shared score, and the one that costs least."""
+    score = shared_score(curves)
+    best = curves[(curves.procedure == BEST[0]) & (curves.order_method == BEST[1])]
+    if score != BEST[1] and not best.empty:
+        _line(axes, best, with_seeds=True, color=BLUE, linestyle=DASHED, label=", ".join(BEST))
     for procedure, (name, color) in PROCEDURES.items():
-        curve = curves[curves.procedure == procedure]
+        method = "gate" if procedure == "gates" else score
+        curve = curves[(curves.procedure == procedure) & (curves.order_method == method)]
         if not curve.empty:
-            method = curve.order_method.iloc[0]
-            label = f"{name}, {method}" if method != "gate" else name
-            _line(axes, curve, with_seeds=procedure == "iterative", color=color, marker="o", label=label)
+            with_seeds = (procedure, score) == BEST
+            _line(axes, curve, with_seeds=with_seeds, color=color, marker="o", label=name)
 
 
 def _by_score(axes: Axes, curves: DataFrame) -> None:
@@ -111,7 +144,7 @@ def _line(axes: Axes, curve: DataFrame, with_seeds: bool = False, **style: Any) 
 def _scale(axes: Axes, lowest: float, highest: float) -> None:
     """Linear up to 1 % and logarithmic beyond, with the two bars marked."""
     axes.set_yscale("symlog", linthresh=BARS[0], linscale=0.7)
-    axes.set_ylim(min(-0.003, 1.2 * lowest), 1.3 * max(highest, 1.5 * BARS[1]))
+    axes.set_ylim(min(-0.003, 1.2 * lowest), next((tick for tick in TICKS if tick >= max(highest, 0.2)), 1.3 * highest))
     axes.yaxis.set_major_locator(FixedLocator(TICKS))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))

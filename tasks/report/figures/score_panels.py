@@ -13,7 +13,7 @@ from tasks.markdown import MISSING
 from tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel, tint
 
 MAX_NUMBERED = 20  # cells side by side, in all maps of a row, that have room for a number
-TALLEST_CELL, TALLEST_MAP = 0.36, 3.6  # inches
+TALLEST_CELL, TALLEST_MAP = 0.36, 2.4  # inches
 TITLE = 0.3  # inches above a map, at least
 BAR = 24  # steps of the colour bar
 

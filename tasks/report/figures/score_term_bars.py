@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import AMBER, GREY, KIND_COLORS, MUTED, PINK, PURPLE, Picture, name_places, panel
+from tasks.report.figures.style import GREY, KIND_COLORS, MUTED, PINK, PURPLE, TEAL, Picture, name_places, panel
 from tasks.report.sentences import not_drawn
 from tasks.results.study_results import StudyResults
 
@@ -13,10 +13,10 @@ MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
     "position": ("position", GREY),
-    "direct": ("direct: tokens on both sides", AMBER),
-    "Q": ("queries read earlier heads", KIND_COLORS["Q"]),
-    "K": ("keys read earlier heads", KIND_COLORS["K"]),
-    "QK": ("both read earlier heads", PURPLE),
+    "direct": ("the tokens themselves", TEAL),
+    "Q": ("earlier heads, read by queries", KIND_COLORS["Q"]),
+    "K": ("earlier heads, read by keys", KIND_COLORS["K"]),
+    "QK": ("earlier heads, read by both", PURPLE),
     "feed-forward": ("feed-forward layers", PINK),
 }
 SIDES = {"query_source": "queries", "key_source": "keys"}

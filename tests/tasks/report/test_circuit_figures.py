@@ -59,7 +59,11 @@ def test_a_graph_has_a_node_a_head_and_an_edge_a_significant_pair(results):
     (edge,) = axes.patches
     assert to_hex(edge.get_edgecolor()) == KIND_COLORS["K"]
     assert edge.get_linewidth() == THICKEST
-    assert edge.get_path().vertices[[0, -1]].tolist() == [[0, 0], [3, 1]]
+    start, end = edge.get_path().vertices[[0, -1]].tolist()
+    assert start == [0, 0]
+    assert end == [3, pytest.approx(0.8, abs=0.1)], "right below the head that it enters"
+    (arrow,) = axes.lines
+    assert (arrow.get_marker(), arrow.get_xydata().tolist()) == ("^", [end])
 
 
 def test_only_the_strongest_edges_are_drawn(results):
@@ -95,7 +99,7 @@ def test_no_composition_is_said_to_be_none(study):
 def test_spectra_are_beside_each_other_and_scored(results):
     two, one = draw("eigenvalue_spectra", results)
     assert two.sentence.startswith("In 2L4H, eigenvalues are clearly positive in OV of L1H3 (0.95); in QK of no head")
-    assert two.sentence.endswith("with keys that read one earlier head alone, those of L1H3 (0.98).")
+    assert "with keys that read one earlier head alone, those of L1H3 (0.98). The number at a circle is" in two.sentence
     axes = two.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == [
         f"L{layer}H{h}" for layer in (0, 1) for h in range(4)

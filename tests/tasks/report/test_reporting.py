@@ -73,10 +73,11 @@ def check_report(folder: Path) -> str:
 def test_a_report_says_and_shows_everything(quick):
     folder, facts = quick
     text = check_report(folder)
-    headings = re.findall(r"^##+ (.*)", text, flags=re.MULTILINE)
+    headings = re.findall(r"^## (.*)", text, flags=re.MULTILINE)
     assert headings[:2] == ["Models", "Learning"]
-    assert {"Heads", "Attention on a passage", "Provenance"} <= set(headings)
-    assert "Every import" not in headings
+    assert headings[-2:] == ["Provenance", "Glossary"]
+    assert {"Heads", "Attention on a passage"} <= set(headings)
+    assert "Every import" not in text
     names = {path.stem for path in folder.glob("figures/*")}
     assert names == {
         "learning_curves", "context_over_training", "loss_in_context", "head_map_1", "head_map_2",
@@ -88,10 +89,33 @@ def test_a_report_says_and_shows_everything(quick):
     }  # fmt: skip
     assert facts["study"] == "invented"
     assert len(facts["answer"]) == MAX_LINES
+    plain = re.sub(r"\[([^][]+)\](\[[^][]+\])?(?!\()", r"\1", text)  # without the links to the glossary
     for line in facts["answer"]:
-        assert f"- {escaped(line)}\n" in text
+        assert f"- {escaped(line)}\n" in plain
     assert "> Does it?" in text
     assert text.count("<details>") == text.count("</details>")
+
+
+def test_a_report_is_short_enough_to_be_read(quick):
+    text = (quick[0] / "report.md").read_text()
+    assert len(text.splitlines()) < 700
+    first_screen = text.partition("**Findings**")[0]
+    assert len(first_screen.splitlines()) < 25
+
+
+def test_the_glossary_explains_every_word_that_looks_like_code(quick):
+    """At its first use in prose, where it is a term, and at the end."""
+    page, _, glossary = (quick[0] / "report.md").read_text().partition("\n## Glossary\n")
+    prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", page, flags=re.DOTALL)
+    explained = set(re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \|$", glossary))
+    spoken = set(re.findall(r"(?<![\w=])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?!\w)", prose))
+    assert spoken - explained - {"claim_configurations"} == set()
+    linked = dict(re.findall(r'(?m)^\[([^]]+)\]: #glossary "([^"]+)"$', glossary))
+    assert {"repeat_gain", "prefix_matching", "induction head"} <= linked.keys() <= explained
+    for term in linked:
+        use = re.search(rf"(?<![\w-]){re.escape(term)}(?![\w-])", re.sub("(?m)^[|#!<>].*$", "", prose))
+        assert use is None or prose[use.start() - 1] == "[" or f"][{term}]" in page, term
+    assert to_html(page + glossary).count('title="by how many nats the loss falls on random tokens') == 1
 
 
 def test_findings_come_right_after_the_answer_and_its_figures(quick):
@@ -118,7 +142,7 @@ def test_decided_findings_are_sentences(tmp_path):
     text, _ = rendered(tmp_path, *models)
     findings = text.partition("**Findings**")[2].partition("<details>")[0]
     (line,) = [line for line in findings.splitlines() if line.startswith("- **holds**: attention that does induction")]
-    assert re.search(r"Found: 0\.15 .*; must be \\> 0 \(\[Elhage et al\. 2021", line)
+    assert re.search(r"Found: 0\.\d+ .*; must be \\> 0 \(\[Elhage et al\. 2021", line)
 
 
 def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
