@@ -62,9 +62,9 @@ def _sentence(label: str, spectra: DataFrame) -> str:
     through = "" if composed.empty else f"; with keys that read one earlier head alone, those of {_clear(composed)}"
     return (
         f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}. The "
-        "number at a circle is the sum of its eigenvalues over the sum of their sizes: 1 if all lie to the right, -1 if "
-        "to the left. K-composed is QK with keys that read only the named earlier head. Eigenvalues to the right don't "
-        "prove copying."
+        "number at a circle is the sum of its eigenvalues over the sum of their sizes: 1 if all lie to the right, "
+        "-1 if to the left. K-composed is QK with keys that read only the named earlier head. Eigenvalues to the "
+        "right don't prove copying."
     )
 
 
