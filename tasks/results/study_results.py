@@ -24,6 +24,7 @@ class StudyResults:
         self.study = study
         self._connection = connection
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
 
     def sql(self, query: str) -> str:
         """A SELECT as it runs, and as it can be pasted into `headstream sql`."""
@@ -40,7 +41,9 @@ class StudyResults:
 
     def frame(self, query: str) -> pd.DataFrame:
         """The rows of a SELECT; in columns of numbers NaN is a missing value."""
-        return self._connection.execute(self.sql(query)).df()
+        if query not in self._frames:
+            self._frames[query] = self._connection.execute(self.sql(query)).df()
+        return self._frames[query].copy()
 
 
 def study_of_model(warehouse: Path, model_id: str) -> str | None:

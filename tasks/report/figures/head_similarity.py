@@ -127,7 +127,7 @@ def _write(axes: Axes, distances: np.ndarray) -> None:
     for (row, column), distance in np.ndenumerate(distances):
         if row != column and distance == distance:
             text = f"{distance:.2f}".removeprefix("0")
-            axes.text(column, row, text, ha="center", va="center", fontsize=8)
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, in_layout=False)
 
 
 def _frame(axes: Axes, row: int, column: int, size: int, color: str) -> None:

@@ -5,6 +5,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from pandas import DataFrame
@@ -39,15 +40,17 @@ def score_panels(label: str, heads: DataFrame, scores: Mapping[str, str], n_colu
     figure, axes = panel(0.55 + cell * len(values))
     headline(figure, label)
     axes.imshow(image, interpolation="none", aspect="auto")
+    lines: list[tuple[tuple[float, float], tuple[float, float]]] = []
     is_numbered = n_heads * n_columns <= MAX_NUMBERED
     for score, (top, left) in corners.items():
         axes.text(left - 0.5, top - 0.62, scores[score], fontsize=9, fontweight="bold", va="bottom")
-        edges = np.arange(top, top + n_layers + 1) - 0.5, np.arange(left, left + n_heads + 1) - 0.5
-        axes.hlines(edges[0], edges[1][0], edges[1][-1], color=GRID, linewidth=0.7)
-        axes.vlines(edges[1], edges[0][0], edges[0][-1], color=GRID, linewidth=0.7)
+        right, bottom = left + n_heads - 0.5, top + n_layers - 0.5
+        lines += [((left - 0.5, y), (right, y)) for y in np.arange(top - 0.5, bottom + 0.5)]
+        lines += [((x, top - 0.5), (x, bottom)) for x in np.arange(left - 0.5, right + 0.5)]
         for layer, head, value in zip(heads.layer, heads["head"], heads[score], strict=True) if is_numbered else ():
             text = MISSING if np.isnan(value) else f"{value:.2f}"
-            axes.text(left + head, top + layer, text, ha="center", va="center", fontsize=9)
+            axes.text(left + head, top + layer, text, ha="center", va="center", fontsize=9, in_layout=False)
+    axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.7), autolim=False)
     every_layer, every_head = ceil(0.16 / cell), 1 + n_heads * n_columns // 40  # as many names as fit
     axes.set_yticks(
         [

@@ -43,4 +43,4 @@ def test_provenance_has_them(warehouse, tmp_path):
     text = (tmp_path / "report.md").read_text()
     section = text.partition("### Every import")[2].partition("\n### ")[0]
     assert "'a|b' goes on with 'c'".replace("|", "\\|") in section
-    assert "FROM study_models" in section
+    assert "](queries/certificates.sql)" in section

@@ -223,7 +223,7 @@ def test_the_section_holds_without_any_circuits(tmp_path):
     render_report(path, "invented", tmp_path)
     text = (tmp_path / "report.md").read_text()
     section = text.partition("\n## Circuits\n")[2].partition("\n## ")[0]
-    assert re.findall("(?m)^###+ (.*)$", section) == ["The induction circuit"]
+    assert re.findall("(?m)^###+ (.*)$", section) == ["The induction circuit", "Room in the stream"]
     assert text.partition("What is not shown")[2].count("- No picture: ") >= 6
     assert not re.search(r"\b(None|nan|NULL)\b", section)
 
