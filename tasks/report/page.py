@@ -105,9 +105,11 @@ class _Page:
             return Markdown("")
         self._drawn.add(name)
         blocks: list[Markdown] = []
+        said: set[str] = set()
         for picture in FIGURES[name](self._results):
             if picture.figure:
-                block = self._picture(picture, picture.figure, is_first=not blocks)
+                block = self._picture(picture, picture.figure, look="" if picture.look in said else picture.look)
+                said.add(picture.look)
                 blocks.append(_folded(picture.folded, block) if blocks and picture.folded else block)
             else:
                 self.left_out.append(picture.sentence)
@@ -138,14 +140,14 @@ class _Page:
         text = study["written"] or study["config"] or "{}"
         return code_block(text, "json" if text.startswith("{") else "toml")
 
-    def _picture(self, picture: Picture, figure: Figure, is_first: bool) -> Markdown:
-        """The picture, what to see in it (of the first of a figure), what it says in numbers, and its SELECTs."""
+    def _picture(self, picture: Picture, figure: Figure, look: str) -> Markdown:
+        """The picture, what to see in it if that was not said yet, what it says in numbers, and its SELECTs."""
         path = self._folder / "figures" / f"{picture.name}.svg"
         path.parent.mkdir(exist_ok=True)
         save(figure, path)
         image = f"![{picture.name.replace('_', ' ')}](figures/{path.name})"
-        look = f"{escaped(picture.look)} " if is_first and picture.look else ""
-        return Markdown(f"{image}\n\n{look}{escaped(picture.sentence)} {self.sql(*picture.queries)}")
+        text = " ".join(escaped(sentence) for sentence in (look, picture.sentence) if sentence)
+        return Markdown(f"{image}\n\n{text} {self.sql(*picture.queries)}")
 
 
 def _folded(summary: str, content: str) -> Markdown:

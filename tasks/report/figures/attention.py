@@ -27,7 +27,7 @@ TITLE = 0.95  # inches above and below a small pattern, its labels included
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
 LOOK = (
     "Each row is a token that looks back, each column a token that it may look at: the fuller the colour, the more of "
-    "the row's attention goes there. `·` is a space, `\\n` the end of a line."
+    "the row's attention goes there. A · is a space, \\n the end of a line."
 )
 LOOK_OF_GALLERY = "Other heads worth a look, each where it attends most, in the same passage."
 LOOK_OF_AGGREGATES = (
