@@ -80,5 +80,5 @@ def _failure(check: ImportCheck) -> str:
     return (
         f"the loss on the corpus must be below that of token counts, {check.bar:.3g} nats per token, got"
         f" {check.value:.3g}: the corpus is of another kind than the model, the tokenizer isn't its own, or it isn't"
-        " trained. Correct the first two, or say that it is untrained."
+        " trained. Correct the first two, or set untrained = true."
     )
