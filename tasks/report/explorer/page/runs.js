@@ -55,7 +55,7 @@ export class Run {
   }
 }
 
-/** @type {Map<string, Promise<Run>>} */
+/** @type {Map<string, Promise<Run | null>>} */
 const cache = new Map();
 
 /**
@@ -65,13 +65,12 @@ const cache = new Map();
  */
 export function runOn(model, step, tokens, passage, off) {
   const key = JSON.stringify([model.id, step, tokens, off]);
-  let run = cache.get(key);
-  if (!run) {
-    run = model.runnableSteps.length ? computed(model, step, tokens, off)
-      : passage !== null && model.network?.kept[passage] ? kept(model, passage, tokens) : Promise.resolve(null);
-    cache.set(key, /** @type {Promise<Run>} */ (run));
-    if (cache.size > MOST_CACHED) cache.delete(/** @type {string} */ (cache.keys().next().value));
-  }
+  const known = cache.get(key);
+  if (known) return known;
+  const run = model.runnableSteps.length ? computed(model, step, tokens, off)
+    : passage !== null && model.network?.kept[passage] ? kept(model, passage, tokens) : Promise.resolve(null);
+  cache.set(key, run);
+  if (cache.size > MOST_CACHED) cache.delete(/** @type {string} */ (cache.keys().next().value));
   return run;
 }
 

@@ -64,6 +64,7 @@ export class Model {
         this.heads.push(found);
         return found;
       }));
+    this.byName = new Map(this.heads.map((head) => [head.name, head]));
     this.checkpoints = rows.checkpoints.length ? rows.checkpoints : [{ step: 0, tokens: null }];
     const places = new Map(this.checkpoints.map((checkpoint, i) => [checkpoint.step, i]));
     /** @type {(Row | undefined)[][]} heads' scores by checkpoint and place */
@@ -89,7 +90,6 @@ export class Model {
 
   /** @param {string} name @returns {Head | undefined} */
   head(name) {
-    this.byName ??= new Map(this.heads.map((head) => [head.name, head]));
     return this.byName.get(name);
   }
 

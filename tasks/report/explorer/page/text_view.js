@@ -21,10 +21,11 @@ const SAMPLE_SIGNS = 28; // of a passage, in its name
 
 /** @param {import("./main.js").Page} page */
 export function textView(page) {
-  const { model } = page, text = model.text;
-  if (!text || !model.network) {
+  const { model } = page;
+  if (!model.text || !model.network) {
     return { element: el("p", { class: "empty" }, `This file holds neither weights nor attention of ${model.name}: About says what it holds.`), update() {}, stop() {} };
   }
+  const text = model.text;
   /** @type {[string, string][]} */
   const passages = text.passages.map(({ name, tokens }, i) => [String(i), passageName(text, name, tokens)]);
   const available = model.runnableSteps.length ? passages : passages.filter(([i]) => model.network?.kept[i]);

@@ -34,6 +34,7 @@ export function weightsOf(layout, numbers) {
  */
 export function forward(sizes, weights, tokens, isOff = () => false) {
   const n = tokens.length, width = sizes.dModel;
+  /** @type {Float32Array} */
   let x = embedded(sizes, weights, tokens);
   const patterns = [], lengths = [];
   for (let layer = 0; layer < sizes.heads.length; layer++) {
@@ -42,6 +43,7 @@ export function forward(sizes, weights, tokens, isOff = () => false) {
     const attention = attended(sizes, weights, layer, read, n, isOff);
     patterns.push(attention.patterns);
     lengths.push(attention.lengths);
+    /** @type {Float32Array} */
     let middle = sum(x, attention.written);
     if (sizes.post) middle = normalised(middle, n, sizes, weights, `${name}.attention_norm`);
     if (sizes.feedForward !== "none") {
