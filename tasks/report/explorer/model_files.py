@@ -8,6 +8,7 @@ from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
 
 EXPLORER = "explorer.html"  # beside each report
+MAKING_MODELS = ("training", "import")  # stages
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,9 @@ def files_of_models(store: Store, record: Artifact) -> Mapping[str, ModelFiles]:
     """The files of each model that a study's record names, verified; models that the store has lost have none."""
     found = {}
     for role, reference in record.manifest.inputs.items():
-        if role.startswith("training/") and (trained := store.open("training", reference.key)):
-            tokens = store.open("tokens", trained.manifest.inputs["tokens"].key)
+        stage, _, model_id = role.partition("/")
+        if stage in MAKING_MODELS and (made := store.open(stage, reference.key)):
+            tokens = store.open("tokens", made.manifest.inputs["tokens"].key)
             if tokens:
-                found[trained.manifest.facts["model_id"]] = ModelFiles(trained.folder, tokens.folder)
+                found[model_id] = ModelFiles(made.folder, tokens.folder)
     return found

@@ -22,7 +22,7 @@ const KINDS = /** @type {const} */ (["Q", "K", "V"]);
 const KIND_COLOURS = /** @type {Record<string, string>} */ ({ Q: "blue", K: "orange", V: "green" });
 const KIND_WORDS = /** @type {Record<string, string>} */ ({ Q: "queries", K: "keys", V: "values" });
 const MOST_EDGES = 300; // drawn at once
-const FIRST_EDGES = 12; // above the bar at first, where none is significant
+const FIRST_EDGES = 12, FIRST_SIGNIFICANT = 60; // above the bar at first
 
 /** @param {import("./main.js").Page} page */
 export function circuitsView(page) {
@@ -135,11 +135,11 @@ function composed(early, late, n, kind) {
   return out;
 }
 
-/** The bar at first: significant pairs are above it or, without any, a dozen. @param {Edge[]} edges */
+/** The bar at first: the highest pairs are above it, of significant ones more than of others. @param {Edge[]} edges */
 function firstBar(edges) {
-  const found = edges.filter(({ significant }) => significant).map(({ above }) => above);
-  const ranked = edges.map(({ above }) => above).sort((a, b) => b - a);
-  return Math.max(0, found.length ? Math.min(...found) : ranked[Math.min(FIRST_EDGES, ranked.length) - 1]);
+  const found = edges.filter(({ significant }) => significant);
+  const ranked = (found.length ? found : edges).map(({ above }) => above).sort((a, b) => b - a);
+  return Math.max(0, ranked[Math.min(found.length ? FIRST_SIGNIFICANT : FIRST_EDGES, ranked.length) - 1]);
 }
 
 /** @param {Edge} edge */
@@ -149,9 +149,9 @@ function edgeName({ writer, reader, kind }) {
 
 /** @param {import("./main.js").Page} page @param {Edge[]} edges the strongest last @returns {SVGSVGElement} */
 function compositionGraph(page, edges) {
-  const { model } = page, width = page.room, margin = 40, apart = Math.max(70, Math.min(110, 400 / model.layers.length));
+  const { model } = page, width = page.room, margin = 40, apart = Math.max(44, Math.min(110, 500 / model.layers.length));
   const height = (model.layers.length - 1) * apart + 70;
-  const radius = Math.min(17, (width - 2 * margin) / Math.max(...model.layers.map((layer) => layer.length)) / 2.4);
+  const radius = Math.min(17, apart / 3.4, (width - 2 * margin) / Math.max(...model.layers.map((layer) => layer.length)) / 2.4);
   /** @param {Head} head */
   const x = (head) => margin + (head.head + 0.5) / model.layers[head.layer].length * (width - 2 * margin);
   /** @param {Head} head */

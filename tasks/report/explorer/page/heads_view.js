@@ -211,10 +211,10 @@ export function lineChart(page, series, at, { width, height }) {
     ...ticks.map((value) => svg("g", {},
       svg("line", { x1: LEFT, x2: width - right, y1: y(value), y2: y(value), stroke: css(colour("grid")) }),
       svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end", fill: muted }, readable(value).slice(0, 5)))),
-    ...model.checkpoints.map(({ tokens }, i) => i % every === 0 && tokens !== null && svg("text", {
+    ...model.checkpoints.map(({ step, tokens }, i) => i % every === 0 && svg("text", {
       x: x(i), y: height - bottom + 16, "text-anchor": "middle", fill: muted,
-    }, shortCount(tokens).replace(" ", ""))),
-    svg("text", { x: (LEFT + width - right) / 2, y: height - 6, "text-anchor": "middle", fill: muted }, "tokens seen, a checkpoint a step"),
+    }, shortCount(tokens ?? step).replace(" ", ""))),
+    svg("text", { x: (LEFT + width - right) / 2, y: height - 6, "text-anchor": "middle", fill: muted }, model.checkpoints[0].tokens === null ? "training steps, checkpoint by checkpoint" : "tokens seen, checkpoint by checkpoint"),
     svg("line", { x1: x(at), x2: x(at), y1: top, y2: height - bottom, stroke: css(colour("ink")), "stroke-dasharray": "3 3" }),
     ...series.flatMap(({ values, colour, wide }) => {
       const points = values.flatMap((value, i) => (value === null ? [] : [`${x(i).toFixed(1)},${y(value).toFixed(1)}`]));

@@ -120,6 +120,7 @@ async function kept(model, passage, tokens) {
     (head) => lengths.subarray(head.place * n, (head.place + 1) * n),
     [null, ...fields.losses],
     (position, most) => predictions[position].slice(0, most),
-    (position, token) => predictions[position].find((each) => each.token === token)?.probability ?? null,
+    (position, token) => predictions[position].find((each) => each.token === token)?.probability
+      ?? (token === tokens[position + 1] ? Math.exp(-fields.losses[position]) : null),
   );
 }

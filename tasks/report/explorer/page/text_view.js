@@ -16,7 +16,8 @@ const MOST_STRIPES = 6; // heads that a token can show side by side
 const LOSS_OF_DEEPEST = 6; // nats
 const CHANGE_OF_DEEPEST = 3; // nats
 const TYPING_MS = 250;
-const MOST_SWITCHES_OPEN = 16;
+const MOST_BUTTONS = 16, N_BEST = 8; // heads that have a button each; of more, the best by role
+const ROLE_SCORES = ["induction_random_period", "previous_token", "duplicate_token"];
 const SAMPLE_SIGNS = 28; // of a passage, in its name
 
 /** @param {import("./main.js").Page} page */
@@ -45,7 +46,7 @@ export function textView(page) {
   const own = el("div", { class: "own" }, area);
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Heads shown" }), switches = el("div", { class: "chips", role: "group", "aria-label": "Heads switched off" });
   const note = el("p", { class: "hint" }), shown = el("div"), square = el("div"), next = el("div");
-  const off = el("details", { class: "off", open: model.heads.length <= MOST_SWITCHES_OPEN }, el("summary", {}, "Switch heads off"), switches);
+  const off = el("details", { class: "off", open: model.heads.length <= MOST_BUTTONS }, el("summary", {}, "Switch heads off"), switches);
   const element = el("section", { "aria-label": "Attention on a text" },
     el("div", { class: "controls" }, passage.element, way.element, tint.element, average.element, weighed.element),
     own, chips, model.runnableSteps.length ? off : null, note, shown,
@@ -231,22 +232,39 @@ export function chosenHeads(page) {
   return named.length ? named : page.head ? [page.head] : [];
 }
 
+/** Heads that have a button: all of a few; of many those that are chosen or have most of a role. @param {import("./main.js").Page} page @param {string[]} chosen */
+function headsAtHand(page, chosen) {
+  const { heads } = page.model;
+  if (heads.length <= MOST_BUTTONS) return heads;
+  const value = (/** @type {Head} */ head) => Math.max(...ROLE_SCORES.map((score) => page.model.score(score, page.model.last, head) ?? 0));
+  const best = [...heads].sort((a, b) => value(b) - value(a)).slice(0, N_BEST);
+  return heads.filter((head) => best.includes(head) || chosen.includes(head.name));
+}
+
+/** A drop-down of the heads that have no button; null if all have. @param {import("./main.js").Page} page @param {Head[]} atHand @param {string} label @param {(name: string) => void} choose */
+function otherHeads(page, atHand, label, choose) {
+  const others = page.model.heads.filter((head) => !atHand.includes(head));
+  if (!others.length) return null;
+  const { element } = chooser(label, [["", "another head"], ...others.map(({ name }) => /** @type {[string, string]} */ ([name, name]))], choose);
+  return element;
+}
+
 /** @param {import("./main.js").Page} page @param {Element} container @param {Head[]} chosen */
 function headChips(page, container, chosen) {
-  const { model } = page;
+  const { model } = page, names = chosen.map(({ name }) => name), atHand = headsAtHand(page, names);
+  /** @param {string[]} wanted @param {string} head */
+  const set = (wanted, head) => page.set({ heads: (wanted.length ? wanted : [head]).join(","), head });
   const chip = (/** @type {Head} */ head) => {
     const place = chosen.indexOf(head), role = model.role(head);
     const button = el("button", {
       type: "button", class: "chip", "aria-pressed": place >= 0, "data-focus": `chip ${head.name}`, title: role ?? "",
-      on: { click: () => {
-        const now = place >= 0 ? chosen.filter((each) => each !== head) : [...chosen, head];
-        page.set({ heads: (now.length ? now : [head]).map(({ name }) => name).join(","), head: head.name });
-      } },
+      on: { click: () => set(place >= 0 ? names.filter((name) => name !== head.name) : [...names, head.name], head.name) },
     }, head.name, role && role !== "other" && el("small", {}, role));
     if (place >= 0 && chosen.length <= MOST_STRIPES) button.style.borderColor = css(page.state.average ? colour("blue") : seriesColour(place));
     return button;
   };
-  refill(container, el("span", { class: "hint" }, "Heads: "), ...model.heads.map(chip),
+  refill(container, el("span", { class: "hint" }, "Heads: "), ...atHand.map(chip),
+    otherHeads(page, atHand, "", (name) => set([...names, name], name)),
     el("button", { type: "button", class: "chip", "data-focus": "chip all", on: { click: () => page.set({ heads: model.heads.map(({ name }) => name).join(","), average: "1" }) } }, "all, averaged"));
 }
 
@@ -254,13 +272,15 @@ function headChips(page, container, chosen) {
 function headSwitches(page, container, without) {
   /** @param {string[]} names */
   const set = (names) => page.set({ off: names.join(",") });
-  refill(container, ...page.model.heads.map(({ name }) => {
+  const atHand = headsAtHand(page, without);
+  refill(container, ...atHand.map(({ name }) => {
     const isOff = without.includes(name);
     return el("button", {
       type: "button", class: "chip switch", role: "switch", "aria-checked": !isOff, "aria-label": `${name} ${isOff ? "off" : "on"}`, "data-focus": `switch ${name}`,
       on: { click: () => set(isOff ? without.filter((each) => each !== name) : [...without, name]) },
     }, name, el("small", {}, isOff ? "off" : "on"));
-  }), without.length > 0 && el("button", { type: "button", class: "chip", "data-focus": "switch all", on: { click: () => set([]) } }, "all on"));
+  }), otherHeads(page, atHand, "", (name) => set([...without, name])),
+  without.length > 0 && el("button", { type: "button", class: "chip", "data-focus": "switch all", on: { click: () => set([]) } }, "all on"));
 }
 
 /** @param {import("./main.js").Page} page @param {{name: string, attention: Float32Array}} layer @param {Run} run @param {string[]} names @param {number} position */

@@ -1,6 +1,9 @@
-// Byte-level byte-pair encoding: text to token ids, as the tokenizer of the corpus does it.
+// Byte-pair encoding: text to token ids, as the tokenizer of the corpus does it.
 
-/** @typedef {{vocabulary: string[], merges: [string, string][]}} TokenizerFields */
+/**
+ * @typedef {{bytes: boolean, digits: boolean, prefix: string, vocabulary: Record<string, number>, merges: [string, string][]}} TokenizerFields
+ *   bytes: byte-level, else sentencepiece's; digits: whether each is a word of its own; prefix: before every text
+ */
 
 // White space is Unicode's own, not JavaScript's: U+0085 is in it and U+FEFF isn't.
 const SPACE = "\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
@@ -23,21 +26,29 @@ function byteSigns() {
 export class Tokenizer {
   /** @param {TokenizerFields} fields */
   constructor(fields) {
-    this.ids = new Map(fields.vocabulary.map((token, id) => [token, id]));
+    this.fields = fields;
+    this.ids = new Map(Object.entries(fields.vocabulary));
     this.ranks = new Map(fields.merges.map((pair, rank) => [pair.join(" "), rank]));
   }
 
   /** @param {string} text @returns {number[]} */
   encode(text) {
-    const ids = [];
-    for (const [word] of text.toWellFormed().matchAll(WORD)) {
-      const signs = [...new TextEncoder().encode(word)].map((byte) => SIGNS[byte]);
-      for (const part of this.merged(signs)) {
-        const id = this.ids.get(part);
-        if (id !== undefined) ids.push(id);
-      }
-    }
-    return ids;
+    const whole = text.toWellFormed();
+    return this.words(whole).flatMap((signs) => this.merged(signs)).flatMap((part) => this.ids.get(part) ?? []);
+  }
+
+  /** What is merged by itself, in the signs of the vocabulary. @param {string} text @returns {string[][]} */
+  words(text) {
+    const { bytes, digits, prefix } = this.fields;
+    if (!bytes) return text ? [[...prefix + text.replaceAll(" ", "\u2581")].flatMap((sign) => this.known(sign))] : [];
+    return (digits ? text.split(/(\p{N})/u) : [text]).flatMap((part) => [...part.matchAll(WORD)])
+      .map(([word]) => [...new TextEncoder().encode(word)].map((byte) => SIGNS[byte]));
+  }
+
+  /** A sign, or the bytes that stand for it where it has no token. @param {string} sign */
+  known(sign) {
+    return this.ids.has(sign) ? [sign] : [...new TextEncoder().encode(sign)]
+      .map((byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
   }
 
   /** Pairs joined, the earliest merge first, until none is left. @param {string[]} parts */

@@ -8,6 +8,7 @@ import pytest
 import torch
 from random_models import N_CTX, random_model
 from tiny import tiny_tokens
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from models.transformer import Transformer
 from tasks.report.explorer.explorer_page import PAGE
@@ -121,8 +122,43 @@ def test_what_a_head_would_write_of_a_token_has_its_length(page):
     assert lengths == pytest.approx(trace.layers[0].head_outputs[0, :, 0].norm(dim=-1).tolist(), rel=1e-4)
 
 
-def test_the_page_tokenises_as_the_corpus_was(page):
-    tokenizer = Tokens.open(tiny_tokens()).tokenizer
+def sentencepiece(prefix: bool) -> Tokenizer:
+    """A tokenizer as Llama has it: whole texts of characters, bytes for those without a token."""
+    signs = [
+        "<unk>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        "\u2581",
+        *"abcdehilnorstvw'.",
+        "th",
+        "the",
+        "\u2581the",
+        "er",
+    ]
+    merges = [("t", "h"), ("th", "e"), ("\u2581", "the"), ("e", "r")]
+    model = models.BPE(
+        {sign: i for i, sign in enumerate(signs)}, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True
+    )
+    tokenizer = Tokenizer(model)
+    spaces = normalizers.Replace(" ", "\u2581")
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), spaces]) if prefix else spaces
+    return tokenizer
+
+
+def digit_by_digit() -> Tokenizer:
+    tokenizer = Tokenizer.from_str(Tokens.open(tiny_tokens()).tokenizer.to_str())
+    bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytes_])
+    return tokenizer
+
+
+@pytest.mark.parametrize("kind", ["bytes", "digits", "sentencepiece", "sentencepiece without prefix"])
+def test_the_page_tokenises_as_the_corpus_was(page, kind):
+    tokenizer = {
+        "bytes": lambda: Tokens.open(tiny_tokens()).tokenizer,
+        "digits": digit_by_digit,
+        "sentencepiece": lambda: sentencepiece(True),
+        "sentencepiece without prefix": lambda: sentencepiece(False),
+    }[kind]()
     signs = "aZé\u0301ß漢🙂٣½ \t\n\r\x85\ufeff\u00a0\u2028'sllré,.<>/\\\"\x00{}_0129"
     rng = random.Random(0)
     texts = ["".join(rng.choices(signs, k=rng.randrange(30))) for _ in range(300)]

@@ -16,7 +16,7 @@ import torch
 from conftest import HOSTILE, Explored
 from invented_study import STEPS, TOKENS_PER_STEP, Model, write_warehouse
 from random_models import random_model
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, normalizers
 from tokenizers.models import WordLevel
 
 from tasks.errors import UserError
@@ -176,7 +176,11 @@ def test_only_tokenizers_that_the_page_can_run_go_into_it(explored: Explored):
     fields = portable_tokenizer(explored.tokens.tokenizer)
     assert fields is not None
     assert len(fields["vocabulary"]) == explored.tokens.vocabulary
-    assert portable_tokenizer(Tokenizer(WordLevel({"a": 0}, unk_token="a"))) is None
+    other = Tokenizer(WordLevel({"a": 0}, unk_token="a"))
+    assert portable_tokenizer(other) is None
+    lowered = Tokenizer.from_str(explored.tokens.tokenizer.to_str())
+    lowered.normalizer = normalizers.Lowercase()
+    assert portable_tokenizer(lowered) is None
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
