@@ -37,8 +37,10 @@ N_IDENTITY_WINDOWS = 4
 def measure_activation_circuits(config: ActivationCircuitsConfig, trained: TrainedModel) -> None:
     """Write the tables of paths, scores, virtual heads, bigrams, causal checks and identities.
 
-    Cost: text is rerun from a removal on for `max_pairs` pairs at most, whatever the number of heads, each rerun as a
-    pass grows. Score terms and virtual circuits are of all pairs: as the square of heads. Checkpoints don't count.
+    Cost: text is rerun from a removal on for `max_pairs` pairs and the writers of `max_circuits` at most, whatever the
+    number of heads, each rerun as a pass grows. A path's loss takes a product with the vocabulary: for each head, and
+    for `max_pairs` virtual ones. Scores are taken apart by all pairs of sources, as the cube of heads, though a source
+    by itself costs most: as their square; `max_sources` are reported. Checkpoints don't count.
 
     Raises:
         UserError: the text is too short for one sequence.

@@ -41,8 +41,9 @@ def sizes():
 def measured(tmp_path):
     """A function that measures a model and gives a warehouse of what was found."""
 
-    def measure(model):
-        save_checkpoint(tmp_path, initial_like(model), 0)
+    def measure(model, keep_initial=True):
+        if keep_initial:
+            save_checkpoint(tmp_path, initial_like(model), 0)
         save_checkpoint(tmp_path, model, 3)
         write_model_card(tmp_path, model, 100)
         for name, (measure_stage, config) in STAGES.items():
@@ -76,6 +77,15 @@ def circuit_of(connection):
 
 def roles(connection):
     return dict(connection.execute("SELECT label, role FROM head_summary").fetchall())
+
+
+def test_a_circuit_is_found_in_a_model_whose_initialisation_nobody_kept(measured, sizes):
+    connection = measured(rotated(planted_induction((3, 3), (1, 0), ((0, 2),), **sizes), seed=1), keep_initial=False)
+    found = circuit_of(connection)
+    assert (found["found"], found["reader"], found["writers"]) == (True, "L1H0", ["L0H2"])
+    assert rows_of(connection, "SELECT DISTINCT initial_score, initial_chance FROM compositions") == [
+        {"initial_score": None, "initial_chance": None}
+    ]
 
 
 @pytest.mark.parametrize(

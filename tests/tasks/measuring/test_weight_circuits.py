@@ -90,6 +90,24 @@ def test_heads_and_compositions_have_every_checkpoint(measured):
     assert heard == pytest.approx([1 / 3, 2 / 3])
 
 
+def test_matching_is_tested_of_each_heads_best_writer_and_the_pairs_that_compose_most(measured, tmp_path, tokens):
+    folder, _ = measured
+    save_initial(tmp_path, tokens, n_layers=3, n_heads=(2, 1, 2), d_head=5, d_value=3)
+    config = CONFIG.model_copy(update={"matching_pairs": 1})
+    measure_weight_circuits(config, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
+    whole, few = ([row for row in rows_of(at, "compositions") if row["kind"] == "K"] for at in (folder, tmp_path))
+    for step in (0, 1):
+        rows = [row for row in whole if row["step"] == step]
+        readers = {(row["reader_layer"], row["reader_head"]) for row in rows}
+        best = [
+            max((row for row in rows if (row["reader_layer"], row["reader_head"]) == place), key=lambda row: row["z"])
+            for place in readers
+        ]
+        tested = [row for row in few if row["step"] == step and row["matching_eigenvalues"] is not None]
+        assert len(tested) == len(readers) == 3  # the pair that composes most is the best of its reader
+        assert all(row in tested for row in best)
+
+
 def test_spectra_are_whole_and_add_up_to_the_scores(measured):
     folder, _ = measured
     rows = rows_of(folder, "eigenvalues")
