@@ -54,7 +54,7 @@ def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
         (task, _with_controls(task, texts, tokens.vocabulary, config.control_draws, generator))
         for task in tasks
         if task.why_absent is None
-        for generator in [_generator(config.seed, trained.model_id, task.name)]
+        for generator in [_generator(config.seed, trained.weights_sha256, task.name)]
     ]
     trained.on_progress(0.2)
     rows: list[dict[str, Any]] = []
@@ -67,9 +67,9 @@ def measure_probes(config: ProbesConfig, trained: TrainedModel) -> None:
         trained.write("probes", rows)
 
 
-def _generator(seed: int, model_id: str, task: str) -> torch.Generator:
-    """Draws of a model's own: errors of the draws are then independent over models and tasks."""
-    digest = hashlib.sha256(f"{seed} {model_id} {task}".encode()).digest()
+def _generator(seed: int, weights: str, task: str) -> torch.Generator:
+    """Draws of a model's own, whatever it is called: their errors are then independent over models and tasks."""
+    digest = hashlib.sha256(f"{seed} {weights} {task}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7]))
 
 

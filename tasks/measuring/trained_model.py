@@ -15,7 +15,7 @@ from tasks.measuring.head_rows import without_rows_on
 from tasks.results.tables import write_table
 from tasks.text.token_reading import Tokens, require_context
 from tasks.text.windows import evaluation_text, reference_text
-from tasks.training.checkpoints import checkpoint_steps, load_model
+from tasks.training.checkpoints import checkpoint_sha256, checkpoint_steps, load_model
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Any]  # of a table: one mapping a row, or one sequence a column
 
@@ -50,6 +50,11 @@ class TrainedModel:
     def steps(self) -> list[int]:
         """The training steps of its checkpoints, ascending."""
         return checkpoint_steps(self.training_folder)
+
+    @property
+    def weights_sha256(self) -> str:
+        """A hash of its last checkpoint, which is the same whatever the model is called."""
+        return checkpoint_sha256(self.training_folder, self.steps[-1])
 
     def at(self, step: int) -> Transformer:
         """The model at one of its checkpoints."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from models.architecture import Architecture
 from models.transformer import Transformer
+from tasks.storage.sealing import file_sha256
 
 
 def write_model_card(folder: Path, model: Transformer, tokens: int | Mapping[int, int | None]) -> None:
@@ -50,9 +51,13 @@ def weights_sha256(folder: Path) -> str:
     """A hash of all checkpoints of a folder, and of what they are weights of."""
     digest = hashlib.sha256((folder / "model.json").read_bytes())
     for step in checkpoint_steps(folder):
-        with _path(folder, step).open("rb") as file:
-            digest.update(f"{step} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode())
+        digest.update(f"{step} {checkpoint_sha256(folder, step)}".encode())
     return digest.hexdigest()
+
+
+def checkpoint_sha256(folder: Path, step: int) -> str:
+    """A hash of the weights kept after `step` training steps."""
+    return file_sha256(_path(folder, step))
 
 
 def checkpoint_bytes(folder: Path, step: int) -> int:

@@ -14,8 +14,17 @@ from tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 
-TABLES = ("evaluations", "position_losses", "repeat_losses", "heads", "compositions", "eigenvalues", "importance")
-ANALYSIS = {"stages": ["behaviour", "weight-circuits", "importance"]}
+TABLES = (
+    "evaluations",
+    "position_losses",
+    "repeat_losses",
+    "heads",
+    "compositions",
+    "eigenvalues",
+    "importance",
+    "probes",
+)
+ANALYSIS = {"stages": ["behaviour", "weight-circuits", "importance", "probes"]}
 
 
 @pytest.fixture(scope="module")

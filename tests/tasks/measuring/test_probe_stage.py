@@ -120,9 +120,14 @@ def test_the_same_model_measures_the_same(measured, tmp_path, tokens):
         assert (tmp_path / f"{name}.parquet").read_bytes() == (folder / f"{name}.parquet").read_bytes()
 
 
-def test_every_model_has_control_labels_of_its_own(measured, tmp_path, tokens):
+def test_every_model_has_control_labels_of_its_own_whatever_it_is_called(measured, tmp_path, tokens):
     folder, _ = measured
-    measure(tmp_path, random_model(tokens.vocabulary), model_id="other")
+    model = random_model(tokens.vocabulary)
+    measure(tmp_path, model, model_id="other")
+    for row, same in zip(rows_of(folder, "probes"), rows_of(tmp_path, "probes"), strict=True):
+        assert row | {"model_id": "other"} == same
+    model.W_U_free.data *= 2  # no head and no stream sees it
+    measure(tmp_path, model)
     for row, other in zip(rows_of(folder, "probes"), rows_of(tmp_path, "probes"), strict=True):
         assert row["accuracy"] == other["accuracy"]
         assert row["control_accuracy"] != other["control_accuracy"]
