@@ -1,6 +1,6 @@
 """Which heads attend alike: the distances of all pairs as a matrix, similar heads next to each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -22,7 +22,7 @@ SIDE, LARGEST_CELL = 3.7, 0.42  # inches at most
 LABELS = 0.7  # inches beside and below
 MAX_NUMBERED = 10  # heads side by side that have room for numbers
 MAX_LABELLED = 24
-MAX_NAMED = 48  # heads whose names have room on the map
+MAX_NAMED = 48  # heads whose names have room on the map; of more, those in redundant pairs are named
 
 LOOK = "Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close."
 
@@ -50,7 +50,7 @@ def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> s
     told = [f"In {label}, {first} and {second} attend most alike (distance {distance:.2f})."]
     if cluster_of:
         n_clusters = counted(len(set(cluster_of.values())), "cluster")
-        told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (outlined).")
+        told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (those of two or more are outlined).")
     redundant = f"Redundant pairs (in orange): {tried.sum()} of {len(tried)} tried."
     return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
 
@@ -82,13 +82,16 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     figure = Figure((WIDTH, max(side, 2.6) + LABELS))
     axes, plane = figure.subplots(1, 2, width_ratios=(side + LABELS, WIDTH - side - LABELS))
     axes.set_anchor("NW")
-    _map(plane, heads, places_on_a_map(distances))
+    redundant = pairs.is_redundant.eq(True).fillna(False)
+    stand_in = {head for side in (first, second) for head, is_one in zip(side, redundant, strict=True) if is_one}
+    _map(plane, heads, places_on_a_map(distances), set(heads) if n <= MAX_NAMED else stand_in)
     axes.imshow(tint(1 - distances, BLUE), interpolation="none")
     if n <= MAX_NUMBERED:
         _write(axes, distances)
     sizes = [len(list(of_cluster)) for _, of_cluster in groupby(cluster_of.values())]
     for size, end in zip(sizes, accumulate(sizes), strict=True):
-        _frame(axes, end - size, end - size, size, INK)
+        if size > 1:
+            _frame(axes, end - size, end - size, size, INK)
     for row, column, is_redundant in zip(rows, columns, pairs.is_redundant.eq(True).fillna(False), strict=True):
         if is_redundant:
             _frame(axes, row, column, 1, ORANGE)
@@ -102,13 +105,14 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     return figure
 
 
-def _map(axes: Axes, heads: Sequence[Head], places: np.ndarray) -> None:
-    """Each head at its place, named where there is room; the later its layer, the fuller its colour."""
+def _map(axes: Axes, heads: Sequence[Head], places: np.ndarray, named: Collection[Head]) -> None:
+    """Each head at its place, the named ones with their names; the later its layer, the fuller its colour."""
     layers = np.array([layer for layer, _ in heads])
     shades = 0.4 + 0.6 * layers / max(1, layers.max())
     axes.scatter(places[:, 0], places[:, 1], s=30, color=[(*to_rgb(BLUE), shade) for shade in shades], linewidth=0)
-    for head, place in zip(heads, places, strict=True) if len(heads) <= MAX_NAMED else ():
-        axes.annotate(_label(*head), place, (4, 3), textcoords="offset points", fontsize=8)
+    for head, place in zip(heads, places, strict=True):
+        if head in named:
+            axes.annotate(_label(*head), place, (4, 3), textcoords="offset points", fontsize=8)
     axes.set_title("the same as a map, later layers fuller")
     axes.set_xlabel("two dots lie as far apart as their patterns are, as far as a plane allows", fontsize=8)
     axes.set_aspect("equal", adjustable="datalim")

@@ -207,8 +207,8 @@ def test_loss_and_removable_heads_over_the_number_of_heads(seeds, results):
 def test_similar_heads_are_neighbours(results):
     two, one = draw("head_similarity", results)
     assert two.sentence == (
-        "In 2L4H, L0H1 and L0H2 attend most alike (distance 0.10). Its 8 heads fall into 7 clusters (outlined). "
-        "Redundant pairs (in orange): 1 of 8 tried."
+        "In 2L4H, L0H1 and L0H2 attend most alike (distance 0.10). Its 8 heads fall into 7 clusters (those of "
+        "two or more are outlined). Redundant pairs (in orange): 1 of 8 tried."
     )
     axes = two.figure.axes[0]
     heads = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -218,7 +218,7 @@ def test_similar_heads_are_neighbours(results):
     assert (alphas.diagonal() == 1).all()
     frames = {color: [p for p in axes.patches if to_hex(p.get_edgecolor()) == color] for color in (ORANGE,)}
     assert sorted(frame.get_xy() for frame in frames[ORANGE]) == [(-0.5, 0.5), (0.5, -0.5)]
-    assert len(axes.patches) == 7 + 2
+    assert len(axes.patches) == 1 + 2, "the one cluster of two heads, and the redundant pair, twice"
     assert one.sentence.endswith("Redundant pairs (in orange): 0 of 1 tried.")
 
 
