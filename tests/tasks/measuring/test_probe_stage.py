@@ -128,9 +128,10 @@ def test_every_model_has_control_labels_of_its_own_whatever_it_is_called(measure
         assert row | {"model_id": "other"} == same
     model.W_U_free.data *= 2  # no head and no stream sees it
     measure(tmp_path, model)
-    for row, other in zip(rows_of(folder, "probes"), rows_of(tmp_path, "probes"), strict=True):
-        assert row["accuracy"] == other["accuracy"]
-        assert row["control_accuracy"] != other["control_accuracy"]
+    rows, others = rows_of(folder, "probes"), rows_of(tmp_path, "probes")
+    assert [row["accuracy"] for row in rows] == [row["accuracy"] for row in others]
+    n_same = sum(row["control_accuracy"] == other["control_accuracy"] for row, other in zip(rows, others, strict=True))
+    assert n_same < 0.1 * len(rows)
 
 
 @pytest.mark.parametrize(
