@@ -1,6 +1,6 @@
 // All that was measured of one head.
 
-import { colour, css, roleColour, seriesColour } from "./colours.js";
+import { colour, css, DARK, roleColour, seriesColour } from "./colours.js";
 import { el, refill, svg } from "./elements.js";
 import { figure } from "./figure.js";
 import { lineChart } from "./heads_view.js";
@@ -16,22 +16,23 @@ const MOST_PROBES = 6;
 
 /** @param {import("./main.js").Page} page */
 export function headCard(page) {
-  const element = el("aside", { id: "card", "aria-label": "The chosen head", "aria-live": "polite" });
+  const element = el("aside", { "aria-label": "The chosen head", "aria-live": "polite" });
+  const training = el("div");
+  let shown = "";
   return {
     element,
     update() {
-      const head = page.head;
-      if (!head) {
-        refill(element, el("p", { class: "empty" }, page.model.heads.length ? "Choose a head." : "There are no heads to choose."));
-        return;
-      }
-      refill(element, ...sections(page, head));
+      const head = page.head, now = `${head?.name} ${DARK.matches} ${page.link({ at: "" })}`;
+      if (head) refill(training, overTraining(page, head)); // all else is of the last checkpoint
+      if (now === shown) return;
+      shown = now;
+      refill(element, ...(head ? sections(page, head, training) : [el("p", { class: "empty" }, "There are no heads to choose.")]));
     },
   };
 }
 
-/** @param {import("./main.js").Page} page @param {Head} head */
-function sections(page, head) {
+/** @param {import("./main.js").Page} page @param {Head} head @param {HTMLElement} training */
+function sections(page, head, training) {
   const { model } = page, role = model.role(head), mark = roleColour(role);
   const badge = role && el("span", { class: "badge" }, role);
   if (badge && mark) badge.style.borderColor = css(mark);
@@ -39,9 +40,9 @@ function sections(page, head) {
     el("header", {}, el("h2", {}, head.name), badge, el("span", { class: "hint" }, `of ${model.name}`)),
     el("ul", { class: "evidence" }, ...evidence(model, head).map((line) => el("li", {}, line))),
     el("p", { class: "links" },
-      el("a", { href: page.link({ view: "text", heads: head.name, way: "from" }) }, "Where it looks in a text"), " · ",
-      el("a", { href: page.link({ view: "circuits" }) }, "Its circuits")),
-    overTraining(page, head), ablations(model, head), neighbours(page, head), eigenvalues(model, head), skipTrigrams(model, head),
+      page.anchor({ view: "text", heads: head.name, way: "from" }, "Where it looks in a text"), " · ",
+      page.anchor({ view: "circuits" }, "Its circuits")),
+    training, ablations(model, head), neighbours(page, head), eigenvalues(model, head), skipTrigrams(model, head),
     probes(model, head), importance(model, head), alike(page, head),
   ].filter((section) => section !== null);
 }
@@ -141,9 +142,9 @@ function neighbours(page, head) {
     const other = headName(row[`${side}_layer`], row[`${side}_head`]);
     const [writer, reader] = side === "writer" ? [other, head.name] : [head.name, other];
     const what = { K: "keys", Q: "queries", V: "values" }[/** @type {"K"} */ (row.kind)];
-    return el("li", {}, el("a", { href: page.link({ head: other }) }, other), ` by its ${what} `.replace("its", side === "writer" ? "its" : "their"),
-      el("a", { href: page.link({ view: "circuits", edge: `${writer}-${reader}-${row.kind}` }), title: "Both patterns, and the composed one" },
-        row.z === null ? `score ${readable(row.score)}` : `z = ${readable(row.z)}`), checked(model, row));
+    const size = row.z === null ? `score ${readable(row.score)}` : `z = ${readable(row.z)}`;
+    return el("li", {}, page.anchor({ head: other }, other), ` by ${side === "writer" ? "its" : "their"} ${what} `,
+      page.anchor({ view: "circuits", edge: `${writer}-${reader}-${row.kind}` }, size), checked(model, row));
   }), rows.length > MOST_LINKS && el("li", { class: "hint" }, `and ${rows.length - MOST_LINKS} more`)) : el("p", { class: "hint" }, "no head, significantly");
   return el("section", { class: "pairs" },
     el("div", {}, el("h3", {}, "Heads it reads"), list(read, "writer")),
@@ -239,7 +240,7 @@ function alike(page, head) {
   if (!rows.length) return null;
   return el("section", {}, el("h3", {}, "Heads that attend most alike"), el("ul", {}, ...rows.map((row) => {
     const other = row.pair[0] === head.name ? row.pair[1] : row.pair[0];
-    return el("li", {}, el("a", { href: page.link({ head: other }) }, other),
+    return el("li", {}, page.anchor({ head: other }, other),
       ` at distance ${readable(/** @type {any} */ (row).jensen_shannon_distance)} of 0 to 1`);
   })));
 }

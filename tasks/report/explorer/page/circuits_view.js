@@ -1,7 +1,7 @@
 // Which head reads which: composition as a graph and as maps, and the patterns of a pair.
 
 import { colour, css, roleColour } from "./colours.js";
-import { chooser, el, refill, svg, tickBox } from "./elements.js";
+import { chooser, el, isChoice, moveFocus, refill, svg, tickBox } from "./elements.js";
 import { figure } from "./figure.js";
 import { matrix } from "./matrix.js";
 import { readable } from "./numbers.js";
@@ -157,27 +157,29 @@ function compositionGraph(page, edges) {
   /** @param {Head} head */
   const y = (head) => height - 35 - head.layer * apart;
   const most = Math.max(...edges.map(({ above }) => above));
-  const lines = edges.map((edge) => {
+  /** @type {HTMLElement[]} */
+  const lines = edges.map((edge, place) => {
     const { writer, reader, kind, score, above, significant } = edge, name = edgeName(edge), isChosen = name === page.state.edge;
     const aside = (KINDS.indexOf(/** @type {"Q"} */ (kind)) - 1) * radius * 0.7;
     const [x1, y1, x2, y2] = [x(writer) + aside, y(writer) - radius, x(reader) + aside, y(reader) + radius];
     const path = `M${x1} ${y1}C${x1} ${y1 - apart / 3} ${x2} ${y2 + apart / 3} ${x2} ${y2}`;
     const choose = () => page.set({ edge: isChosen ? "" : name });
     return svg("g", {
-      class: "edge", role: "button", tabindex: 0, "data-focus": name, "data-edge": name, "aria-pressed": isChosen,
+      class: "edge", role: "button", tabindex: place === edges.length - 1 ? 0 : -1, "data-focus": name, "data-edge": name, "aria-pressed": isChosen,
       "aria-label": `${reader.name} reads ${writer.name} with its ${KIND_WORDS[kind]}, score ${readable(score)}`,
-      on: { click: choose, keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } } },
+      on: { click: choose, keydown: (/** @type {KeyboardEvent} */ event) => (isChoice(event) ? choose() : moveFocus(event, lines, 1)) },
     },
     svg("title", {}, `${writer.name} → ${reader.name} by ${kind}: ${readable(score)}`),
     svg("path", { d: path, fill: "none", stroke: "transparent", "stroke-width": 12 }),
     svg("path", { d: path, fill: "none", stroke: css(colour(KIND_COLOURS[kind]), isChosen ? 1 : 0.7), "stroke-width": (isChosen ? 2 : 0) + 1 + 5 * Math.max(0, above / most), "stroke-dasharray": significant === false ? "5 4" : null }),
     svg("circle", { cx: x2, cy: y2, r: 3.5, fill: css(colour(KIND_COLOURS[kind])) }));
   });
-  const nodes = model.heads.map((head) => {
+  /** @type {HTMLElement[]} */
+  const nodes = model.heads.map((head, place) => {
     const role = model.role(head), mark = roleColour(role), isChosen = head.name === page.head?.name;
     return svg("g", {
-      class: "node", role: "button", tabindex: 0, "data-focus": `node ${head.name}`, "aria-label": `${head.name}${role ? `, ${role}` : ""}`, "aria-pressed": isChosen,
-      on: { click: () => page.set({ head: head.name }), keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter") page.set({ head: head.name }); } },
+      class: "node", role: "button", tabindex: place === 0 ? 0 : -1, "data-focus": `node ${head.name}`, "aria-label": `${head.name}${role ? `, ${role}` : ""}`, "aria-pressed": isChosen,
+      on: { click: () => page.set({ head: head.name }), keydown: (/** @type {KeyboardEvent} */ event) => (isChoice(event) ? page.set({ head: head.name }) : moveFocus(event, nodes, model.layers[head.layer].length)) },
     },
     svg("title", {}, `${head.name}${role ? `\n${role}` : ""}`),
     svg("circle", { cx: x(head), cy: y(head), r: radius, fill: css(colour("card")), stroke: css(mark ?? colour("grey")), "stroke-width": isChosen ? 4 : 2 }),

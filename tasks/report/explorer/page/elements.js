@@ -48,6 +48,13 @@ export function tickBox(label, onChange) {
   return { input, element: el("label", { class: "tick" }, input, label) };
 }
 
+/** Whether a key chooses what has the focus; the page then doesn't scroll. @param {KeyboardEvent} event */
+export function isChoice(event) {
+  const chooses = event.key === "Enter" || event.key === " ";
+  if (chooses) event.preventDefault();
+  return chooses;
+}
+
 /** Lets arrow keys move among elements of which one can be tabbed to. @param {KeyboardEvent} event @param {HTMLElement[]} elements @param {number} columns in a row, for up and down */
 export function moveFocus(event, elements, columns) {
   const steps = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns });

@@ -1,7 +1,7 @@
 // All heads of a model coloured by a score, and the checkpoints through which that came about.
 
 import { colour, css, inkOn, roleColour, seriesColour, valueColour } from "./colours.js";
-import { chooser, el, moveFocus, refill, svg } from "./elements.js";
+import { chooser, el, isChoice, refill, svg } from "./elements.js";
 import { figure } from "./figure.js";
 import { clamp, readable, shortCount } from "./numbers.js";
 import { sql } from "./sql.js";
@@ -129,11 +129,7 @@ function headGrid(page, score) {
   });
   /** @param {KeyboardEvent} event */
   function onKey(event) {
-    if (event.key === "Enter" || event.key === " ") {
-      event.preventDefault();
-      /** @type {SVGElement} */ (event.currentTarget).dispatchEvent(new MouseEvent("click"));
-      return;
-    }
+    if (isChoice(event)) return void (/** @type {SVGElement} */ (event.currentTarget).dispatchEvent(new MouseEvent("click")));
     const head = model.head(/** @type {SVGElement} */ (event.currentTarget).dataset.head ?? "");
     const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
     const layer = head && (across || up) ? model.layers[head.layer + up] : undefined;
@@ -141,7 +137,6 @@ function headGrid(page, score) {
     if (!next) return;
     event.preventDefault();
     page.set({ head: next.name });
-    document.querySelector(`[data-focus="${next.name}"]`)?.dispatchEvent(new Event("refocus"));
     /** @type {HTMLElement | null} */ (document.querySelector(`.cell[data-focus="${next.name}"]`))?.focus({ preventScroll: true });
   }
   const every = Math.ceil(columns / (width / 30));

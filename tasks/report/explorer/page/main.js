@@ -106,6 +106,15 @@ export class Page {
     return this.address.link({ model: this.nameOf(this.model), head: this.head?.name ?? "", ...changes });
   }
 
+  /** A link that, followed, keeps what has changed since it was made. @param {Partial<import("./state.js").State>} changes @param {string} text */
+  anchor(changes, text) {
+    return el("a", { href: this.link(changes), on: { click: (/** @type {MouseEvent} */ event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return; // to another tab or window
+      event.preventDefault();
+      this.set(changes);
+    } } }, text);
+  }
+
   show() {
     const view = VIEWS[this.state.view] ? this.state.view : "heads", { title, open, hasCard } = VIEWS[view];
     const place = `${this.model.id} ${view}`;
@@ -136,10 +145,10 @@ export class Page {
       model.checkpoints.findIndex(({ tokens }) => tokens === change[name]));
     if (before < 0 || after < 0) return [];
     const name = `L${change.layer}H${change.head}`;
-    const link = (/** @type {number} */ at, /** @type {string} */ text) =>
-      el("a", { href: this.link({ head: name, at: at === model.last ? "" : String(model.checkpoints[at].step), view: this.state.view }) }, text);
+    const link = (/** @type {number} */ at) =>
+      this.anchor({ head: name, at: at === model.last ? "" : String(model.checkpoints[at].step) }, this.when(at).split(" (")[0]);
     return [
-      `${name} of ${model.name} formed abruptly between `, link(before, this.when(before).split(" (")[0]), " and ", link(after, this.when(after).split(" (")[0]),
+      `${name} of ${model.name} formed abruptly between `, link(before), " and ", link(after),
       `: its prefix matching went from ${change.before.toFixed(2)} to ${change.after.toFixed(2)} over training.`,
     ];
   }

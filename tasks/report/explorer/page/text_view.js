@@ -1,7 +1,7 @@
 // A passage, or a reader's own text: where each token looks, who looks at it, and what comes next with heads switched off.
 
 import { colour, css, mixed, seriesColour, valueColour } from "./colours.js";
-import { chooser, el, moveFocus, refill, svg, tickBox } from "./elements.js";
+import { chooser, el, isChoice, moveFocus, refill, svg, tickBox } from "./elements.js";
 import { figure } from "./figure.js";
 import { matrix } from "./matrix.js";
 import { clamp, readable } from "./numbers.js";
@@ -18,7 +18,7 @@ const CHANGE_OF_DEEPEST = 3; // nats
 const TYPING_MS = 250;
 const MOST_BUTTONS = 16, N_BEST = 8; // heads that have a button each; of more, the best by role
 const ROLE_SCORES = ["induction_random_period", "previous_token", "duplicate_token"];
-const SAMPLE_SIGNS = 28; // of a passage, in its name
+const SAMPLE_SIGNS = 28, SAMPLE_TOKENS = 40; // of a passage, in its name and as a text to begin with
 
 /** @param {import("./main.js").Page} page */
 export function textView(page) {
@@ -31,7 +31,15 @@ export function textView(page) {
   const passages = text.passages.map(({ name, tokens }, i) => [String(i), passageName(text, name, tokens)]);
   const available = model.runnableSteps.length ? passages : passages.filter(([i]) => model.network?.kept[i]);
   const passage = chooser("Text", model.takesText ? [...available, [OWN, "your own text"]] : available,
-    (value) => page.set({ passage: value, token: "" }));
+    (value) => (value === OWN ? typeOwn() : page.set({ passage: value, token: "" })));
+  const ownButton = el("button", { type: "button", on: { click: () => typeOwn() } }, "Type a text of your own");
+  /** Begins with what is shown, so that there is something to change. */
+  function typeOwn() {
+    const shown = page.state.passage === OWN ? [] : text.passages[Number(page.state.passage)]?.tokens ?? [];
+    const start = shown.slice(text.opening.length, SAMPLE_TOKENS).map((token) => text.label(token)).join("");
+    page.set({ passage: OWN, text: page.state.text || start, token: "" });
+    area.focus();
+  }
   const way = chooser("Show", [["from", "where a token looks"], ["to", "who looks at a token"]], (value) => page.set({ way: value }));
   const tint = chooser("Colour", [["attention", "attention"], ["loss", "loss of each token"], ["change", "change of loss with heads off"]],
     (value) => page.set({ colour: value }));
@@ -48,7 +56,7 @@ export function textView(page) {
   const note = el("p", { class: "hint" }), shown = el("div"), square = el("div"), next = el("div");
   const off = el("details", { class: "off", open: model.heads.length <= MOST_BUTTONS }, el("summary", {}, "Switch heads off"), switches);
   const element = el("section", { "aria-label": "Attention on a text" },
-    el("div", { class: "controls" }, passage.element, way.element, tint.element, average.element, weighed.element),
+    el("div", { class: "controls" }, passage.element, model.takesText && ownButton, way.element, tint.element, average.element, weighed.element),
     own, chips, model.runnableSteps.length ? off : null, note, shown,
     el("div", { class: "beside" }, next, square));
   let asked = 0;
@@ -63,6 +71,7 @@ export function textView(page) {
     average.input.checked = Boolean(state.average);
     weighed.input.checked = Boolean(state.weighed);
     own.hidden = !isOwn;
+    ownButton.hidden = isOwn;
     if (document.activeElement !== area) area.value = state.text;
     const heads = chosenHeads(page), without = state.off.split(",").filter((name) => model.head(name));
     headChips(page, chips, heads);
@@ -113,7 +122,7 @@ export function textView(page) {
         pointerenter: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && paint(i), focus: () => paint(i),
         click: () => page.set({ token: String(i) }),
         keydown: (/** @type {KeyboardEvent} */ event) => {
-          if (event.key === "Enter" || event.key === " ") { event.preventDefault(); page.set({ token: String(i) }); }
+          if (isChoice(event)) page.set({ token: String(i) });
           else moveFocus(event, spans, tokensInLine(spans));
         },
       },
