@@ -13,6 +13,7 @@ MAX_LINES = 5
 FIGURES_OF_THE_ANSWER = ("heads_that_matter", "context_over_training", "induction_circuit", "learning_curves")
 N_FIGURES_OF_THE_ANSWER = 2  # the first of these that a study has
 SCORE = "best_induction_random_period"
+GAIN = "repeat_gain (by how much loss falls where random tokens come again)"
 
 
 def answer_lines(results: StudyResults) -> list[str]:
@@ -44,9 +45,9 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
     )
     start = "" if before is None else f"; {before:.2f} before training"
     if not best["total_heads"]:
-        return f"No model has attention heads, so none can have an induction head; repeat_gain is {gain}."
+        return f"No model has attention heads, so none can have an induction head; {GAIN} is {gain}."
     if n_with is None:
-        return f"Whether a head does induction was not measured: its score is missing; repeat_gain is {gain}."
+        return f"Whether a head does induction was not measured: its score is missing; {GAIN} is {gain}."
     if not n_with:
         trained = "" if best["tokens"] is None else f", trained on {short_count(best['tokens'])} tokens"
         if best["learned"] is False:
@@ -55,13 +56,13 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
             )
         return (
             f"No model has an induction head. The nearest to one is in {label}{trained}: induction_random_period of its"
-            f" best head is {score} ({_example(best)}{start}); repeat_gain is {gain}."
+            f" best head is {score} ({_example(best)}{start}); {GAIN} is {gain}."
         )
     if n == 1:
         of_seed = "" if best["imported_as"] else ", of one seed,"
         return (
             f"{label}{of_seed} has an induction head, {head}: on repeated random tokens, {score} of its attention "
-            f"goes to what followed earlier copies of the current token (induction_random_period{start}); repeat_gain "
+            f"goes to what followed earlier copies of the current token (induction_random_period{start}); {GAIN} "
             f"is {gain}."
         )
     highest = extreme(_scores(groups), highest=True)
@@ -70,7 +71,7 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
         place = f", the highest of {len(_scores(groups))} kinds of model{highest.reservation}"
     return (
         f"{label} has an induction head in {n_with} of {n} seeds: induction_random_period of the best head is {score}"
-        f"{place} ({_example(best)}{start}); repeat_gain is {gain}."
+        f"{place} ({_example(best)}{start}); {GAIN} is {gain}."
     )
 
 

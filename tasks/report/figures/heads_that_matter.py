@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.report.figures.style import BLUE, DASHED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
-from tasks.report.pruning_words import head_count_lines
 from tasks.report.sentences import not_drawn
 from tasks.results.study_results import StudyResults
 
@@ -48,7 +47,7 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
     dots = f"Dots are seeds and lines join their {middle}; bars are 95 % intervals of means.{thin}"
     others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
     look = "What more heads bring, seen by the loss (lower is better), and how many of them the model can do without."
-    return [Picture(NAME, f"{' '.join(head_count_lines(results))} {dots}{others}", (NAME,), figure, look)]
+    return [Picture(NAME, f"{dots}{others}", (NAME,), figure, look)]
 
 
 def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:

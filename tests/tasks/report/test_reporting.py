@@ -226,7 +226,7 @@ def test_missing_metrics_are_missing_and_never_zero(tmp_path):
     }  # fmt: skip
     text, facts = rendered(tmp_path, TWO, without=without)
     assert "its score is missing" in facts["answer"][0]
-    assert "repeat_gain is missing" in facts["answer"][0]
+    assert "come again) is missing" in facts["answer"][0]
     assert "Validation loss, nats per token: missing." in facts["answer"]
     assert "| 2L4H | 1 | 0 | missing | missing | missing | missing |" in text
     assert "0.000" not in text.split("## Learning")[0]
@@ -258,7 +258,8 @@ def test_seeds_have_spreads(tmp_path):
     # sd 1, n = 3: 4.3027 / sqrt(3) = 2.48
     assert answer[0] == (
         "2L4H has an induction head in 3 of 3 seeds: induction_random_period of the best head is 0.30 (0.25 to 0.35) "
-        "(in seed 1, it is L1H3; 0.05 before training); repeat_gain is 2.00 ± 2.48 nats."
+        "(in seed 1, it is L1H3; 0.05 before training); repeat_gain (by how much loss falls where random tokens come "
+        "again) is 2.00 ± 2.48 nats."
     )
     assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
@@ -320,7 +321,7 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
         )
     start = f"2L4H, of one seed, has an induction head, {head}: on repeated random tokens, {score:.2f} of"
     assert induction.startswith(start)
-    assert f"repeat_gain is {gain:.2f} nats" in induction
+    assert f"repeat_gain (by how much loss falls where random tokens come again) is {gain:.2f} nats" in induction
     window = f"between the checkpoints at {short_count(start_tokens)} and {short_count(end_tokens)} tokens"
     assert formed.startswith(f"It formed abruptly, {window}: ")
     assert f"{100 * share:.0f}\u00a0% of what training gains in context falls into that window" in formed
