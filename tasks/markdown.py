@@ -120,5 +120,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     value, note, seeds = row[name], row.get(f"{name}_note"), row.get(f"{name}_values") or ()
     if value is None and note:
         return escaped(note)
+    if isinstance(value, Markdown):
+        return value
     text = escaped(with_spread(value, row.get(f"{name}_ci95"), seeds, partial(readable, column=name)))
     return text.replace(" ", NO_BREAK) if isinstance(value, int | float) else text

@@ -14,6 +14,7 @@ from tasks.places import ROOT
 from tasks.plain_text import terminal_safe
 from tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
+from tasks.report.explorer.head_links import with_head_links
 from tasks.report.figures import FIGURES
 from tasks.report.figures.style import Picture, house_style, save
 from tasks.report.glossary import with_glossary
@@ -88,7 +89,8 @@ class _Page:
         self._n_shown += 1
         n_more = len(rows) - max_rows
         more = f"And {n_more:,} more: " if n_more > 0 else ""
-        return Markdown(f"{table_with_spreads(rows[:max_rows])}\n\n{more}{self.sql(query)}")
+        linked = [with_head_links(row) for row in rows[:max_rows]]
+        return Markdown(f"{table_with_spreads(linked)}\n\n{more}{self.sql(query)}")
 
     def folded(self, summary: str, query: str, max_rows: int = MAX_ROWS) -> Markdown:
         """A table that few readers need, behind its summary."""

@@ -20,9 +20,11 @@ from tokenizers import Tokenizer, normalizers
 from tokenizers.models import WordLevel
 
 from tasks.errors import UserError
+from tasks.markdown import table_with_spreads
 from tasks.report.explorer import explorer_contents
 from tasks.report.explorer.explorer_contents import write_explorer
 from tasks.report.explorer.explorer_page import PAGE, joined_script
+from tasks.report.explorer.head_links import with_head_links
 from tasks.report.explorer.kept_runs import kept_run
 from tasks.report.explorer.passages import named_text, passages_of
 from tasks.report.explorer.portable_tokenizer import portable_tokenizer
@@ -181,6 +183,14 @@ def test_only_tokenizers_that_the_page_can_run_go_into_it(explored: Explored):
     lowered = Tokenizer.from_str(explored.tokens.tokenizer.to_str())
     lowered.normalizer = normalizers.Lowercase()
     assert portable_tokenizer(lowered) is None
+
+
+def test_heads_of_a_table_lead_to_their_cards():
+    row = {"model": "2L4H a=(b)", "head": "L1H3", "gain": 0.5, "text": "L1H3 and"}
+    linked = with_head_links(row)
+    assert linked == row | {"head": "[L1H3](explorer.html#2L4H%20a%3D%28b%29/L1H3)"}
+    assert "| [L1H3](explorer.html#2L4H%20a%3D%28b%29/L1H3) |" in table_with_spreads([linked])
+    assert with_head_links({"head": "L1H3"}) == {"head": "L1H3"}
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])

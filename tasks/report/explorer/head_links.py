@@ -1,0 +1,25 @@
+"""From a head's name in the report to its card in the explorer."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from tasks.markdown import Markdown
+from tasks.report.explorer.model_files import EXPLORER
+
+_HEAD = re.compile(r"L\d+H\d+")
+
+
+def with_head_links(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table, in which names of heads lead to the explorer if it says of which model they are."""
+    model = row.get("model") or row.get("label")
+    return {name: _link(model, value) if model and _is_head(value) else value for name, value in row.items()}
+
+
+def _is_head(value: Any) -> bool:
+    return isinstance(value, str) and bool(_HEAD.fullmatch(value))
+
+
+def _link(model: str, head: str) -> Markdown:
+    return Markdown(f"[{head}]({EXPLORER}#{quote(model, safe='')}/{head})")
