@@ -288,6 +288,21 @@ def test_the_example_in_the_help_of_a_command_works(smoke, home, monkeypatch, ca
         assert out
 
 
+def test_explore_shows_a_text_of_ones_own_and_knows_models_by_their_ids(smoke, home, monkeypatch, capsys, tmp_path):
+    (tmp_path / "my words.txt").write_text("the river runs; the river runs")
+    code, out, err = call(
+        monkeypatch, capsys, "explore", "smoke", "--text", str(tmp_path / "my words.txt"), "--no-open"
+    )
+    assert code == 0, err
+    report = home / "reports" / "generated" / "smoke"
+    assert out.strip() == str(report / "explorer-my-words.html")
+    assert Path(out.strip()).stat().st_size > 100_000
+    code, out, err = call(monkeypatch, capsys, "sql", "SELECT min(model_id) AS id FROM models", "--format", "csv")
+    code, out, err = call(monkeypatch, capsys, "explore", out.split()[1], "--no-open")
+    assert (code, out.strip()) == (0, str(report / "explorer.html")), err
+    assert call(monkeypatch, capsys, "explore", "smoke", "--text", str(tmp_path))[0] == 2
+
+
 def test_the_readmes_make_targets_exist():
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     lines = [line for block in readme_blocks("bash") for line in block.splitlines()]
