@@ -68,8 +68,8 @@ def test_no_two_modules_have_the_same_name():
     assert [name for name, n in names.items() if n > 1] == []
 
 
-def test_the_tree_in_the_readme_names_every_module_and_no_other():
-    tree = (ROOT / "README.md").read_text().partition("## How it is laid out")[2].split("```")[1]
+def test_the_tree_in_contributing_names_every_module_and_no_other():
+    tree = (ROOT / "CONTRIBUTING.md").read_text().partition("## How it is laid out")[2].split("```")[1]
     named = set(re.findall(r"\w+\.py\b", tree))
     modules = {
         path.name for folder in (*FOLDERS, "benchmarks", "calibration") for path in (ROOT / folder).rglob("*.py")

@@ -261,19 +261,22 @@ def test_every_command_has_help_with_an_example(monkeypatch, capsys, command):
     assert f"Example: headstream {command}" in out
 
 
-def readme_blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
 
 
-def test_the_readmes_commands_work(smoke, monkeypatch, capsys):
-    lines = [line for block in readme_blocks("bash") for line in block.splitlines()]
+def test_the_readmes_commands_work(smoke, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks("README.md", "bash") for line in block.splitlines()]
     commands = [shlex.split(line, comments=True) for line in lines if line.startswith("headstream")]
-    assert {command[1] for command in commands} == set(COMMANDS) - {"index", "export", "inspect"}
+    assert {command[1] for command in commands} == set(COMMANDS) - {"index"}
     for _, *arguments in commands:
         if arguments == ["up"] or "ray" in arguments:
             arguments = [arguments[0], "--help"]  # it would not end, or needs a cluster
         if not any(word.startswith("my_study") for word in arguments):  # the README's example, below
-            code, out, err = call(monkeypatch, capsys, *(word.replace("quick", "smoke") for word in arguments))
+            code, out, err = call(
+                monkeypatch, capsys, *(word.replace("quick", "smoke").replace("2L4H", "2L2H") for word in arguments)
+            )
             assert code == 0, err
             assert out
 
@@ -305,11 +308,14 @@ def test_explore_shows_a_text_of_ones_own_and_knows_models_by_their_ids(smoke, h
 
 def test_the_readmes_make_targets_exist():
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
-    lines = [line for block in readme_blocks("bash") for line in block.splitlines()]
+    pages = ("README.md", "CONTRIBUTING.md")
+    lines = [line for page in pages for block in blocks(page, "bash") for line in block.splitlines()]
     assert {line.split()[1] for line in lines if line.startswith("make")} <= set(targets)
 
 
 def test_the_readmes_studies_are_valid():
-    resources, study = map(tomllib.loads, readme_blocks("toml"))
+    study, models = map(tomllib.loads, blocks("README.md", "toml"))
     assert len(parse_study("README.md", study).cells) == 3 * (3 + 5)
+    assert parse_study("README.md", models).n_models == 1
+    (resources,) = map(tomllib.loads, blocks("flows/README.md", "toml"))
     assert parse_study("README.md", study | resources).resources.gpus == 0.5
