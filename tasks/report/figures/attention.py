@@ -65,8 +65,9 @@ def attention_aggregates(results: StudyResults) -> list[Picture]:
         told.append(f"{weights.diagonal()[1:].mean():.2f} and {weights[1:, 0].mean():.2f} ({method})")
     sentence = (
         "Rollout multiplies the mean patterns, each mixed half and half with the identity; flow is the maximum flow "
-        f"through them. Averaged over the queries of {label}, the shares of attention that go to the query's own token "
-        f"and to BOS are {listed(told)}. Colour goes by the square root of weights, so that small ones are seen."
+        f"through them. Averaged over the queries of {label}, the shares of attention that go to the query's own token"
+        f" and to the first token are {listed(told)}. Colour goes by the square root of weights, so that small ones are"
+        " seen."
     )
     return [Picture(name, sentence, (name,), figure, LOOK_OF_AGGREGATES)]
 

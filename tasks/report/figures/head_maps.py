@@ -29,7 +29,8 @@ def head_maps(results: StudyResults) -> list[Picture]:
 
     def draw(label: str, heads: DataFrame) -> tuple[str, Figure]:
         n_columns = 2 if heads["head"].max() > NARROW and heads.layer.max() < DEEP else 4
-        return _roles(label, heads), score_panels(label, heads, dict(zip(scores, scores, strict=True)), n_columns, UNIT)
+        measured = {score: score for score in scores if heads[score].notna().any()}  # no BOS, no attention to it
+        return _roles(label, heads), score_panels(label, heads, measured, n_columns, UNIT)
 
     return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, LOOK, best_models)
 

@@ -86,8 +86,9 @@ def _agreement(label: str, found: DataFrame) -> str:
     """Which rankings agree most and least with mean ablation, other ablations apart, and whether that can be told."""
     others = found[~found.method.str.startswith("ablation_")]
     methods = {str(name): dict(zip(of.seed, of.spearman, strict=True)) for name, of in others.groupby("method")}
-    n_heads, seeds = found.n_heads.max(), counted(found.seed.nunique(), "seed")
+    n_heads, n_seeds = found.n_heads.max(), found.seed.nunique()
+    over = f", mean of {n_seeds} seeds," if n_seeds > 1 else ""
     return (
-        f"In {label}, the rank correlation of other methods with {REFERENCE} over {n_heads} heads, mean of {seeds}, is "
+        f"In {label}, the rank correlation of other methods with {REFERENCE} over {n_heads} heads{over} is "
         f"{extremes(methods)}. That ablations agree with one another says little: they are nearly the same measure."
     )

@@ -1,0 +1,19 @@
+WITH best AS (
+    SELECT typical_model_id AS model_id, label
+    FROM model_groups
+    WHERE study = 'smollm2' AND typical_model_id IN (SELECT model_id FROM attention_samples)
+    ORDER BY place
+    LIMIT 1
+),
+chosen AS (
+    SELECT 'induction' AS role, best.label, model_id, best_induction_head AS head_label
+    FROM best JOIN model_summary USING (model_id)
+    UNION ALL
+    SELECT 'previous token', best.label, model_id, best_previous_token_head
+    FROM best JOIN model_summary USING (model_id)
+)
+SELECT role, label, head_label, query, key, query_token, key_token, weight
+FROM chosen
+JOIN attention_samples USING (model_id)
+WHERE head_label = head_label(layer, head)
+ORDER BY role, query, key

@@ -1,0 +1,12 @@
+WITH best AS (
+    SELECT typical_model_id AS model_id, label
+    FROM model_groups
+    WHERE study = 'smollm2' AND typical_model_id IN (SELECT model_id FROM attention_aggregates)
+    ORDER BY place
+    LIMIT 1
+)
+SELECT label, method, layer, query, key, query_token, key_token, weight
+FROM best
+JOIN attention_aggregates USING (model_id)
+QUALIFY layer = max(layer) OVER ()
+ORDER BY list_position(['mean', 'rollout', 'flow'], method), query, key

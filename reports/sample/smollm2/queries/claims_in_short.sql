@@ -1,0 +1,3 @@
+SELECT self_checks, banner
+FROM claims_in_short
+WHERE study = 'smollm2'

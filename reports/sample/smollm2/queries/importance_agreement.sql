@@ -1,0 +1,10 @@
+SELECT
+    label,
+    method,
+    labelled_models.seed,
+    importance_agreement.n_heads,
+    spearman
+FROM labelled_models
+JOIN importance_agreement USING (model_id)
+WHERE study = 'smollm2' AND method <> 'ablation_mean' AND spearman IS NOT NULL AND importance_agreement.n_heads >= 8
+ORDER BY label, method, labelled_models.seed
