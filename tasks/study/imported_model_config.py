@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from models.architecture_config import LONGEST
-from tasks.study.names import MODEL_NAME, PATH
+from tasks.study.names import MODEL_NAME, PACKAGE_NAME, PATH
 
 Path = Annotated[str, Field(max_length=4096, pattern=PATH)]
 LONGEST_UNASKED = 256
@@ -20,10 +20,7 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
         " any format that `headstream inspect` reads. With package: the file's name within it."
     )
     package: str | None = Field(
-        None,
-        max_length=200,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        description="Installed Python package that holds the file.",
+        None, max_length=200, pattern=PACKAGE_NAME, description="Installed Python package that holds the file."
     )
     steps: tuple[Annotated[int, Field(ge=0, lt=1 << 31)], ...] = Field(
         (),
