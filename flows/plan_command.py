@@ -90,5 +90,12 @@ def _what_is_left(planned: list[PlannedArtifact]) -> str:
     minutes = seconds_left(left, cores) / 60
     megabytes = sum(each.bytes for each in left) / 1e6
     what = f"{len(left)} of {len(planned)} to run"
+    by_stage: dict[str, float] = defaultdict(float)
+    for each in left:
+        by_stage[each.stage] += each.seconds
+    longest = max(by_stage, key=by_stage.__getitem__)
     time = f"{minutes:.1f} min" if minutes < MOST_MINUTES else f"{minutes / 60:,.0f} h"
-    return f"{what}: about {time} on {cores} cores, {megabytes:,.0f} MB of disk."
+    most = (
+        f", most of it for {longest}" if 2 * by_stage[longest] > sum(by_stage.values()) else f", {longest} the longest"
+    )
+    return f"{what}: about {time} on {cores} cores{most if len(by_stage) > 1 else ''}, {megabytes:,.0f} MB of disk."

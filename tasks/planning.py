@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,6 +22,7 @@ from tasks.results.tables import table_schema
 from tasks.results.views import create_tables_and_views
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
+from tasks.study.analysis_config import Stage
 from tasks.study.cells import Cell, matrix_entries
 from tasks.study.schema import Study
 from tasks.training.device import training_flops
@@ -39,7 +40,18 @@ BYTES_PER_PARAMETER = 4
 RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
 BYTES_PER_RESULT = 100_000
 IMPORTED_BYTES_PER_SECOND = 30e6  # of weights in float32, read, checked and written
-IMPORT_PASSES, ANALYSIS_PASSES = 12, 300  # of a sequence: of a certificate, and of a stage of the analysis
+IMPORT_PASSES = 90  # of a sequence, that a certificate takes as long as
+# Passes of a sequence that each analysis of an imported model takes as long as: SmolLM2-135M by the budgets of its study.
+ANALYSIS_PASSES: dict[Stage, int] = {
+    "behaviour": 320,
+    "weight-circuits": 650,
+    "activation-circuits": 1100,
+    "importance": 1400,
+    "pruning": 1200,
+    "redundancy": 800,
+    "probes": 375,
+    "feed-forward": 800,
+}
 PRUNED_MODELS = 7  # in checkpoints
 BYTES_INDEXED_PER_MODEL = 1_000_000
 FEW_TOKENS = 1_000_000  # to train on, below which a model may end no better than bigrams
@@ -245,8 +257,8 @@ def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None
     else:
         training, planned = shelf.look(artifact_specs.training_spec(cell, tokens), cell.label, seconds, size)
         yield planned
-    seconds = SECONDS_PER_CHECKPOINT * n_checkpoints
-    yield from _plan_analyses(study, cell.label, shelf, training, tokens, seconds, checkpoint_bytes)
+    lasts = dict.fromkeys(study.analysis.stages, SECONDS_PER_CHECKPOINT * n_checkpoints)
+    yield from _plan_analyses(study, cell.label, shelf, training, tokens, lasts, checkpoint_bytes)
 
 
 def _plan_imported(
@@ -265,8 +277,8 @@ def _plan_imported(
     else:
         model, planned = shelf.look(artifact_specs.import_spec(cell, tokens), cell.label, seconds, size)
         yield planned
-    seconds = n_checkpoints * max(SECONDS_PER_CHECKPOINT, ANALYSIS_PASSES * work)
-    yield from _plan_analyses(study, cell.label, shelf, model, tokens, seconds, checkpoint_bytes)
+    lasts = {stage: n_checkpoints * max(SECONDS_PER_CHECKPOINT, n * work) for stage, n in ANALYSIS_PASSES.items()}
+    yield from _plan_analyses(study, cell.label, shelf, model, tokens, lasts, checkpoint_bytes)
 
 
 def _plan_analyses(
@@ -275,14 +287,14 @@ def _plan_analyses(
     shelf: _Shelf,
     model: Artifact | None,
     tokens: Artifact | None,
-    seconds: float,
+    seconds: Mapping[Stage, float],
     checkpoint_bytes: int,
 ) -> Iterator[PlannedArtifact]:
-    """The analyses of one model, each of which is taken to last so long."""
+    """The analyses of one model, and how long each is taken to last."""
     for stage in study.analysis.stages:
         size = shelf.result_bytes(stage, checkpoint_bytes)
         if model is None or tokens is None:
-            yield PlannedArtifact(stage, subject, False, "its model will be made first", seconds, size)
+            yield PlannedArtifact(stage, subject, False, "its model will be made first", seconds[stage], size)
         else:
             spec = artifact_specs.analysis_spec(stage, study.analysis, model, tokens)
-            yield shelf.look(spec, subject, seconds, size)[1]
+            yield shelf.look(spec, subject, seconds[stage], size)[1]
