@@ -41,7 +41,7 @@ RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and th
 BYTES_PER_RESULT = 100_000
 IMPORTED_BYTES_PER_SECOND = 30e6  # of weights in float32, read, checked and written
 IMPORT_PASSES = 90  # of a sequence, that a certificate takes as long as
-# Passes of a sequence that each analysis of an imported model takes as long as: SmolLM2-135M by the budgets of its study.
+# Passes of a sequence that analyses of imported models take as long as: SmolLM2-135M's, by its study's budgets.
 ANALYSIS_PASSES: dict[Stage, int] = {
     "behaviour": 320,
     "weight-circuits": 650,
