@@ -75,7 +75,7 @@ def test_the_reports_markdown_is_the_templates_own(report):
                 assert re.fullmatch(r"<details><summary>[^<>]*</summary>|</details>", token.content.strip())
             case "link_open":
                 href = token.attrs["href"]
-                beside = re.fullmatch(r"queries/\w+\.sql|explorer\.html", href)
+                beside = re.fullmatch(r"queries/\w+\.sql|explorer\.html(#[\w%.=-]+/L\d+H\d+)?", href)
                 assert beside or href.startswith("#") or href in SOURCE_LINKS
             case "image":
                 assert re.fullmatch(r"figures/\w+\.svg", token.attrs["src"])

@@ -32,8 +32,11 @@ def test_more_windows_than_there_are_come_once_each(tokens):
 
 
 def test_the_passage_is_where_bigrams_come_again():
-    class Stub:
+    class Stub(Tokens):
         bos = 0
-        validation = TokenStream([np.array([0, *range(1, 21), 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, *[7] * 10, *[8] * 20])])
 
-    assert choose_passage(Stub, 11).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2]
+        def __init__(self):
+            text = np.array([0, *range(1, 21), 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, *[7] * 10, *[8] * 20])
+            self.validation = TokenStream([text])
+
+    assert choose_passage(Stub(), 11).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2]
