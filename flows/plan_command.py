@@ -95,7 +95,5 @@ def _what_is_left(planned: list[PlannedArtifact]) -> str:
         by_stage[each.stage] += each.seconds
     longest = max(by_stage, key=by_stage.__getitem__)
     time = f"{minutes:.1f} min" if minutes < MOST_MINUTES else f"{minutes / 60:,.0f} h"
-    most = (
-        f", most of it for {longest}" if 2 * by_stage[longest] > sum(by_stage.values()) else f", {longest} the longest"
-    )
-    return f"{what}: about {time} on {cores} cores{most if len(by_stage) > 1 else ''}, {megabytes:,.0f} MB of disk."
+    most = f"\nMost of the time goes to {longest}." if 2 * by_stage[longest] > sum(by_stage.values()) else ""
+    return f"{what}: about {time} on {cores} cores, {megabytes:,.0f} MB of disk.{most}"

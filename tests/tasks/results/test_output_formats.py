@@ -106,6 +106,12 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def shifted(n: int, places: int) -> str:
+    """A whole number with its point so many places to the left: DuckDB can't read exponents of large ones."""
+    digits = str(abs(n)).zfill(places + 1)
+    return f"{'-' * (n < 0)}{digits[:-places]}.{digits[-places:]}"
+
+
 ENUM = "ENUM ('a', 'b''')"
 LEAVES: dict[str, st.SearchStrategy[str]] = {
     "DOUBLE": st.floats().map(lambda x: f"'{x}'::DOUBLE"),
@@ -113,8 +119,8 @@ LEAVES: dict[str, st.SearchStrategy[str]] = {
     "BIGINT": st.integers(-(2**63), 2**63 - 1).map(lambda n: f"'{n}'::BIGINT"),
     "HUGEINT": st.integers(-(2**127), 2**127 - 1).map(lambda n: f"'{n}'::HUGEINT"),
     "UHUGEINT": st.integers(0, 2**128 - 1).map(lambda n: f"'{n}'::UHUGEINT"),
-    "DECIMAL(18, 5)": st.integers(-(10**18) + 1, 10**18 - 1).map(lambda n: f"'{n}e-5'::DECIMAL(18, 5)"),
-    "DECIMAL(38, 7)": st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: f"'{n}e-7'::DECIMAL(38, 7)"),
+    "DECIMAL(18, 5)": st.integers(-(10**18) + 1, 10**18 - 1).map(lambda n: f"'{shifted(n, 5)}'::DECIMAL(18, 5)"),
+    "DECIMAL(38, 7)": st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: f"'{shifted(n, 7)}'::DECIMAL(38, 7)"),
     "BOOLEAN": st.booleans().map(str),
     "VARCHAR": st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")).map(quoted),
     "BLOB": st.binary().map(lambda raw: f"unhex('{raw.hex()}')"),
