@@ -24,6 +24,9 @@ class Terminal:
     ) -> None:
         self._keyboard, inside = os.openpty()
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        settings = termios.tcgetattr(inside)
+        settings[3] |= termios.NOFLSH  # else Ctrl-C throws away what the reader, below, has not read yet
+        termios.tcsetattr(inside, termios.TCSANOW, settings)
         self.process = subprocess.Popen(
             command,
             env={**environment, "TERM": "xterm-256color"},
