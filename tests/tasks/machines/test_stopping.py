@@ -58,7 +58,7 @@ def test_a_signal_ends_all_with_one_line(how, environment, script):
     for each in how:
         terminal.interrupt(each)
     assert len(terminal.family) >= 4
-    assert terminal.ended() == CODES[how[0]]
+    assert terminal.ended() in {CODES[each] for each in how}  # two at once are taken in either order
     assert terminal.shown.splitlines()[-1] == LINE
     assert "noise" not in terminal.shown
     assert "Traceback" not in terminal.shown
