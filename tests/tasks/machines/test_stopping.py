@@ -57,7 +57,7 @@ def test_a_signal_ends_all_with_one_line(how, environment, script):
     terminal.wait_for("READY")
     for each in how:
         terminal.interrupt(each)
-    assert len(terminal.family) >= 4
+    assert len(terminal.family) >= 3  # it, and two that it started; one of these may yet start another
     assert terminal.ended() in {CODES[each] for each in how}  # two at once are taken in either order
     assert terminal.shown.splitlines()[-1] == LINE
     assert "noise" not in terminal.shown
