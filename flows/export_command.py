@@ -24,7 +24,9 @@ def export_model(name: str, folder: Path, format: str, study: str | None, step: 
     weights, tokens = stored_folders(store, model.model_id, model.study)
     kept = checkpoint_steps(weights)
     if step is not None and step not in kept:
-        raise UserError(f"a step must be one at which weights were kept ({', '.join(map(str, kept))}), got {step}.")
+        raise UserError(
+            f"a step must be one at which weights were kept ({', '.join(map(str, kept))}), got {step}. Choose one."
+        )
     steps = kept if all_steps else [kept[-1] if step is None else step]
     notes = export_checkpoints(format, weights, tokens, steps, folder.expanduser())
     after = f"steps {', '.join(map(str, steps))}" if all_steps else f"step {steps[0]}"

@@ -65,7 +65,10 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         cells = longest_first(study.cells, vocabulary)
         with opened_runner(study.runner, study.resources) as submit:
             models: dict[ModelCell, PrefectFuture[Artifact]]
-            models = {cell: steps.start_import(submit, cell, tokens[cell], corpus) for cell in imported}
+            models = {
+                cell: submit(steps.import_from_elsewhere, cell=cell, tokens=tokens[cell], corpus=corpus)
+                for cell in imported
+            }
             trained = {cell: steps.start_training(submit, cell, tokens[cell], study.resources.gpus) for cell in cells}
             in_turn = first_finished_first(cells, vocabulary, models_at_once(study.resources))
             models |= {cell: trained[cell] for cell in in_turn}

@@ -14,7 +14,7 @@ from headstream.opened_model import Model
 from tasks import places
 from tasks.errors import UserError, WorkError
 from tasks.report.answer import answer_lines
-from tasks.results.stored_models import stored_folders
+from tasks.results.stored_models import MOST_LISTED, stored_folders
 from tasks.results.study_results import open_results
 from tasks.results.tables import quoted
 from tasks.results.warehouse import build_warehouse
@@ -25,7 +25,6 @@ from tasks.studies.known_studies import find_study
 from tasks.study.mistakes import nearest
 from tasks.study.schema import read_study
 
-MOST_LISTED = 12  # models in an error
 INTERRUPT_SECONDS = 3.0  # in which a run that was interrupted ends
 NAMES = ["label", "name", "cell", "model_id"]  # columns by which a model is called
 # Which rows of a table are about a study, by the first of these columns that it has.

@@ -56,11 +56,11 @@ def finished_report(study: Study) -> Artifact | None:
     outcomes = []
     cells: list[ModelCell] = [*study.cells, *read_imported(study.models)]
     for cell in cells:
-        imported = isinstance(cell, ImportedCell)
-        tokens = store.find(given_tokens_spec(cell, corpus)) if isinstance(cell, ImportedCell) else found[1]
+        own = store.find(given_tokens_spec(cell, corpus)) if isinstance(cell, ImportedCell) else None
+        tokens = own if isinstance(cell, ImportedCell) else found[1]
         if tokens is None or (made := _made_of(cell, study, tokens, store)) is None:
             return None
-        artifacts = [tokens, *made] if imported else made
+        artifacts = [own, *made] if own else made
         outcomes.append(ModelOutcome(cell.label, made[0].manifest.facts["model_id"], artifacts))
     record = store.find(record_spec(study.recorded, outcomes, found, latest_record(store, study.name)))
     return store.find(report_spec(record, previous_summary(store, record))) if record else None

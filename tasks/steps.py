@@ -241,11 +241,6 @@ def _training_text(progress: Progress) -> str:
     return ", ".join(filter(None, (loss, speed)))
 
 
-def start_import(submit: Submit, cell: ImportedCell, tokens: Artifact, corpus: Artifact) -> PrefectFuture[Artifact]:
-    """Submit the import of a model."""
-    return submit(import_from_elsewhere, 0.0, cell=cell, tokens=tokens, corpus=corpus)
-
-
 @step("import {cell.label}")
 def import_from_elsewhere(cell: ImportedCell, tokens: Artifact, corpus: Artifact) -> Artifact:
     """Checkpoints of one model from elsewhere and its certificate, made in a process of its own."""

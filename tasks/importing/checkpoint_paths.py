@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, files
+from itertools import pairwise
 from pathlib import Path
 
 from tasks.errors import UserError
@@ -30,7 +31,9 @@ def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
             continue
         matching = sorted(map(Path, glob.glob(path)), key=lambda each: (number_in(each) or 0, each.name))
         if not matching:
-            raise UserError(f"[[models]] {config.name}: path must find a model, got {path!r}, which nothing matches.")
+            raise UserError(
+                f"[[models]] {config.name}: path must find a model, got {path!r}, which nothing matches. Correct it."
+            )
         found += matching
     return found
 
@@ -65,9 +68,7 @@ def steps_of(config: ImportedModelConfig, paths: Sequence[Path], told: Sequence[
                 break
         else:
             steps = tuple(range(1, len(paths) + 1))
-    for (before, first), (after, second) in zip(
-        zip(steps, paths, strict=True), list(zip(steps, paths, strict=True))[1:], strict=False
-    ):
+    for (before, first), (after, second) in pairwise(zip(steps, paths, strict=True)):
         if after <= before:
             raise UserError(
                 f"{where}: checkpoints must be in the order of their steps, got {first} at {before} before {second} at"
@@ -93,7 +94,7 @@ def _in_package(package: str, name: str) -> Path:
     if len(found) != 1:
         models = ", ".join(str(each) for each in there if each.suffix in (".gguf", ".safetensors", ".pt")) or "none"
         raise UserError(
-            f"path must name one file of the package {package}, got {name!r}, which {len(found)} match. Models in it:"
-            f" {models}."
+            f"path must name one file of the package {package}, got {name!r}, which {len(found)} match. Name one of its"
+            f" models: {models}."
         )
     return Path(str(found[0].locate()))

@@ -1,6 +1,5 @@
 """The import stage: a model from elsewhere made into what training makes, and proved before it is used."""
 
-import hashlib
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -19,7 +18,7 @@ from tasks.results.model_columns import architecture_columns, model_row
 from tasks.results.tables import write_table
 from tasks.text.corpus_reading import read_documents
 from tasks.text.token_reading import Tokens, require_context
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
 
 MOST_TEXTS = 64  # validation documents that a certificate is of
 
@@ -52,15 +51,14 @@ def import_model(
             raise UserError(
                 f"{checkpoint.path} must not change while it is read, but did. Run again when it is at rest."
             )
-        weights = shortened(foreign.read_weights(), cell.architecture)
-        same = seen.setdefault(_digest(weights), checkpoint)
+        model.load_state_dict(shortened(foreign.read_weights(), cell.architecture))
+        save_checkpoint(folder, model, checkpoint.step)
+        same = seen.setdefault(checkpoint_sha256(folder, checkpoint.step), checkpoint)
         if same is not checkpoint:
             raise UserError(
                 f"checkpoints must differ, got the same weights in {same.path} and {checkpoint.path}. Fetch them"
                 " again, or drop one."
             )
-        model.load_state_dict(weights)
-        save_checkpoint(folder, model, checkpoint.step)
         if i in (0, len(cell.checkpoints) - 1):
             untrained = cell.config.untrained or i + 1 < len(cell.checkpoints)
             checks = certify(
@@ -94,10 +92,3 @@ def shortened(weights: dict[str, Tensor], architecture: Architecture) -> dict[st
         name: cut[last](own).contiguous() if (last := name.rpartition(".")[2]) in cut else own
         for name, own in weights.items()
     }
-
-
-def _digest(weights: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(weights):
-        digest.update(weights[name].numpy().data)
-    return digest.hexdigest()

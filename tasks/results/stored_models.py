@@ -8,9 +8,9 @@ import duckdb
 
 from tasks.errors import UserError, WorkError
 from tasks.results.warehouse_reading import attach_warehouse
+from tasks.storage.artifact import MAKE_MODELS
 from tasks.storage.store import Store
 
-MAKERS = ("training", "import")  # stages whose artifacts are models
 MOST_LISTED = 12  # models in an error
 
 _NAMED = """
@@ -60,7 +60,7 @@ def stored_folders(store: Store, model_id: str, study: str) -> tuple[Path, Path]
     Raises:
         WorkError: they aren't there as they were written.
     """
-    for stage in MAKERS:
+    for stage in MAKE_MODELS:
         for artifact in store.artifacts(stage):
             if artifact.manifest.facts["model_id"] != model_id:
                 continue

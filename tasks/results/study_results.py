@@ -17,9 +17,6 @@ from tasks.results.warehouse_reading import attach_warehouse
 QUERIES = places.ROOT / "reports" / "queries"
 
 
-NO_SEED = -1  # of an imported model, in frames: what is grouped by label and seed would leave out a missing one
-
-
 class StudyResults:
     """The results of one study; the same question has the same answer in the same order, always."""
 
@@ -43,12 +40,9 @@ class StudyResults:
         return self._rows[query]
 
     def frame(self, query: str) -> pd.DataFrame:
-        """The rows of a SELECT; in columns of numbers but `seed` NaN is a missing value."""
+        """The rows of a SELECT; in columns of numbers NaN is a missing value."""
         if query not in self._frames:
-            frame = self._connection.execute(self.sql(query)).df()
-            if "seed" in frame:
-                frame["seed"] = frame.seed.fillna(NO_SEED).astype("int64")
-            self._frames[query] = frame
+            self._frames[query] = self._connection.execute(self.sql(query)).df()
         return self._frames[query].copy()
 
 

@@ -17,7 +17,7 @@ from filelock import FileLock
 from tasks.errors import WorkError
 from tasks.results import claim_files, claims, head_matches, tables, views
 from tasks.results.tables import Table, quoted, table_named, table_schema
-from tasks.storage.artifact import Artifact
+from tasks.storage.artifact import MAKE_MODELS, Artifact
 from tasks.storage.latest_records import latest_records
 from tasks.storage.sealing import fsync
 from tasks.storage.store import Store
@@ -34,7 +34,6 @@ INDEXING_CODE = (
     "configurations.py",
     "intervals.py",
 )
-MAKE_MODELS = {"training", "import"}  # no model is made by both, so that their rows never meet
 # tables that no stage delivers
 FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "warehouse"}
 
@@ -206,7 +205,7 @@ def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Deli
     deliveries: dict[str, Delivery] = {}
     for stage, delivery in by_stage.items():
         columns = frozenset(delivery.columns.difference(table.key))
-        if same := next((own for own, by in joined.items() if own == columns or {by, stage} <= MAKE_MODELS), None):
+        if same := next((own for own, by in joined.items() if own == columns or {by, stage} <= {*MAKE_MODELS}), None):
             earlier_stage = joined.pop(same)
             earlier = deliveries.pop(earlier_stage)
             delivery = Delivery(earlier.files + delivery.files, earlier.columns | delivery.columns)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, StringConstraints
 
 MANIFEST = "manifest.json"
+MAKE_MODELS = ("training", "import")  # stages whose artifacts are models; no model is made by both
 FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
 
 

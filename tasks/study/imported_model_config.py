@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from models.architecture_config import LONGEST
 from tasks.study.names import MODEL_NAME, PACKAGE_NAME, PATH
 
-Path = Annotated[str, Field(max_length=4096, pattern=PATH)]
+PathText = Annotated[str, Field(max_length=4096, pattern=PATH)]
 LONGEST_UNASKED = 256
 
 
@@ -15,7 +15,7 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     """A model from elsewhere, at one or several of its checkpoints."""
 
     name: str = Field(description="Name by which tables and the report call the model.", pattern=MODEL_NAME)
-    path: Path | tuple[Path, ...] = Field(
+    path: PathText | tuple[PathText, ...] = Field(
         description="File or folder that holds the model, or a list or pattern (*) of checkpoints of one training, in"
         " any format that `headstream inspect` reads. With package: the file's name within it."
     )
@@ -29,7 +29,7 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     tokens: tuple[Annotated[int, Field(ge=0, lt=1 << 62)], ...] = Field(
         (), description="Tokens that each checkpoint was trained on; default: as their files say, else not known."
     )
-    tokenizer: Path | None = Field(
+    tokenizer: PathText | None = Field(
         None, description="File tokenizer.json of the model, or the folder that holds it; default: beside the weights."
     )
     bos: str | None = Field(

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.storage.artifact import Artifact
+from tasks.storage.artifact import MAKE_MODELS, Artifact
 from tasks.storage.store import Store
 
 EXPLORER = "explorer.html"  # beside each report
-MAKING_MODELS = ("training", "import")  # stages
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ def files_of_models(store: Store, record: Artifact) -> Mapping[str, ModelFiles]:
     found = {}
     for role, reference in record.manifest.inputs.items():
         stage, _, model_id = role.partition("/")
-        if stage in MAKING_MODELS and (made := store.open(stage, reference.key)):
+        if stage in MAKE_MODELS and (made := store.open(stage, reference.key)):
             tokens = store.open("tokens", made.manifest.inputs["tokens"].key)
             if tokens:
                 found[model_id] = ModelFiles(made.folder, tokens.folder)

@@ -124,14 +124,15 @@ def _ends(curves: DataFrame, column: str) -> dict[str, float]:
 
 def _last(curves: DataFrame, column: str) -> dict[str, Values]:
     """A column's last value in each model, by label and seed."""
-    return _by_seed(curves.groupby(["label", "seed"])[column].last())
+    return _by_seed(curves.groupby(["label", "seed"], dropna=False)[column].last())
 
 
 def _fall(losses: DataFrame) -> dict[str, Values]:
     """First minus last loss of each model, by label and seed."""
-    of_models = losses.groupby(["label", "seed"]).loss_nats
+    of_models = losses.groupby(["label", "seed"], dropna=False).loss_nats
     return _by_seed(of_models.first() - of_models.last())
 
 
 def _by_seed(values: Series) -> dict[str, Values]:
+    """Values by label and seed, of which imported models have none."""
     return {str(label): of_label.droplevel("label").to_dict() for label, of_label in values.groupby("label")}

@@ -1,8 +1,0 @@
-SELECT
-    label, task, site, layer, head, accuracy, probes.majority_accuracy, probes.type_accuracy, control_accuracy,
-    selectivity, gain, gain_low, gain_high, site IN (best_head, best_stream) AS is_best
-FROM labelled_models
-JOIN probes USING (model_id)
-LEFT JOIN probe_summary USING (model_id, task)
-WHERE study = 'smollm2' AND stands_for_label
-ORDER BY label, task, head IS NULL, layer, head
