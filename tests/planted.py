@@ -16,7 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from models.architecture import Architecture
-from models.transformer import Attention, Transformer
+from models.attention_heads import Attention
+from models.transformer import Transformer
 
 SUBSPACES = ("token", "previous", "next_token")
 MORE_SUBSPACES = (*SUBSPACES, "carried")  # of models that need room for something that is no token to predict

@@ -15,7 +15,8 @@ from torch import Tensor
 from models.architecture import Architecture
 from models.gates import StaticGates
 from models.hard_concrete import gates_without_noise
-from models.transformer import Norm, Transformer
+from models.norms import Norm
+from models.transformer import Transformer
 
 
 @dataclass(frozen=True)

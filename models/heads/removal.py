@@ -5,8 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from models.architecture import Architecture
+from models.attention_heads import SHARED
 from models.parameters import declared_parameters
-from models.transformer import SHARED, Fill, HeadMask, Layer, Transformer
+from models.transformer import Fill, HeadMask, Layer, Transformer
 
 State = dict[str, Tensor]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.architecture import Architecture
-from models.transformer import sinusoids
+from models.positions import sinusoids
 from tasks.errors import UserError
 from tasks.importing.placements import Declared, Placement, parameters_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from models.architecture import Architecture
 from models.architecture_config import LONGEST
-from models.transformer import SHARED
+from models.attention_heads import SHARED
 from tasks.errors import UserError
 from tasks.importing.huggingface_family import GATED_ACTIVATIONS, Family, named_activation
 from tasks.importing.layouts import FLAT, HEADS_BELOW_ONE_ANOTHER, HEADS_SIDE_BY_SIDE, SAME, TRANSPOSED, transposed

@@ -15,7 +15,7 @@ from tasks.importing.nanogpt_file import open_nanogpt
 from tasks.importing.stored_tensors import held_tensors, open_safetensors
 from tasks.importing.torch_file import read_torch_file
 from tasks.importing.transformer_lens_model import open_transformer_lens
-from tasks.storage.sealing import file_sha256
+from tasks.storage.remembered_hashes import remembered_sha256
 
 TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
 _FORMATS = (
@@ -44,7 +44,7 @@ def open_foreign(path: Path) -> ForeignModel:
 
 def content_hash(model: ForeignModel) -> str:
     """A hash of the bytes of all files that decide a model."""
-    return hashlib.sha256(" ".join(file_sha256(path) for path in model.files).encode()).hexdigest()
+    return hashlib.sha256(" ".join(remembered_sha256(path) for path in model.files).encode()).hexdigest()
 
 
 def _open_folder(folder: Path) -> ForeignModel:

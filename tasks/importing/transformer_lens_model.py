@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from models.architecture import Architecture
-from models.transformer import SHARED
+from models.attention_heads import SHARED
 from tasks.errors import UserError
 from tasks.importing.foreign_model import ForeignModel
 from tasks.importing.foreign_tokenizer import find_tokenizer

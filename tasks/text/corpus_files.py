@@ -5,22 +5,19 @@ import itertools
 import os
 import platform
 import sysconfig
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import UserError
+from tasks.storage.remembered_hashes import remembered_sha256
 from tasks.study.corpus_config import CorpusConfig
 from tasks.text.documents import Reader
 from tasks.text.file_formats import ALWAYS_TEXT, TABLES
 from tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
 
 NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
-
-JUST_NOW_SECONDS = 2.0
-_hashed: dict[tuple[int, ...], str] = {}
 
 
 def corpus_files(config: CorpusConfig) -> list[SourceFile]:
@@ -49,7 +46,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
     digest = hashlib.sha256()
     for file in files:
         try:
-            digest.update(f"{_content_sha256(file.path)} {file.name}\n".encode())
+            digest.update(f"{remembered_sha256(file.path)} {file.name}\n".encode())
         except OSError as error:
             raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
     return {
@@ -64,22 +61,6 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
 def corpus_label(config: CorpusConfig) -> str:
     """What reports call a corpus: the name of a built-in one, or its paths."""
     return config.source or ", ".join(config.paths)
-
-
-def _content_sha256(path: Path) -> str:
-    """The hash of a file, remembered for as long as its inode, size and times stay the same.
-
-    One that has changed just now is hashed again each time: it could change once more within a tick of its clock.
-    """
-    with path.open("rb") as raw:
-        status = os.fstat(raw.fileno())
-        identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-        if identity not in _hashed:
-            content = hashlib.file_digest(raw, "sha256").hexdigest()
-            if abs(time.time() - max(status.st_mtime, status.st_ctime)) < JUST_NOW_SECONDS:
-                return content
-            _hashed[identity] = content
-    return _hashed[identity]
 
 
 def _standard_library() -> Iterator[tuple[Path, str]]:

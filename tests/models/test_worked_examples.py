@@ -7,7 +7,8 @@ from torch import tensor
 from torch.nn import functional as F
 
 from models.architecture import Architecture
-from models.transformer import FeedForward, Transformer
+from models.feed_forward_layer import FeedForward
+from models.transformer import Transformer
 
 F64 = torch.float64
 

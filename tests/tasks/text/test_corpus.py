@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.errors import UserError
+from tasks.storage import remembered_hashes
 from tasks.study.corpus_config import CorpusConfig
-from tasks.text import corpus_files as corpus_files_module
 from tasks.text.corpus_files import corpus_files, corpus_fingerprint
 from tasks.text.corpus_reading import corpus_facts, read_documents
 from tasks.text.corpus_writing import text_split, write_corpus
@@ -682,13 +682,13 @@ def fingerprint(path: Path) -> str:
 
 def test_a_file_is_hashed_once(tmp_path, monkeypatch, hashed):
     path = long_ago(file(tmp_path, "a.txt", "one"))
-    monkeypatch.setattr(corpus_files_module, "JUST_NOW_SECONDS", -1.0)  # its inode was changed just now, by utime
+    monkeypatch.setattr(remembered_hashes, "JUST_NOW_SECONDS", -1.0)  # its inode was changed just now, by utime
     assert len({fingerprint(path) for _ in range(3)}) == 1
     assert hashed == ["a.txt"]
 
 
 def test_a_file_that_changed_is_hashed_again(tmp_path, monkeypatch, hashed):
-    monkeypatch.setattr(corpus_files_module, "JUST_NOW_SECONDS", -1.0)
+    monkeypatch.setattr(remembered_hashes, "JUST_NOW_SECONDS", -1.0)
     path = long_ago(file(tmp_path, "a.txt", "one"))
     first = fingerprint(path)
     long_ago(file(tmp_path, "a.txt", "two"))  # of the same size and time: its inode tells

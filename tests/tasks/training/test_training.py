@@ -1,6 +1,7 @@
 import hashlib
 import multiprocessing
 import random
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -85,7 +86,7 @@ def test_the_same_twice_and_another_seed_differs(trained, tmp_path):
 
 
 def _train_slowly(folder: Path) -> None:
-    train(folder, save_every_seconds=0.0)
+    train(folder, save_every_seconds=0.0, on_progress=lambda progress: time.sleep(0.1))  # 12 times: it outlasts a kill
 
 
 def test_killed_at_random_steps_it_ends_with_the_same_bytes(trained, tmp_path):

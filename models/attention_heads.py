@@ -1,0 +1,201 @@
+"""Attention: the heads of a layer, each with keys and values of its own or shared by groups."""
+
+from jaxtyping import Float
+from torch import Tensor, cat, nn
+from torch.nn import functional as F
+
+from models.architecture import Architecture
+from models.attention_patterns import (
+    at_every_distance,
+    causal_mask,
+    full_attention,
+    keep_top,
+    relative_scores,
+    windowed_attention,
+)
+from models.gates import DynamicGates, StaticGates
+from models.norms import Norm
+from models.parameters import DeclaringModule, declared
+from models.positions import Rotary, sinusoids
+
+SHARED = "_shared"  # ends the names of maps that groups of heads share
+
+
+class Attention(DeclaringModule):
+    """Attention heads of one layer, each with its own W_Q, W_K, W_V, W_O."""
+
+    W_K: Tensor
+    W_V: Tensor
+    b_K: Tensor | None
+    b_V: Tensor | None
+
+    def __init__(self, architecture: Architecture, n_heads: int) -> None:
+        super().__init__()
+        a = architecture
+        self.positions, self.d_head = a.positions, a.head_width
+        self.rotary = Rotary(a.rotary_width, a.rotary_base, a.rotary_pairs == "half-split")
+        self.windowed, self.distances, self.top_k = a.windowed, a.visible_distances, a.kept_keys
+        self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
+        n_shared = a.key_value_heads(n_heads)
+        axis = 0 if n_shared == n_heads else None  # what heads share is no head's own
+        self._keep("W_K", declared("reading", n_shared, a.d_model, a.head_width, head_axis=axis))
+        self._keep("W_V", declared("reading", n_shared, a.d_model, a.value_width, head_axis=axis))
+        self.W_O = declared("writing", n_heads, a.value_width, a.d_model, head_axis=0)
+        relative = a.positions == "relative"
+        self.position_bias = declared("position_bias", n_heads, a.n_ctx, head_axis=0, start=0) if relative else None
+        learned = a.positions == "learned_shortformer"
+        self.W_pos = declared("embedding", a.n_ctx, a.d_model, in_products=False) if learned else None
+        biased = a.biases or a.qkv_biases
+        self.b_Q = declared("vector", n_heads, a.head_width, head_axis=0, start=0) if biased else None
+        for name, width in (("b_K", a.head_width), ("b_V", a.value_width)):
+            self._keep(name, declared("vector", n_shared, width, head_axis=axis, start=0) if biased else None)
+        self.b_O = declared("vector", a.d_model, start=0) if a.biases or a.output_biases else None
+        kind = "rmsnorm" if a.qk_normalization else "none"
+        self.q_norm = Norm(kind, a.head_width, a.epsilon_of(kind))
+        self.k_norm = Norm(kind, a.head_width, a.epsilon_of(kind))
+        self.gates: StaticGates | DynamicGates | None = None
+        if a.gates != "none":
+            self.gates = StaticGates(n_heads) if a.gates == "hard_concrete" else DynamicGates(n_heads, a.d_model)
+
+    def queries_keys_values(
+        self, x: Float[Tensor, "batch pos d_model"]
+    ) -> tuple[
+        Float[Tensor, "batch head pos d_head"],
+        Float[Tensor, "batch head pos d_head"],
+        Float[Tensor, "batch head pos d_value"],
+    ]:
+        """Project the stream, one matrix product for all heads and all three maps where they read the same."""
+        x = x.to(self.W_Q.dtype)
+        W_K, W_V, b_K, b_V = self.stored_keys_and_values()
+        added = self.added_positions(x)
+        if added is None:
+            joined = cat([_flat(self.W_Q), _flat(W_K), _flat(W_V)], dim=1)
+            widths = [w.shape[0] * w.shape[2] for w in (self.W_Q, W_K, W_V)]
+            q, k, v = (x @ joined).split(widths, dim=2)
+        else:
+            read = x + added
+            q, k, v = read @ _flat(self.W_Q), read @ _flat(W_K), x @ _flat(W_V)
+        q, k, v = (
+            part.unflatten(2, (weight.shape[0], weight.shape[2])).transpose(1, 2)
+            for part, weight in ((q, self.W_Q), (k, W_K), (v, W_V))
+        )
+        if self.b_Q is not None and b_K is not None and b_V is not None:
+            q, k, v = q + self.b_Q[:, None], k + b_K[:, None], v + b_V[:, None]
+        q, k = self.q_norm(q), self.k_norm(k)
+        if self.positions == "rotary":
+            q, k = self.rotary(q), self.rotary(k)
+        return q, self.to_heads(k, dim=1), self.to_heads(v, dim=1)
+
+    def stored_keys_and_values(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """W_K, W_V, b_K and b_V as they are stored: one for all heads that share it."""
+        return self.W_K, self.W_V, self.b_K, self.b_V
+
+    def to_heads(self, stored: Float[Tensor, "*shape"], dim: int = 0) -> Float[Tensor, "*expanded"]:
+        """What is stored of keys or values, along their axis, as each head has it."""
+        return stored
+
+    def added_positions(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "pos d_model"] | None:
+        """What shortformer's positions add to what queries and keys read; None with others."""
+        if self.W_pos is not None:
+            return self.W_pos[: x.shape[1]].to(x.dtype)
+        return sinusoids(x.shape[1], x.shape[2], x) if self.positions == "shortformer" else None
+
+    def position_scores(self, n: int) -> Float[Tensor, "*head q_pos k_pos"]:
+        """What position alone adds to the scores: -inf where it hides a key, and the bias of relative positions."""
+        if self.windowed:
+            return relative_scores(at_every_distance(self.scores_by_distance(), self.distances.step, n))
+        if self.position_bias is None:
+            return causal_mask(n, self.W_Q)
+        return relative_scores(self.position_bias[:, :n])
+
+    def scores_by_distance(self) -> Float[Tensor, "head n_seen"]:
+        """What each distance of a window adds to the scores, one head for all where that is nothing."""
+        if self.position_bias is None:
+            return self.W_Q.new_zeros(1, len(self.distances))
+        return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
+
+    def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
+        """Attention pattern from the scores of queries and keys, q k / sqrt(d_head) of every pair."""
+        scores = scores + self.position_scores(scores.shape[-1])
+        return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
+
+    def mix(
+        self, x: Float[Tensor, "batch pos d_model"]
+    ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
+        """Whole attention pattern, even where most of it is 0, and the values each head mixed by it, gated."""
+        q, k, v = self.queries_keys_values(x)
+        pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
+        return pattern, self._gated(pattern @ v, x)
+
+    def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
+        """Values each head mixed, gated, by the fastest way there is: most keys that no query sees are left out."""
+        q, k, v = self.queries_keys_values(x)
+        scaled = q * self.d_head**-0.5
+        if self.top_k is not None:
+            z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
+        elif self.windowed:
+            z = windowed_attention(scaled, k, v, self.scores_by_distance(), self.distances.step)
+        elif q.is_cuda:
+            by_position = self.position_scores(q.shape[2]).expand(len(q), -1, -1, -1)
+            z = F.scaled_dot_product_attention(q, k, v, attn_mask=by_position)
+        else:
+            z = full_attention(scaled, k, v, self.position_scores(q.shape[2]))
+        return self._gated(z, x)
+
+    def _keep(self, name: str, parameter: nn.Parameter | None) -> None:
+        setattr(self, name, parameter)
+
+    def _gated(self, z: Tensor, x: Tensor) -> Tensor:
+        return z if self.gates is None else z * self.gates(x)[..., None].to(z.dtype)
+
+    def write(self, z: Float[Tensor, "batch head pos d_value"]) -> Float[Tensor, "batch pos d_model"]:
+        """What all heads together write to the stream."""
+        out = z.transpose(1, 2).flatten(2) @ self.W_O.flatten(0, 1)
+        return out if self.b_O is None else out + self.b_O
+
+
+class GroupedAttention(Attention):
+    """Attention in which groups of neighbouring heads share keys and values; W_K and the like are as each head has it.
+
+    Source: Ainslie et al. 2023 (GQA).
+    """
+
+    W_K_shared: Tensor
+    W_V_shared: Tensor
+    b_K_shared: Tensor | None
+    b_V_shared: Tensor | None
+
+    @property
+    def W_K(self) -> Float[Tensor, "head d_model d_head"]:  # type: ignore[override]
+        """The map of each head's keys."""
+        return self.to_heads(self.W_K_shared)
+
+    @property
+    def W_V(self) -> Float[Tensor, "head d_model d_value"]:  # type: ignore[override]
+        """The map of each head's values."""
+        return self.to_heads(self.W_V_shared)
+
+    @property
+    def b_K(self) -> Float[Tensor, "head d_head"] | None:  # type: ignore[override]
+        """The bias of each head's keys."""
+        return None if self.b_K_shared is None else self.to_heads(self.b_K_shared)
+
+    @property
+    def b_V(self) -> Float[Tensor, "head d_value"] | None:  # type: ignore[override]
+        """The bias of each head's values."""
+        return None if self.b_V_shared is None else self.to_heads(self.b_V_shared)
+
+    def stored_keys_and_values(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """W_K, W_V, b_K and b_V as they are stored: one a group."""
+        return self.W_K_shared, self.W_V_shared, self.b_K_shared, self.b_V_shared
+
+    def to_heads(self, stored: Float[Tensor, "*shape"], dim: int = 0) -> Float[Tensor, "*expanded"]:
+        """What is stored of keys or values, along the axis of groups, as each head has it."""
+        return stored.repeat_interleave(self.W_Q.shape[0] // self.W_K_shared.shape[0], dim)
+
+    def _keep(self, name: str, parameter: nn.Parameter | None) -> None:
+        setattr(self, name + SHARED, parameter)
+
+
+def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model heads_width"]:
+    return weight.transpose(0, 1).flatten(1)
