@@ -507,7 +507,7 @@ CREATE TABLE identities (
 CREATE TABLE certificates (
     model_id  VARCHAR,  -- models.model_id
     step      BIGINT,   -- training step of the checkpoint
-    checked   VARCHAR,  -- finite, parity, round_trip, unknown_tokens, loss_nats, loss_bits_per_byte or continuation
+    checked   VARCHAR,  -- finite, parity, round_trip, unknown_tokens, loss_nats, loss_bits_per_byte, continuation, or notes: what must be known of how it was read
     value     DOUBLE,   -- what was found, in the unit that detail says; NULL for a text, or if it couldn't be checked
     bar       DOUBLE,   -- what the value must not exceed; NULL if it decides nothing
     passed    BOOLEAN,  -- whether it doesn't; NULL if that decides nothing: a model that fails is not measured

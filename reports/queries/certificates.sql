@@ -8,6 +8,7 @@ SELECT
         WHEN 'unknown_tokens' THEN 'unknown tokens'
         WHEN 'loss_nats' THEN 'loss, nats per token'
         WHEN 'loss_bits_per_byte' THEN 'loss, bits per byte'
+        WHEN 'notes' THEN 'to be known'
         ELSE checked
     END AS checked,
     coalesce(format('{:.3g}', arg_max(value, step)), '') AS last,
@@ -20,6 +21,6 @@ JOIN certificates USING (model_id)
 WHERE study = $study
 GROUP BY model_id, certificates.checked
 ORDER BY model_id, list_position(
-    ['finite', 'parity', 'round_trip', 'unknown_tokens', 'loss_nats', 'loss_bits_per_byte', 'continuation'],
+    ['finite', 'parity', 'round_trip', 'unknown_tokens', 'loss_nats', 'loss_bits_per_byte', 'continuation', 'notes'],
     certificates.checked
 )

@@ -66,6 +66,8 @@ def import_model(
             )
             certificates += [{"step": checkpoint.step, **check} for check in checks]
         on_progress((i + 1) / len(cell.checkpoints))
+    if cell.notes:
+        certificates.append({"step": checkpoint.step, "checked": "notes", "detail": "; ".join(cell.notes)})
     write_model_card(folder, model, {each.step: each.tokens for each in cell.checkpoints})
     facts = {
         "model_id": model_id,
@@ -81,7 +83,7 @@ def import_model(
     }
     write_table(folder, "models", [model_row(architecture_columns(cell.architecture) | facts)])
     write_table(folder, "certificates", [{"model_id": model_id, **row} for row in certificates])
-    return facts | {"notes": list(cell.notes)}
+    return facts
 
 
 def shortened(weights: dict[str, Tensor], architecture: Architecture) -> dict[str, Tensor]:

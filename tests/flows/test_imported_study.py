@@ -66,6 +66,7 @@ def test_a_history_has_the_numbers_of_its_training(trained):
     certified = rows("SELECT step, checked, passed FROM certificates WHERE passed IS NOT NULL ORDER BY ALL")
     assert {passed for *_, passed in certified} == {True}
     assert {step for step, *_ in certified} == {0, 31}
+    assert rows("SELECT detail FROM certificates WHERE checked = 'notes'") == [("no tokenizer is beside the weights",)]
     assert "again" in report.read_text()
     assert finished_report(imported) is not None
     assert all(each.done for each in plan_artifacts(imported))
