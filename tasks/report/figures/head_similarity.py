@@ -101,7 +101,7 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     axes.set_xticks(labelled, names, rotation=90)
     axes.set_yticks(labelled, names)
     as_map(axes)
-    axes.set_title(f"{label}: distance between patterns")
+    axes.set_title(f"{label}: distances")
     return figure
 
 

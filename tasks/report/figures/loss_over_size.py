@@ -3,7 +3,7 @@
 from math import log10
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from tasks.markdown import short_count
 from tasks.report.figures.style import WIDTH, Palette, Picture, label_ends
@@ -38,7 +38,8 @@ def loss_over_size(results: StudyResults) -> list[Picture]:
         right.xaxis.set_major_formatter(FuncFormatter(_power_of_ten))
         ends = trained.groupby(["label", "model_id"]).validation_loss_nats.last().groupby("label").mean()
         label_ends(right, {str(label): float(loss) for label, loss in ends.items()}, palette)
-    left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    spans_decades = last.parameters.max() > 10 * last.parameters.min()
+    left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if spans_decades else MaxNLocator(4))
     left.xaxis.set_major_formatter(FuncFormatter(lambda count, _: short_count(count).replace(".0 ", " ")))
     best = last.loc[last.validation_loss_nats.idxmin()]
     sentence = (
