@@ -148,6 +148,12 @@ def wait_until(what: Callable[[], object], process: subprocess.Popen[str]) -> No
         time.sleep(0.005)
 
 
+def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
+    """Wait until a running command waits for another run that holds a lock."""
+    assert process.stderr
+    assert any("waiting for another run" in line for line in process.stderr), "it ended too early"
+
+
 def environment_for(folder: Path, api_url: str) -> dict[str, str]:
     """Environment of processes that talk to one Prefect server and keep nothing in the user's own folders."""
     return {

@@ -11,8 +11,7 @@ import pytest
 from filelock import FileLock
 from tiny import tiny_text
 
-from faults.home import Home, require_same, wait_until
-from faults.prefect_states import is_running, now
+from faults.home import Home, require_same, wait_until, wait_until_it_waits
 from tasks.artifact_specs import corpus_spec
 from tasks.storage.artifact import Artifact
 from tasks.studies.known_studies import find_study
@@ -123,10 +122,10 @@ def rewrite(study: Path) -> None:
     "files of the corpus change while they are read", "the run reads them again: the same as a run on the new text"
 )
 def test_the_text_changes_while_it_is_read(own_text, home: Home, tmp_path):
-    asked, start = corpus_spec(read_study(find_study(str(own_text))).corpus), now()
+    asked = corpus_spec(read_study(find_study(str(own_text))).corpus)
     with FileLock(f"{home.staging(asked.stage, asked.key)}.lock"):
         process = home.start("run", str(own_text))
-        wait_until(lambda: is_running(home, "read the corpus", start), process)
+        wait_until_it_waits(process)
         rewrite(own_text)
     _, err = process.communicate()
     assert process.returncode == 0, err

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tasks.planning import SHARED, PlannedArtifact, seconds_left
-from tasks.progress import COMPILING, FAILED, Event
+from tasks.progress import COMPILING, FAILED, WAITING, Event
 
 PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
@@ -22,7 +22,7 @@ class ArtifactProgress:
     kept: float = 0.0
     text: str = ""
     began: float | None = None
-    """When its work began in this run: compiling, and what an earlier run had done, don't count."""
+    """When its work began in this run: compiling, waiting, and what an earlier run had done, don't count."""
     first: float = 0.0
     """The fraction at which it began."""
     worked: float = 0.0
@@ -40,7 +40,7 @@ class ArtifactProgress:
     def hear(self, event: Event, now: float) -> bool:
         """Take in an event; whether it says that the work goes on from where an earlier run was interrupted."""
         goes_on = event.kept > 0 and self.fraction == 0
-        if goes_on or self.began is None or event.fraction == 0 or COMPILING in (event.text, self.text):
+        if goes_on or self.began is None or event.fraction == 0 or {COMPILING, WAITING} & {event.text, self.text}:
             self.began, self.first = now, event.fraction
         self.fraction, self.kept, self.text = event.fraction, event.kept, event.text
         self.worked = now - self.began
@@ -154,7 +154,11 @@ class StudyProgress:
 
     def headline(self) -> str:
         """The study in one line: how many models are done, what is done besides, and the time left."""
-        doing = [f"{stage} {percent(part.fraction)}" for stage, part in self._shared.items() if part.in_work]
+        doing = [
+            f"{stage} {WAITING if part.text == WAITING else percent(part.fraction)}"
+            for stage, part in self._shared.items()
+            if part.in_work
+        ]
         failed = len(self.in_state("failed"))
         said = [self._models_done(), f"{failed} failed" if failed else "", *doing, self._last_step]
         if not self._last_step:

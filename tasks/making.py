@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks import places
 from tasks.machines.child_process import run_in_process
-from tasks.progress import FAILED, Event, publish
+from tasks.progress import FAILED, WAITING, Event, publish
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
@@ -43,8 +43,11 @@ def find_or_make(
         with holding or nullcontext() as environment:
             return run_in_process(work, *arguments, folder=folder, on_progress=show, environment=environment, **options)
 
+    def wait() -> None:
+        publish(Event(spec.stage, subject, 0.0, WAITING))
+
     try:
-        artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable)
+        artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable, on_wait=wait)
     except Exception:
         publish(Event(spec.stage, subject, 0.0, FAILED))
         raise

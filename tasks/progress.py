@@ -20,7 +20,7 @@ class Event:
     kept: float = 0.0
 
 
-COMPILING, FAILED = "compiling", "failed"  # texts of events
+COMPILING, FAILED, WAITING = "compiling", "failed", "waiting for another run"  # texts of events
 
 Listener = Callable[[Event], None]
 _listeners: list[Listener] = []

@@ -98,10 +98,11 @@ class Store:
         *,
         incidental: Collection[str] = (),
         resumable: bool = False,
+        on_wait: Callable[[], None] = lambda: None,
     ) -> Artifact:
         """Finds the artifact, or has `write` fill a folder and return the manifest's facts, and commits that.
 
-        Runs that ask for the same key at once do the work once: the others wait. With `resumable`, `write`
+        Runs that ask for the same key at once do the work once: the others wait, having called `on_wait`. With `resumable`, `write`
         gets the folder as an interrupted run left it; its subfolder `.resume` is for checkpoints, which are
         not committed.
 
@@ -111,7 +112,7 @@ class Store:
             return found
         target = self._folder(spec.stage, spec.key)
         staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{spec.stage}/{spec.key}"))
-        with disk_errors_explained(self.root), self._locked(staging, target):
+        with disk_errors_explained(self.root), self._locked(staging, on_wait):
             if found := self.find(spec):
                 return found
             try:
@@ -203,13 +204,13 @@ class Store:
         return file
 
     @contextmanager
-    def _locked(self, staging: Path, target: Path) -> Iterator[None]:
+    def _locked(self, staging: Path, on_wait: Callable[[], None]) -> Iterator[None]:
         self._staging.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{staging}.lock")
         try:
             held = lock.acquire(timeout=0)
         except Timeout:
-            log.info("Waiting for another run that is building %s", target)
+            on_wait()
             held = lock.acquire()
         with held:
             yield

@@ -4,7 +4,7 @@ import pytest
 
 from flows.study_progress import StudyProgress, duration, percent
 from tasks.planning import PlannedArtifact
-from tasks.progress import COMPILING, FAILED, Event
+from tasks.progress import COMPILING, FAILED, WAITING, Event
 
 LABELS = ("d_model=32 seed=0", "d_model=32 seed=1", "d_model=64 seed=0")
 
@@ -58,6 +58,20 @@ def test_compiling_says_nothing_of_speed(study, clock):
     study.hear(Event("training", LABELS[0], 0.0))
     assert study.models[LABELS[0]].phase == "training"
     clock.now = 1050.0
+    study.hear(Event("training", LABELS[0], 0.5))
+    assert study.seconds_left() == pytest.approx((250 + 60) / 2)
+
+
+def test_waiting_for_another_run_is_told_and_says_nothing_of_speed(study, clock):
+    study.hear(Event("corpus", "documents", 0.0, WAITING))
+    assert "corpus waiting for another run" in study.headline()
+    clock.now = 1000.0
+    study.hear(Event("corpus", "documents", 1.0))
+    study.hear(Event("training", LABELS[0], 0.0, WAITING))
+    assert study.models[LABELS[0]].details == "waiting for another run"
+    clock.now = 2000.0
+    study.hear(Event("training", LABELS[0], 0.0))
+    clock.now = 2050.0
     study.hear(Event("training", LABELS[0], 0.5))
     assert study.seconds_left() == pytest.approx((250 + 60) / 2)
 
