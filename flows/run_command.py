@@ -35,7 +35,7 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     with shown_progress(progress, terminal):
         start_fork_server()
         _compile_meanwhile(study, planned)
-        corpus = steps.read_corpus.fn(study.corpus)
+        corpus = steps.alone(steps.read_corpus, study.corpus)
         with starting_server() as server:
             steps.make_tokens(study, read_imported(study.models), corpus)
             server.result()

@@ -154,11 +154,8 @@ class StudyProgress:
 
     def headline(self) -> str:
         """The study in one line: how many models are done, what is done besides, and the time left."""
-        doing = [
-            f"{stage} {WAITING if part.text == WAITING else percent(part.fraction)}"
-            for stage, part in self._shared.items()
-            if part.in_work
-        ]
+        in_work = {stage: part for stage, part in self._shared.items() if part.in_work}
+        doing = [f"{s} {part.text if part.text == WAITING else percent(part.fraction)}" for s, part in in_work.items()]
         failed = len(self.in_state("failed"))
         said = [self._models_done(), f"{failed} failed" if failed else "", *doing, self._last_step]
         if not self._last_step:

@@ -6,6 +6,7 @@ store nor Prefect.
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +19,6 @@ from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
-from prefect.tasks import exponential_backoff
 
 from tasks import places
 from tasks.artifact_specs import (
@@ -84,10 +84,13 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 
+# A child that died may live next time, a busy disk or a text come to rest; a loss that diverged stays so.
+TRANSIENT = (ProcessDied, TextChanged, OSError)
+RETRY_SECONDS = (2, 4)
+
+
 def _is_transient(task: Any, run: Any, state: State) -> bool:
-    """A child that died may live next time, a busy disk or a text come to rest; a loss that diverged stays so."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, (ProcessDied, TextChanged, OSError))
+    return isinstance(state.result(raise_on_failure=False), TRANSIENT)
 
 
 def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
@@ -96,10 +99,20 @@ def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
         task_run_name=run_name,
         cache_policy=NO_CACHE,
         persist_result=False,
-        retries=2,
-        retry_delay_seconds=exponential_backoff(2),
+        retries=len(RETRY_SECONDS),
+        retry_delay_seconds=[*RETRY_SECONDS],
         retry_condition_fn=_is_transient,
     )
+
+
+def alone(work: Task[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+    """What a step does, outside of any flow, and tried again as in one."""
+    for delay in RETRY_SECONDS:
+        try:
+            return work.fn(*arguments, **options)
+        except TRANSIENT:
+            time.sleep(delay)
+    return work.fn(*arguments, **options)
 
 
 @contextmanager
@@ -154,9 +167,9 @@ def make_tokens(study: Study, imported: Sequence[ImportedCell], corpus: Artifact
     Raises:
         UserError: a model of the study can't be trained or measured on them.
     """
-    tokens: dict[ModelCell, Artifact] = {cell: tokenise_for.fn(cell, corpus) for cell in imported}
+    tokens: dict[ModelCell, Artifact] = {cell: alone(tokenise_for, cell, corpus) for cell in imported}
     if study.trains:
-        own = tokenise.fn(study.tokenizer, corpus)
+        own = alone(tokenise, study.tokenizer, corpus)
         tokens |= dict.fromkeys(study.cells, own)
     require_text(tokens)
 

@@ -102,9 +102,9 @@ class Store:
     ) -> Artifact:
         """Finds the artifact, or has `write` fill a folder and return the manifest's facts, and commits that.
 
-        Runs that ask for the same key at once do the work once: the others wait, having called `on_wait`. With `resumable`, `write`
-        gets the folder as an interrupted run left it; its subfolder `.resume` is for checkpoints, which are
-        not committed.
+        Runs that ask for the same key at once do the work once: the others wait, having called `on_wait`. With
+        `resumable`, `write` gets the folder as an interrupted run left it; its subfolder `.resume` is for checkpoints,
+        which are not committed.
 
         Raises: WorkError when the disk is full or can't be written; whatever `write` raises.
         """
