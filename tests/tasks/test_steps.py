@@ -41,8 +41,8 @@ def test_text_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatch)
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
     file = tmp_path / "text" / "a.txt"
     file.parent.mkdir()
-    file.write_text("one word after the other\n" * 400)
-    write, texts = steps.write_corpus, iter(["another text\n" * 600])
+    file.write_text("\n".join(f"word number {n}" for n in range(900)))
+    write, texts = steps.write_corpus, iter(["\n".join(f"another line, {n}" for n in range(700))])
 
     def write_and_change(*arguments, **options):
         facts = write(*arguments, **options)
