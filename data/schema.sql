@@ -107,6 +107,16 @@ CREATE TABLE corpora (
     bigram_loss_nats      DOUBLE                -- loss there under bigram counts (Witten-Bell), nats per token: to be beaten
 );
 
+-- One row a tokenised corpus and length of context: how much of validation text repeats what came shortly before, which is what an induction head can predict.
+CREATE TABLE corpus_repeats (
+    corpus_id             VARCHAR,  -- corpora.corpus_id
+    context               INTEGER,  -- tokens looked back over, the current one included
+    token_share           DOUBLE,   -- share of next tokens that followed the last earlier occurrence of the current token
+    pair_share            DOUBLE,   -- share of them that followed the last earlier occurrence of the current two tokens
+    beyond_bigrams_share  DOUBLE,   -- share of them that pairs predict, and the commonest successor of the current token in the training split doesn't
+    PRIMARY KEY (corpus_id, context)
+);
+
 -- One row a trained model: its architecture, its training and what came of it.
 CREATE TABLE models (
     model_id                    VARCHAR PRIMARY KEY,  -- name of the architecture, seed, and a hash of the cell and the weights

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, seconds_left, training_warning
+from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, seconds_left, training_warnings
 from tasks.studies.own_names import rival
 from tasks.study.schema import Study
 from tasks.study.sources import StudyFile
@@ -40,7 +40,7 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
         console.print(f"[yellow]`run` needs `--replace`: another study named {study.name}[/]", Text(f"{where}."))
     console.print()
     _print_claims(console, lacking)
-    if warning := training_warning(study):
+    for warning in training_warnings(study):
         console.print(f"[yellow]{warning}[/]")
 
 

@@ -25,6 +25,7 @@ from tasks.storage.store import Store
 from tasks.study.analysis_config import Stage
 from tasks.study.cells import Cell, matrix_entries
 from tasks.study.schema import Study
+from tasks.text.repeated_text import LITTLE_TO_INDUCE, little_to_induce
 from tasks.training.device import training_flops
 from tasks.training.loop import kept_steps, step_count
 from tasks.training.model_training import model_columns
@@ -164,15 +165,29 @@ def plan_claims(study: Study) -> dict[str, str | None]:
         return lacking_for_claims(connection, read_claims(), study.name)
 
 
-def training_warning(study: Study) -> str | None:
-    """Says so if models may learn too little for claims to look at them."""
+def training_warnings(study: Study) -> Iterator[str]:
+    """What models may learn too little by for claims to look at them: few tokens, and text without repeats."""
     short = [cell.training.tokens for cell in study.cells if cell.training.tokens < FEW_TOKENS]
-    if not short:
+    if short:
+        yield (
+            f"Models trained on {min(short):,} tokens may not get below the loss of bigrams, and findings look only at"
+            " those that do. Raise training.tokens."
+        )
+    share = _share_to_induce(study)
+    if share is not None and share < LITTLE_TO_INDUCE:
+        yield f"{little_to_induce(share)} Raise n_ctx or training.tokens, or take text that repeats itself more."
+
+
+def _share_to_induce(study: Study) -> float | None:
+    """What induction could add to bigrams in the longest context of the study; None while the text has no tokens."""
+    store = open_store()
+    corpus = store.find(artifact_specs.corpus_spec(study.corpus)) if study.trains else None
+    tokens = corpus and store.find(artifact_specs.tokens_spec(study.tokenizer, corpus))
+    if not tokens:
         return None
-    return (
-        f"Models trained on {min(short):,} tokens may not get below the loss of bigrams, and findings look only at"
-        " those that do. Raise training.tokens."
-    )
+    longest = max(cell.architecture.n_ctx for cell in study.cells)
+    rows = reversed(tokens.manifest.facts["repeats"])
+    return next((row["beyond_bigrams_share"] for row in rows if row["context"] <= longest), None)
 
 
 class _Shelf:

@@ -4,6 +4,7 @@
 -- models.*
 -- named_models.*
 -- learned: whether it predicts better than the corpus' bigrams, without heads better than token frequencies; claims look only at models that do; NULL if not known
+-- repeats_beyond_bigrams: corpus_repeats.beyond_bigrams_share of the longest context there that the model reads: what induction could add to bigrams on its text
 -- best_induction_random_period: of the model's heads, anti-induction heads apart, the highest induction_random_period
 -- best_induction_head: the head with best_induction_random_period, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
@@ -13,6 +14,13 @@
 -- best_previous_token_head_layer_0: the head of layer 0 with the highest previous_token
 WITH last_evaluations AS (
     FROM evaluations QUALIFY step = max(step) OVER (PARTITION BY model_id)
+),
+repeats AS (
+    SELECT model_id, max_by(beyond_bigrams_share, context) AS repeats_beyond_bigrams
+    FROM models
+    JOIN corpus_repeats USING (corpus_id)
+    WHERE context <= n_ctx
+    GROUP BY model_id
 ),
 best AS (
     SELECT
@@ -44,6 +52,7 @@ SELECT
     validation_loss_nats < if(models.total_heads > 0, bigram_loss_nats, unigram_loss_nats) AS learned,
     in_context_learning_nats,
     repeat_gain_nats,
+    repeats_beyond_bigrams,
     best_induction_random_period,
     best_induction_head,
     best_prefix_matching,
@@ -57,5 +66,6 @@ FROM models
 JOIN named_models USING (model_id)
 LEFT JOIN corpora USING (corpus_id)
 LEFT JOIN last_evaluations USING (model_id)
+LEFT JOIN repeats USING (model_id)
 LEFT JOIN best USING (model_id)
 ORDER BY models.name, models.seed, model_id

@@ -33,6 +33,7 @@ SELECT
     formed_by_tokens,
     best_induction_head,
     untrained_induction,
+    repeats_beyond_bigrams,
     best_previous_token_head_layer_0,
     kind AS formation,
     has_ended,

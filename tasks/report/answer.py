@@ -8,6 +8,7 @@ from tasks.report.differences import Values, extreme
 from tasks.report.over_seeds import Group, mean_of, values_of
 from tasks.report.pruning_words import head_count_lines, pruning_line
 from tasks.results.study_results import StudyResults
+from tasks.text.repeated_text import LITTLE_TO_INDUCE, little_to_induce
 
 MAX_LINES = 5
 FIGURES_OF_THE_ANSWER = ("heads_that_matter", "context_over_training", "induction_circuit", "learning_curves")
@@ -56,7 +57,7 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
             )
         return (
             f"No model has an induction head. The nearest to one is in {label}{trained}: induction_random_period of its"
-            f" best head is {score} ({_example(best)}{start}); {GAIN} is {gain}."
+            f" best head is {score} ({_example(best)}{start}); {GAIN} is {gain}.{_little_to_induce(best)}"
         )
     if n == 1:
         of_seed = "" if best["imported_as"] else ", of one seed,"
@@ -73,6 +74,14 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
         f"{label} has an induction head in {n_with} of {n} seeds: induction_random_period of the best head is {score}"
         f"{place} ({_example(best)}{start}); {GAIN} is {gain}."
     )
+
+
+def _little_to_induce(group: Group) -> str:
+    """A sentence if the text of these models hardly repeats itself."""
+    share = group["repeats_beyond_bigrams"]
+    if share is None or share >= LITTLE_TO_INDUCE:
+        return ""
+    return f" {little_to_induce(share)}"
 
 
 def _scores(groups: Sequence[Group]) -> dict[str, Values]:

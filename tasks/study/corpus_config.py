@@ -10,9 +10,10 @@ from tasks.study.names import PATH
 class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Which text a study reads, and how it is cut, repaired and split."""
 
-    source: Literal["python-stdlib"] | None = Field(
+    source: Literal["python-stdlib", "sotu"] | None = Field(
         "python-stdlib",
-        description="Built-in corpus: the source code of this Python's standard library; none where paths are given.",
+        description="Built-in corpus: the source code of this Python's standard library, or the yearly addresses of US"
+        " presidents (package sotu, which the extra [english] brings); none where paths are given.",
     )
     paths: tuple[Annotated[str, Field(max_length=4096, pattern=PATH)], ...] = Field(
         (),

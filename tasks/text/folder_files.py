@@ -1,0 +1,23 @@
+"""The files of a folder and of all folders in it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def files_below(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """The files below `root` without hidden and ignored names; a directory that links lead back to is entered once."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    entered = set()
+    for folder, folders, names in os.walk(root, onerror=refuse, followlinks=True):
+        real = os.path.realpath(folder)
+        seen = real in entered
+        entered.add(real)
+        folders[:] = [] if seen else sorted(name for name in folders if name not in ignored and name[0] != ".")
+        for name in [] if seen else sorted(names):
+            path = Path(folder, name)
+            if name[0] != "." and path.is_file():
+                yield path
