@@ -15,6 +15,7 @@ from models.heads.head import Head
 from models.transformer import Transformer
 from tasks.errors import UserError
 from tasks.markdown import short_count
+from tasks.report.sentences import counted
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_at
 
@@ -174,7 +175,7 @@ class Model:
 
     def __repr__(self) -> str:
         a = self.module.architecture
-        heads = f"{sum(a.heads_per_layer)} heads in {a.n_layers} layers"
+        heads = f"{counted(sum(a.heads_per_layer), 'head')} in {counted(a.n_layers, 'layer')}"
         after = "" if self.tokens_seen is None else f" after {short_count(self.tokens_seen)} tokens"
         return (
             f"Model {self.label} ({self.model_id}){after}, step {self.step} of {self.steps[-1]}: {heads}, d_model"

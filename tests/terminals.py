@@ -16,6 +16,13 @@ from waiting import until
 CTRL_C = b"\x03"
 
 
+def _like_a_shell() -> None:
+    """Give a new process its terminal, and signals that are not ignored, as they are below nohup."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
+
+
 class Terminal:
     """A pseudo-terminal, and a command that runs in its foreground."""
 
@@ -34,7 +41,7 @@ class Terminal:
             stdout=inside,
             stderr=inside,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_like_a_shell,
         )
         os.close(inside)
         self.family: list[psutil.Process] = []

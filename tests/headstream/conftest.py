@@ -31,6 +31,12 @@ analysis.behaviour = {{ loss_windows = 8, pattern_windows = 4, random_period_seq
 STUDY = parse_study("ours.toml", tomllib.loads(CONTENT))
 
 
+@pytest.fixture
+def content() -> str:
+    """The text of the study's file."""
+    return CONTENT
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("home")

@@ -3,17 +3,15 @@
 import re
 from pathlib import Path
 
-from conftest import CONTENT
-
 import headstream as hs
 from tasks import places
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (places.ROOT / "README.md").read_text(), flags=re.DOTALL)
 
 
-def test_its_code_works(home: Path, tmp_path, monkeypatch, capsys):
+def test_its_code_works(home: Path, content: str, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("my_study.toml").write_text(CONTENT)
+    Path("my_study.toml").write_text(content)
     names: dict[str, object] = {}
     for block in BLOCKS:
         exec(block.replace("quick", "ours").replace("2L4H", "2L2-3H"), names)
