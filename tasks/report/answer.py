@@ -23,7 +23,7 @@ def answer_lines(results: StudyResults) -> list[str]:
     lines = [f"{study['n_failed']} of {study['n_models']} models failed; why is below."] if study["n_failed"] else []
     if not groups:
         return [*lines, "No model was trained, so there is nothing to say yet."]
-    best = next((group for group in groups if group["n_with_induction_head"]), groups[0])
+    best = _best(groups)
     head_counts = head_count_lines(results)
     lines += [*head_counts, _induction(best, groups)]
     if best["total_heads"]:
@@ -37,6 +37,16 @@ def answer_lines(results: StudyResults) -> list[str]:
         seed = best["typical_seed"] if best["n_models"] > 1 else None
         lines.append((circuit and circuit_line(circuit, seed)) or _previous_token(best))
     return lines[:MAX_LINES]
+
+
+def answered_by(results: StudyResults) -> str | None:
+    """The label of the model whose heads the answer names."""
+    groups = results.rows("answer")
+    return _best(groups)["label"] if groups else None
+
+
+def _best(groups: Sequence[Group]) -> Group:
+    return next((group for group in groups if group["n_with_induction_head"]), groups[0])
 
 
 def _induction(best: Group, groups: Sequence[Group]) -> str:

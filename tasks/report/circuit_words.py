@@ -15,14 +15,19 @@ _SCORES = {"K": "previous_token", "Q": "duplicate_token"}  # that make an earlie
 Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql
 
 
-def induction_paragraphs(results: StudyResults) -> list[str]:
-    """For the best kinds of model with two layers or more, the circuit that does induction, or why there is none."""
+def induction_paragraphs(results: StudyResults) -> list[tuple[str | None, str]]:
+    """For the best kinds of model with two layers or more, the circuit that does induction, or why there is none.
+
+    With each paragraph comes the label of the model that it is about.
+    """
     circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
     if not circuits:
-        return ["No model has two layers, so none can have an induction circuit: keys need an earlier head to read."]
+        none = "No model has two layers, so none can have an induction circuit: keys need an earlier head to read."
+        return [(None, none)]
     described, n_more = best_label_of_each_depth(results, circuits)
-    paragraphs = [_paragraph(circuits[label]) for label in described]
-    return [*paragraphs, f"{n_more} more kinds of model are not described: see the SQL."] if n_more else paragraphs
+    paragraphs: list[tuple[str | None, str]] = [(label, _paragraph(circuits[label])) for label in described]
+    more = f"{n_more} more kinds of model are not described: see the SQL."
+    return [*paragraphs, (None, more)] if n_more else paragraphs
 
 
 def skip_trigram_sentence(results: StudyResults) -> str:

@@ -14,7 +14,7 @@ from tasks.places import ROOT
 from tasks.plain_text import terminal_safe
 from tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
-from tasks.report.explorer.head_links import with_head_links
+from tasks.report.explorer.head_links import prose_with_head_links, with_head_links
 from tasks.report.figures import FIGURES
 from tasks.report.figures.style import Picture, house_style, save
 from tasks.report.glossary import with_glossary
@@ -43,7 +43,7 @@ def write_page(results: StudyResults, folder: Path, on_progress: Callable[[float
         page = _Page(results, folder, on_progress)
         text = environment.get_template("report.md.jinja").render(
             page=page,
-            induction_circuits=induction_paragraphs(results),
+            induction_circuits=[prose_with_head_links(text, model) for model, text in induction_paragraphs(results)],
             skip_trigrams=skip_trigram_sentence(results),
             versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
             **said,
@@ -79,7 +79,7 @@ class _Page:
     def shown(self, text: str) -> Markdown:
         """A sentence that says something of the data, so that its part has content."""
         self._n_shown += 1
-        return escaped(text)
+        return as_markdown(text)
 
     def table(self, query: str, max_rows: int = MAX_ROWS) -> Markdown:
         """The rows of a SELECT as a table, how many are left out, and where the SELECT is; nothing if it has none."""

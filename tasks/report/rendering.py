@@ -5,8 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tasks.report.answer import answer_lines
+from tasks.report.answer import answer_lines, answered_by
 from tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
+from tasks.report.explorer.head_links import prose_with_head_links
 from tasks.report.explorer.model_files import EXPLORER, ModelFiles
 from tasks.results.study_results import open_results
 
@@ -42,7 +43,8 @@ def render_report(
             apart = not_compared(before, now, "the run before", "this one")
             since = {"changes": changes(before, now), "not_compared": apart, "by_chance": by_chance(before, now)}
         on_page, on_explorer = _in_parts(on_progress)
-        write_page(results, folder, on_page, answer=answer, previous=before, **since)
+        linked = [prose_with_head_links(line, answered_by(results)) for line in answer]
+        write_page(results, folder, on_page, answer=linked, previous=before, **since)
         write_explorer(results, models, folder / EXPLORER, answer, on_progress=on_explorer)
     return {"study": study, "answer": answer, "summary": vars(now)}
 

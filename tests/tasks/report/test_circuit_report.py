@@ -25,7 +25,7 @@ def told(tmp_path):
     def tell(*models: Model, without=()) -> list[str]:
         path = write_warehouse(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
         with open_results(path, "invented") as results:
-            return induction_paragraphs(results)
+            return [text for _, text in induction_paragraphs(results)]
 
     return tell
 

@@ -20,11 +20,11 @@ from tokenizers import Tokenizer, normalizers
 from tokenizers.models import WordLevel
 
 from tasks.errors import UserError
-from tasks.markdown import table_with_spreads
+from tasks.markdown import escaped, table_with_spreads
 from tasks.report.explorer import explorer_contents
 from tasks.report.explorer.explorer_contents import write_explorer
 from tasks.report.explorer.explorer_page import PAGE, joined_script
-from tasks.report.explorer.head_links import with_head_links
+from tasks.report.explorer.head_links import prose_with_head_links, with_head_links
 from tasks.report.explorer.kept_runs import kept_run
 from tasks.report.explorer.passages import named_text, passages_of
 from tasks.report.explorer.portable_tokenizer import portable_tokenizer
@@ -191,6 +191,15 @@ def test_heads_of_a_table_lead_to_their_cards():
     assert linked == row | {"head": "[L1H3](explorer.html#2L4H%20a%3D%28b%29/L1H3)"}
     assert "| [L1H3](explorer.html#2L4H%20a%3D%28b%29/L1H3) |" in table_with_spreads([linked])
     assert with_head_links({"head": "L1H3"}) == {"head": "L1H3"}
+
+
+def test_heads_in_prose_lead_to_their_cards():
+    text = "2L4H has L1H0 (0.85) *here*; L1H0's keys read L0H2. XL1H0 and L1H are none."
+    linked = prose_with_head_links(text, "2L4H")
+    assert linked.count("](explorer.html#2L4H/L1H0)") == 2
+    assert linked.startswith("2L4H has [L1H0](explorer.html#2L4H/L1H0) (0.85) \\*here\\*; ")
+    assert linked.endswith(" [L0H2](explorer.html#2L4H/L0H2). XL1H0 and L1H are none.")
+    assert prose_with_head_links(text, None) == escaped(text)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
