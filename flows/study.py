@@ -73,12 +73,7 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
             in_turn = first_finished_first(cells, vocabulary, models_at_once(study.resources))
             models |= {cell: trained[cell] for cell in in_turn}
             analyses = {
-                cell: [
-                    submit(
-                        steps.analyse, stage=stage, config=study.analysis, cell=cell, model=model, tokens=tokens[cell]
-                    )
-                    for stage in study.analysis.stages
-                ]
+                cell: steps.start_analyses(submit, study.analysis, cell, model, tokens[cell], study.resources.gpus)
                 for cell, model in models.items()
             }
             outcomes = [steps.outcome(cell, tokens[cell], models[cell], analyses[cell]) for cell in every]

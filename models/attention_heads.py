@@ -136,8 +136,8 @@ class Attention(DeclaringModule):
         elif self.windowed:
             z = windowed_attention(scaled, k, v, self.scores_by_distance(), self.distances.step)
         elif q.is_cuda:
-            by_position = self.position_scores(q.shape[2]).expand(len(q), -1, -1, -1)
-            z = F.scaled_dot_product_attention(q, k, v, attn_mask=by_position)
+            bias = None if self.position_bias is None else self.position_scores(q.shape[2])
+            z = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=bias is None)
         else:
             z = full_attention(scaled, k, v, self.position_scores(q.shape[2]))
         return self._gated(z, x)

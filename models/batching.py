@@ -9,6 +9,12 @@ from models.transformer import Transformer
 
 BATCH_NUMBERS = 2**20  # attention weights of all layers, or logits, held at once; a batch has as many sequences as fit
 PASS_NUMBERS = 2**21  # the same in passes that hold one layer's weights at a time
+GPU_FACTOR = 2**6
+
+
+def at_once(numbers: int, like: Tensor) -> int:
+    """How many numbers to work on at once where a tensor is: as many as a CPU should, more to keep a GPU busy."""
+    return numbers * GPU_FACTOR if like.is_cuda else numbers
 
 
 def batches(
@@ -23,4 +29,5 @@ def sequences_at_once(model: Transformer, n_tokens: int, *, traced: bool = True)
     """How many sequences of so many tokens fit, 1 at least."""
     heads = model.architecture.heads_per_layer
     weights = n_tokens * n_tokens * (sum(heads) if traced else max(heads, default=0))
-    return max(1, (BATCH_NUMBERS if traced else PASS_NUMBERS) // max(weights, n_tokens * model.d_vocab))
+    numbers = at_once(BATCH_NUMBERS if traced else PASS_NUMBERS, model.W_E)
+    return max(1, numbers // max(weights, n_tokens * model.d_vocab))

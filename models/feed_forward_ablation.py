@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
+from models.batching import at_once, batches
 from models.heads.ablated_runs import ROWS, IntactRun
 from models.losses import token_losses
 from models.transformer import Layer, LayerTrace, Transformer
@@ -64,7 +64,7 @@ def neuron_ablations(
     cases = list(product(fills, parts))
     effects: dict[tuple[int, str, str], list[Tensor]] = defaultdict(list)
     for batch in batches(model, sequences):
-        run, size = IntactRun(model, batch), max(1, ROWS // batch.numel())
+        run, size = IntactRun(model, batch), max(1, at_once(ROWS, batch) // batch.numel())
         for i, (layer, trace) in enumerate(zip(model.layers, run.trace.layers, strict=True)):
             hidden = activations(layer, trace)
             for some in (cases[at : at + size] for at in range(0, len(cases), size)):

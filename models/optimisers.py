@@ -57,8 +57,12 @@ class Muon(torch.optim.Optimizer):
             joined.append(_join_heads(p.grad.lerp(momentum, group["momentum"]), group["writes"]))  # type: ignore[union-attr]
         updates = orthogonalise(torch.stack(joined).bfloat16())
         for (p, group), update in zip(stack, updates, strict=True):
-            p.mul_(1 - group["lr"] * group["weight_decay"])
-            p.sub_(_split_heads(update.to(p.dtype), p, group["writes"]), alpha=group["lr"])
+            rate, change = group["lr"], _split_heads(update.to(p.dtype), p, group["writes"])
+            p.mul_(1 - rate * group["weight_decay"])
+            if isinstance(rate, Tensor):  # an alpha would be read, for which the CPU waits
+                p.sub_(change * rate)
+            else:
+                p.sub_(change, alpha=rate)
 
 
 def _join_heads(x: Tensor, writes: bool) -> Float[Tensor, "rows cols"]:

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.batching import at_once
 from models.transformer import Transformer
 
 LOGITS, MIN_ROWS = 2**18, 2**8  # logits at once: what a CPU keeps in its cache; but products of few rows are slow
-GPU_FACTOR = 2**6  # times as many keep a GPU busy
 
 
 def stream_losses(
@@ -24,5 +24,5 @@ def stream_losses(
 
 def log_normalisers(model: Transformer, n_rows: int, logits: Callable[[slice], Tensor]) -> Float[Tensor, "row"]:
     """Logsumexp of each row of logits, of which a few are formed at a time."""
-    size = max(MIN_ROWS, (LOGITS * GPU_FACTOR if model.W_E.is_cuda else LOGITS) // model.d_vocab)
+    size = max(MIN_ROWS, at_once(LOGITS, model.W_E) // model.d_vocab)
     return torch.cat([logits(slice(i, i + size)).logsumexp(-1) for i in range(0, n_rows, size)])

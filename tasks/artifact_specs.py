@@ -75,9 +75,13 @@ def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None
 
 
 def analysis_spec(stage: Stage, config: AnalysisConfig, model: Artifact, tokens: Artifact) -> Spec:
-    """Decided by that stage's part of [analysis], the checkpoints, the tokens, and the model's id, which is in rows."""
+    """Decided by that stage's part of [analysis], the checkpoints, the tokens, and the model's id, which is in rows.
+
+    And by the device, if it isn't the CPU, which rounds differently.
+    """
     slice_ = {"analysis": part_of(config, stage).model_dump(mode="json"), "model_id": model.manifest.facts["model_id"]}
-    return _spec(stage, slice_, {model.manifest.stage: model, "tokens": tokens})
+    numerics = {} if config.device == "cpu" else {"device": config.device}
+    return _spec(stage, slice_, {model.manifest.stage: model, "tokens": tokens}, numerics)
 
 
 def costs_spec(config: CostsConfig, study: str) -> Spec:

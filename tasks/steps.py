@@ -194,8 +194,11 @@ def require_text(tokens: Mapping[ModelCell, Artifact]) -> None:
 
 
 def require_device(study: Study) -> None:
-    """Raises UserError when a model is to be trained on a GPU here, and there is none; a cluster may have one."""
-    on_gpu = any(cell.training.device == "cuda" for cell in study.cells)
+    """Raises UserError when a model is to be trained or measured on a GPU here, and there is none.
+
+    A cluster may have one.
+    """
+    on_gpu = "cuda" in (study.analysis.device, *(cell.training.device for cell in study.cells))
     if on_gpu and study.runner == "threads" and not torch.cuda.is_available():
         raise UserError(
             "device must be one this machine has, got device = 'cuda' without a CUDA GPU. Set device = 'auto' or 'cpu'."
@@ -270,9 +273,25 @@ def import_from_elsewhere(cell: ImportedCell, tokens: Artifact, corpus: Artifact
     )
 
 
+def start_analyses(
+    submit: Submit,
+    config: AnalysisConfig,
+    cell: ModelCell,
+    model: PrefectFuture[Artifact],
+    tokens: Artifact,
+    gpu_share: float,
+) -> list[PrefectFuture[Artifact]]:
+    """Submit the stages of the analysis of a model, which follow its training."""
+    gpus = gpu_share if config.device == "cuda" else 0.0
+    shared = {"config": config, "cell": cell, "model": model, "tokens": tokens, "gpu_share": gpus}
+    return [submit(analyse, gpus, stage=stage, **shared) for stage in config.stages]
+
+
 @step("measure {stage} of {cell.label}")
-def analyse(stage: Stage, config: AnalysisConfig, cell: ModelCell, model: Artifact, tokens: Artifact) -> Artifact:
-    """What one stage of the analysis measures on one model, in a process of its own."""
+def analyse(
+    stage: Stage, config: AnalysisConfig, cell: ModelCell, model: Artifact, tokens: Artifact, gpu_share: float = 0.0
+) -> Artifact:
+    """What one stage of the analysis measures on one model, in a process of its own, which sees one GPU at most."""
     return find_or_make(
         analysis_spec(stage, config, model, tokens),
         cell.label,
@@ -282,7 +301,9 @@ def analyse(stage: Stage, config: AnalysisConfig, cell: ModelCell, model: Artifa
         model.manifest.facts["model_id"],
         model.folder,
         tokens.folder,
+        device=config.device,
         incidental=ANALYSES[stage].incidental,
+        holding=gpu_slot(gpu_share) if gpu_share else None,
     )
 
 

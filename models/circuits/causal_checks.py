@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
+from models.batching import at_once, batches
 from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
 from models.circuits.paths import Path
 from models.heads.ablated_runs import ROWS, IntactRun
@@ -102,7 +102,7 @@ def _effects_on_text(
                 for removal in variant.removals:
                     change[removal] += moved[removal.reader.head].item() / n
                     written[removal] = _change_of_writing(intact.trace.layers[i], variant, removal.reader.head)
-            changes, size = list(written.items()), max(1, ROWS // batch.numel())
+            changes, size = list(written.items()), max(1, at_once(ROWS, batch) // batch.numel())
             for some in (changes[at : at + size] for at in range(0, len(changes), size)):
                 effects, _ = intact.effects_of(i, torch.stack([of_removal for _, of_removal in some]))
                 for (removal, _), effect in zip(some, effects.sum(1).tolist(), strict=True):

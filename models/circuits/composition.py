@@ -108,4 +108,4 @@ def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tenso
 def by_kind(parts: list[Tensor], weights: CircuitWeights) -> PairKind:
     """A table of pairs and kinds from values for Q, K and V of one reading layer after another."""
     kinds = [torch.cat([weights.W_E.new_empty(0), *parts[kind :: len(KINDS)]]) for kind in range(len(KINDS))]
-    return torch.stack(kinds, dim=1).double()
+    return torch.stack(kinds, dim=1).double().cpu()

@@ -57,5 +57,5 @@ def eigenvalues_of(matrices: Float[Tensor, "batch n n"]) -> Complex[Tensor, "bat
     By NumPy: torch's own LAPACK gives up on some matrices with many equal eigenvalues, such as rotated permutations.
     """
     found = np.linalg.eigvals(matrices.cpu().numpy()).astype(np.complex128)
-    eigenvalues = torch.from_numpy(found).to(matrices.device)
+    eigenvalues = torch.from_numpy(found)
     return eigenvalues.gather(-1, eigenvalues.abs().argsort(dim=-1, descending=True, stable=True))

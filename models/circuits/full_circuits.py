@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.batching import at_once
 from models.circuits.head_weights import CircuitWeights, HeadWeights
 
 MOMENT_TOKENS = 2**12  # taken into moments at once
@@ -30,7 +31,7 @@ class FullCircuit:
 
     def chunks(self) -> Iterator[tuple[Int[Tensor, "chunk"], Float[Tensor, "chunk column"]]]:
         """All rows of the product, a few at a time, each chunk after its index."""
-        size = max(1, CHUNK_NUMBERS // max(1, self.right.shape[1]))
+        size = max(1, at_once(CHUNK_NUMBERS, self.left) // max(1, self.right.shape[1]))
         every = torch.arange(len(self.left), device=self.left.device)
         return ((part, self.rows(part)) for part in every.split(size))
 

@@ -40,7 +40,7 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
     copying, matching = copying_eigenvalues(weights), matching_eigenvalues(weights)
     evaluator = copying_evaluator(model, weights, stimuli.random)
     kept = persistence(model, stimuli.text, stimuli.bos)
-    moments = token_moments(weights.W_E, stimuli.counts / stimuli.counts.sum())
+    moments = token_moments(weights.W_E, (stimuli.counts / stimuli.counts.sum()).to(weights.W_E.device))
     layers = []
     for i, (own, layer) in enumerate(zip(weights.layers, model.layers, strict=True)):
         bias, distances = layer.attention.position_bias, layer.attention.distances
@@ -69,10 +69,10 @@ def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitS
 
 
 def _diagonal_accuracies(weights: CircuitWeights, layer: int, stimuli: CircuitStimuli) -> Scores:
-    tokens, heads = stimuli.frequent, range(weights.heads_per_layer[layer])
-    ranks = [diagonal_ranks(full_ov(weights, layer, head, tokens), tokens) for head in heads]
+    tokens, heads = stimuli.frequent.to(weights.W_E.device), range(weights.heads_per_layer[layer])
+    ranks = [diagonal_ranks(full_ov(weights, layer, head, tokens), tokens).cpu() for head in heads]
     return {
         f"copying_top{n}{suffix}": torch.tensor([diagonal_accuracy(of_head, n, by) for of_head in ranks])
         for n in (1, 5)
-        for suffix, by in (("", None), ("_weighted", stimuli.counts[tokens]))
+        for suffix, by in (("", None), ("_weighted", stimuli.counts[stimuli.frequent]))
     }

@@ -90,8 +90,8 @@ def _layer_sums(layer: FrozenLayer, sources: Sources, keys: Bool[Tensor, "batch 
     of_queries, of_keys = (side.permute(2, 0, 1, 3, 4).flatten(2) for side in (q, whole @ k))
     by_distance = None
     if a.position_bias is not None:
-        by_distance = (whole * position.masked_fill(position.isneginf(), 0)).sum((0, 2, 3)).double()
-    return _LayerSums(list(by_key), (of_queries @ of_keys.mT).double(), by_distance)
+        by_distance = (whole * position.masked_fill(position.isneginf(), 0)).sum((0, 2, 3)).double().cpu()
+    return _LayerSums(list(by_key), (of_queries @ of_keys.mT).double().cpu(), by_distance)
 
 
 def _added(one: _LayerSums, other: _LayerSums) -> _LayerSums:

@@ -86,9 +86,10 @@ def _candidates(
     scores = FullCircuit(qk.right.T, qk.left.T)  # [source, destination]
     strongest = (_largest(scores) * _largest(logits)).topk(min(n_sources, len(used))).indices
     (score, destination), (logit, output) = (
-        circuit.rows(strongest).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1) for circuit in (scores, logits)
+        (part.cpu() for part in circuit.rows(strongest).topk(min(CANDIDATES_PER_SOURCE, len(used)), dim=1))
+        for circuit in (scores, logits)
     )
-    return _Candidates(used[strongest], used[destination], used[output], score, logit)
+    return _Candidates(used[strongest.cpu()], used[destination], used[output], score, logit)
 
 
 def _largest(circuit: FullCircuit) -> Float[Tensor, "row"]:

@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from models.batching import at_once
 from models.heads.ablated_runs import ROWS, IntactRun
 from models.heads.references import derangement
-from models.stream_losses import GPU_FACTOR
 from models.transformer import Fill, HeadMask, Transformer
 
 Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or which other sequence's z each sequence gets
@@ -54,7 +54,7 @@ def ablation_effects(
         for ablation in ablations
     }
     runs_rows = text.shape[1] * max([1, *heads_per_layer])
-    for rows in torch.arange(len(text)).split(max(1, (ROWS * GPU_FACTOR if text.is_cuda else ROWS) // runs_rows)):
+    for rows in torch.arange(len(text)).split(max(1, at_once(ROWS, text) // runs_rows)):
         run = IntactRun(model, text[rows], head_mask, fill)
         drawn = {
             method: [run.z_of(text[draw[rows]]) if isinstance(draw, Tensor) else draw for draw in draws]

@@ -70,7 +70,7 @@ def _attention_samples(
     model: Transformer, passage: NDArray[np.int64], labels: Sequence[str]
 ) -> dict[str, NDArray[Any]]:
     """Columns of attention by every head, from each query of a passage to each key that it sees."""
-    patterns = [layer.pattern[0] for layer in model.trace(torch.from_numpy(passage)[None]).layers]
+    patterns = [layer.pattern[0] for layer in model.trace(torch.from_numpy(passage)[None].to(model.W_E.device)).layers]
     n_heads = [len(pattern) for pattern in patterns]
     layer, head = np.repeat(np.arange(len(patterns)), n_heads), np.concatenate([np.arange(n) for n in n_heads])
     query, key = np.tril_indices(len(passage))

@@ -48,7 +48,7 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     if steps[0] == 0:
         similarities["initial_distance"] = pattern_distances(trained.at(0), text, tokens.bos)
     trained.on_progress(0.4)
-    left = torch.cat([*mask_without(model, removed_heads(model))]).bool()
+    left = torch.cat([*mask_without(model, removed_heads(model))]).bool().cpu()
     similarities = {name: values[left][:, left] for name, values in similarities.items()}
     distances = similarities["jensen_shannon_distance"]
     layer, head = np.array(places).T

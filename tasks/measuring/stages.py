@@ -53,6 +53,7 @@ def measure(
     tokens_folder: Path,
     folder: Path,
     on_progress: Callable[[float], None],
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Write the tables of one analysis of one model into `folder`, on one thread: models are measured side by side.
 
@@ -61,7 +62,7 @@ def measure(
         WorkError: the model can't be measured so.
     """
     torch.set_num_threads(1)
-    trained = TrainedModel(model_id, training_folder, tokens_folder, folder, on_progress)
+    trained = TrainedModel(model_id, training_folder, tokens_folder, folder, on_progress, device)
     ANALYSES[stage].measure(config, trained)
     on_progress(1.0)
     return {"model_id": model_id}

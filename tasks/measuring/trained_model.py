@@ -29,6 +29,7 @@ class TrainedModel:
     tokens_folder: Path
     folder: Path
     on_progress: Callable[[float], None] = lambda fraction: None  # is told the fraction done
+    device: str = "cpu"
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -57,8 +58,8 @@ class TrainedModel:
         return checkpoint_sha256(self.training_folder, self.steps[-1])
 
     def at(self, step: int) -> Transformer:
-        """The model at one of its checkpoints."""
-        return load_model(self.training_folder, step)
+        """The model at one of its checkpoints, where it is measured."""
+        return load_model(self.training_folder, step).to(self.device)
 
     def evaluation_text(self, n_windows: int) -> RunningText:
         """At most `n_windows` full sequences of the text that models are measured on."""

@@ -296,6 +296,9 @@ class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fa
 class AnalysisConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
 
+    device: Literal["cpu", "cuda"] = Field(
+        "cpu", description="Where models are measured; cuda, for large ones: GPUs are shared as [resources] gpus says."
+    )
     stages: tuple[Stage, ...] = Field(
         get_args(Stage),
         min_length=1,

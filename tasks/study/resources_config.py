@@ -14,4 +14,4 @@ class ResourcesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
         None, ge=1, le=1024, description="Models at once where the runner is threads; default: one per core."
     )
     cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for each model.")
-    gpus: float = Field(1.0, gt=0, le=1, description="Share of a GPU that a model takes while it trains on one.")
+    gpus: float = Field(1.0, gt=0, le=1, description="Share of a GPU that a model takes while it is on one.")

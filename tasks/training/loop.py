@@ -28,9 +28,10 @@ from tasks.errors import WorkError
 from tasks.study.training_config import TrainingConfig
 from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
+from tasks.training.captured_step import CapturedStep
 from tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
 from tasks.training.device import Numerics
-from tasks.training.parameter_groups import build_optimizers
+from tasks.training.parameter_groups import build_optimizers, set_rates
 
 LOG_EVERY_STEPS = 10
 SAVE_EVERY_SECONDS = 10.0
@@ -143,6 +144,9 @@ class TrainingRun:
         self.log: list[dict[str, float]] = []  # rows of the table `training`
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
         self.cross_entropy: CrossEntropy = mean_cross_entropy
+        self.advance: Callable[..., tuple[Tensor, ...]] = self._advance
+        if self.model.W_E.is_cuda and config.prune_to == 1:  # a graph can't prune a head more than it has captured
+            self.advance = CapturedStep(self._advance)
         if numerics.compiled:
             from tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
 
@@ -187,20 +191,25 @@ class TrainingRun:
         if self.numerics.device == "cuda":
             windows = windows.pin_memory()
         windows = windows.to(self.numerics.device, non_blocking=True)
-        loss, penalty = self._losses(windows, self._gate_noise())
+        factor = rate_factor(self.step, self.n_steps, self.config.warmup_steps, self.config.final_rate_fraction)
+        set_rates(self.optimizers, factor)
+        noise = self._gate_noise()
+        loss, norm = self.advance(windows) if noise is None else self.advance(windows, noise)
+        self.step += 1
+        if self.config.prune_to < 1:
+            self.pruning.after_step(self.step)
+        return loss, norm
+
+    def _advance(self, windows: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """From a batch to new weights."""
+        loss, penalty = self._losses(windows, noise)
         (loss if penalty is None else loss + penalty).backward()
         if self.config.prune_to < 1:
             self.pruning.before_step()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
-        factor = rate_factor(self.step, self.n_steps, self.config.warmup_steps, self.config.final_rate_fraction)
         for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = group["highest_lr"] * factor
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        self.step += 1
-        if self.config.prune_to < 1:
-            self.pruning.after_step(self.step)
         return loss.detach(), norm
 
     def _losses(self, windows: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -229,7 +238,7 @@ class TrainingRun:
             "step": self.step,
             "tokens": self.step * self.tokens_per_step,
             "loss_nats": loss,
-            "learning_rate": self.optimizers[-1].param_groups[0]["lr"],
+            "learning_rate": float(self.optimizers[-1].param_groups[0]["lr"]),
             "gradient_norm": float(pending[-1][1]),
             "heads_left": self.pruning.n_left,
             "seconds": seconds,

@@ -1,5 +1,7 @@
 """Which optimiser trains which parameters of a model, at which rate and decay."""
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import get_args
 
 import torch
@@ -29,8 +31,21 @@ def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.o
         {"params": of["position_bias"], "lr": rate * config.position_rate, "weight_decay": 0.0},
         {"params": of["gate"], "lr": rate * config.gate_rate, "weight_decay": 0.0},
     ]
-    optimizers.append(torch.optim.AdamW([g for g in groups if g["params"]], betas=(0.9, 0.98), fused=True))
+    on_gpu = model.W_E.is_cuda
+    adamw = torch.optim.AdamW([g for g in groups if g["params"]], betas=(0.9, 0.98), fused=True, capturable=on_gpu)
+    optimizers.append(adamw)
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["highest_lr"] = group["lr"]
+            if on_gpu:  # where a captured step reads it anew
+                group["lr"] = model.W_E.new_tensor(group["lr"])
     return optimizers
+
+
+def set_rates(optimizers: Iterable[torch.optim.Optimizer], factor: float) -> None:
+    """Set learning rates to a share of the highest."""
+    for group in chain.from_iterable(optimizer.param_groups for optimizer in optimizers):
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(group["highest_lr"] * factor)
+        else:
+            group["lr"] = group["highest_lr"] * factor

@@ -194,3 +194,13 @@ def test_analyses_are_keyed_by_the_model_whose_name_is_in_their_rows(store):
     assert one.digest == other.digest
     specs = [analysis_spec("probes", AnalysisConfig(), training, tokens) for training in (one, other)]
     assert specs[0].key != specs[1].key
+
+
+def test_analyses_on_a_gpu_are_others_than_those_on_the_cpu(store):
+    _, tokens = made(store, tiny_text())
+    training = store.build(training_spec(CELL, tokens), lambda folder: {"model_id": "m"})
+    here, there = (
+        analysis_spec("probes", AnalysisConfig(device=device), training, tokens) for device in ("cpu", "cuda")
+    )
+    assert here.key != there.key
+    assert here.config == there.config

@@ -1,0 +1,48 @@
+"""Every stage of the analysis finds on a GPU what it finds on the CPU, and leaves nothing on the wrong one."""
+
+import pyarrow.parquet as pq
+import pytest
+from stand_in_gpu import stand_in_gpu
+from test_every_stage import CONFIG, trained
+from tiny import tiny_tokens
+
+from tasks.measuring.stages import ANALYSES, measure, part_of
+from tasks.study.analysis_config import PruningConfig
+from tasks.text.token_reading import Tokens
+from tasks.training.checkpoints import save_checkpoint, write_model_card
+
+SHORT = CONFIG.pruning.model_dump() | {"max_points": 2, "keep": ("half",)}
+CONFIG = CONFIG.model_copy(update={"pruning": PruningConfig.model_validate(SHORT)})
+
+
+@pytest.mark.parametrize("kind", ["plain", "dynamic gates", "strided", "like Llama", "everything", "pruned"])
+def test_every_stage_on_a_gpu(kind, tmp_path):
+    tokens = Tokens.open(tiny_tokens())
+    model = trained(kind, tokens)
+    write_model_card(tmp_path, model, 1)
+    for step in (0, 1):
+        save_checkpoint(tmp_path, model, step)
+
+    def measured(stage, device):
+        folder = tmp_path / f"{stage}-{device}"
+        folder.mkdir()
+        config = part_of(CONFIG, stage)
+        measure(stage, config, "m", tmp_path, tokens.folder, folder, lambda fraction: None, device)
+        return {path.stem: pq.read_table(path).to_pydict() for path in folder.glob("*.parquet")}
+
+    for stage in ANALYSES:
+        wanted = measured(stage, "cpu")
+        with stand_in_gpu() as device:
+            found = measured(stage, device)
+        assert found.keys() == wanted.keys()
+        for table, columns in wanted.items():
+            for name, values in columns.items():
+                if "seconds" not in name:
+                    assert alike(found[table][name], values), f"{table}.{name} of {stage}"
+
+
+def alike(found, wanted):
+    """Whether numbers differ by no more than rounding, and all else not at all."""
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(alike, found, wanted))
+    return found == (pytest.approx(wanted, rel=1e-3, abs=2e-5) if isinstance(wanted, float) else wanted)
