@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
 
-.PHONY: demo smollm2 test lint bench peers faults calibrate
+.PHONY: demo smollm2 test lint bench gpu peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -27,6 +27,10 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+# Training and measuring on a GPU, against the CPU; under eight minutes. Writes benchmarks/gpu.md.
+gpu: $(INSTALLED)
+	$(BIN)/python -m benchmarks.gpu
 
 # Kills, starves and corrupts running studies; an hour. Writes what held to faults/README.md.
 faults: $(WITH_RAY)

@@ -102,12 +102,18 @@ GROWTH: dict[str, Sequence[int]] = {  # of SMALL
 
 
 def timed_stage(
-    stage: Stage, config: AnalysisConfig, model: Path, tokens: Path, folder: Path, on_progress: Callable[[float], None]
+    stage: Stage,
+    config: AnalysisConfig,
+    model: Path,
+    tokens: Path,
+    folder: Path,
+    on_progress: Callable[[float], None],
+    device: str = "cpu",
 ) -> Cost:
     """Run a stage in this process."""
     folder.mkdir(parents=True)
     started, processor = time.perf_counter(), time.process_time()
-    measure(stage, part_of(config, stage), "model", model, tokens, folder, on_progress)
+    measure(stage, part_of(config, stage), "model", model, tokens, folder, on_progress, device)
     return Cost(time.perf_counter() - started, time.process_time() - processor, peak_megabytes())
 
 

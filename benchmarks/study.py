@@ -14,7 +14,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 
-from benchmarks.training import TOKENS_PER_STEP, usual_step
+from benchmarks.training import MODEL, TOKENS_PER_STEP, usual_step
 from tasks.machines.stopping import adopt_orphans
 from tasks.studies.known_studies import find_study
 from tasks.study.schema import Study, read_study
@@ -27,7 +27,7 @@ PLAIN_SHARE = 8  # plain loops train on an eighth of the tokens, and their secon
 
 def plain_training(folder: Path, n_layers: int, tokens: int) -> None:
     """Train one model by a plain loop."""
-    step = usual_step(folder, threads=1, n_layers=n_layers)
+    step = usual_step(folder, threads=1, architecture=MODEL.model_copy(update={"n_layers": n_layers}))
     for _ in range(tokens // TOKENS_PER_STEP):
         step()
 

@@ -55,50 +55,57 @@ class UsualAttention(nn.Module):
 class UsualModel(nn.Module):
     """The same size of model: learned positions, attention layers, no normalisation."""
 
-    def __init__(self, vocabulary: int, n_layers: int) -> None:
+    def __init__(self, architecture: Architecture, vocabulary: int) -> None:
         super().__init__()
-        self.embed = nn.Embedding(vocabulary, MODEL.d_model)
-        self.position = nn.Embedding(MODEL.n_ctx, MODEL.d_model)
-        self.layers = nn.Sequential(*(UsualAttention(MODEL.d_model, 4) for _ in range(n_layers)))
-        self.unembed = nn.Linear(MODEL.d_model, vocabulary, bias=False)
+        a = architecture
+        self.embed = nn.Embedding(vocabulary, a.d_model)
+        self.position = nn.Embedding(a.n_ctx, a.d_model)
+        self.layers = nn.Sequential(*(UsualAttention(a.d_model, n_heads) for n_heads in a.heads_per_layer))
+        self.unembed = nn.Linear(a.d_model, vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of the next token."""
-        x = self.embed(tokens) + self.position(torch.arange(tokens.shape[1]))
+        x = self.embed(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
         return self.unembed(self.layers(x))
 
 
-def usual_step(folder: Path, threads: int, n_layers: int = MODEL.n_layers) -> Callable[[], None]:
-    """One step of a plain float32 loop: SDPA, AdamW, clipping, random windows."""
+def usual_step(
+    folder: Path,
+    threads: int,
+    architecture: Architecture = MODEL,
+    batch_size: int = TRAINING.batch_size,
+    device: str = "cpu",
+) -> Callable[[], None]:
+    """One step of a plain loop: SDPA, AdamW, clipping, random windows; in float32, on a GPU by bfloat16 autocast."""
     torch.set_num_threads(threads)
-    tokens = Tokens.open(folder)
-    model = UsualModel(tokens.vocabulary, n_layers)
+    tokens, n_ctx = Tokens.open(folder), architecture.n_ctx
+    model = UsualModel(architecture, tokens.vocabulary).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     rng = np.random.default_rng(0)
 
     def step() -> None:
-        starts = rng.integers(0, len(tokens.train) - MODEL.n_ctx - 1, TRAINING.batch_size)
-        windows = torch.from_numpy(tokens.train.windows(starts, MODEL.n_ctx + 1))
-        loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        starts = rng.integers(0, len(tokens.train) - n_ctx - 1, batch_size)
+        windows = torch.from_numpy(tokens.train.windows(starts, n_ctx + 1)).to(device)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        loss.item()
 
     return step
 
 
-def our_step(folder: Path, threads: int) -> Callable[[], None]:
+def our_step(folder: Path, threads: int) -> Callable[[], object]:
     """One step of the real training run at its defaults."""
     prepare_process(threads)
     numerics = Numerics("cpu", "bfloat16", threads, compiled=True)
     run = TrainingRun(MODEL, TRAINING, numerics, Tokens.open(folder), folder)
-    return lambda: float(run.take_step()[0])  # type: ignore[return-value]
+    return lambda: float(run.take_step()[0])
 
 
 def _worker(
-    connection: Connection, make: Callable[[Path, int], Callable[[], None]], folder: Path, threads: int
+    connection: Connection, make: Callable[[Path, int], Callable[[], object]], folder: Path, threads: int
 ) -> None:
     step = make(folder, threads)
     for _ in range(WARM_STEPS):
@@ -114,7 +121,7 @@ def _worker(
 class Contestants:
     """Equal processes that train at the same time when told to."""
 
-    def __init__(self, make: Callable[[Path, int], Callable[[], None]], folder: Path, n: int, threads: int) -> None:
+    def __init__(self, make: Callable[[Path, int], Callable[[], object]], folder: Path, n: int, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.connections = []
         for _ in range(n):
@@ -124,11 +131,11 @@ class Contestants:
         for connection in self.connections:
             connection.recv()
 
-    def tokens_per_second(self) -> float:
-        """Of all of them together, over one turn."""
-        for connection in self.connections:
+    def tokens_per_second(self, n: int | None = None) -> float:
+        """Of all of them together, or of the first n, over one turn."""
+        for connection in self.connections[:n]:
             connection.send(True)
-        return sum(connection.recv() for connection in self.connections)
+        return sum(connection.recv() for connection in self.connections[:n])
 
     def stop(self) -> None:
         """End the processes."""
@@ -152,16 +159,24 @@ def compare(folder: Path, n: int, threads: int) -> None:
     )
 
 
-def matrix_product_peak(threads: int, size: int = 1024) -> float:
+def matrix_product_peak(threads: int, size: int = 1024, device: str = "cpu") -> float:
     """FLOPs a second of a bfloat16 matrix product, the best of some."""
     torch.set_num_threads(threads)
-    a = torch.randn(size, size).bfloat16()
+    a = torch.randn(size, size, device=device).bfloat16()
     seconds = []
     for _ in range(20):
+        wait_for(device)
         started = time.perf_counter()
         a @ a
+        wait_for(device)
         seconds.append(time.perf_counter() - started)
     return 2 * size**3 / min(seconds)
+
+
+def wait_for(device: str) -> None:
+    """Wait until a device has done what it was given."""
+    if device == "cuda":
+        torch.cuda.synchronize()
 
 
 def induction_score(run: TrainingRun, tokens: Tokens) -> float:

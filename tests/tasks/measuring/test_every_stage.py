@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from little_analysis import CONFIG
 from tiny import tiny_tokens, tokens_without_bos
 
 from models.architecture import Architecture
@@ -12,33 +13,11 @@ from models.heads.removal import remove_heads
 from models.transformer import Transformer
 from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.results.tables import table_schema
-from tasks.study.analysis_config import (
-    ActivationCircuitsConfig,
-    AnalysisConfig,
-    BehaviourConfig,
-    FeedForwardConfig,
-    ImportanceConfig,
-    ProbesConfig,
-    PruningConfig,
-    RedundancyConfig,
-    WeightCircuitsConfig,
-)
 from tasks.text.token_reading import Tokens
 from tasks.text.windows import reference_text
 from tasks.training.checkpoints import save_checkpoint, write_model_card
 
 SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 12, "n_ctx": 24}
-WINDOWS = {"windows": 3, "reference_windows": 3}
-CONFIG = AnalysisConfig(
-    behaviour=BehaviourConfig(loss_windows=3, pattern_windows=2, random_period_sequences=2, passage_tokens=6),
-    weight_circuits=WeightCircuitsConfig(statistics_tokens=2000, rotations=3),
-    activation_circuits=ActivationCircuitsConfig(path_windows=2, bigram_windows=4),
-    importance=ImportanceConfig(**WINDOWS),
-    pruning=PruningConfig(**WINDOWS, gate_lambdas=(0.1,), gate_steps=1, retrain_steps=1, random_orders=5, repeats=1),
-    redundancy=RedundancyConfig(windows=3, reference_windows=3),
-    probes=ProbesConfig(train_tokens=300, selection_tokens=200, test_tokens=200, max_steps=5),
-    feed_forward=FeedForwardConfig(**WINDOWS),
-)
 KINDS = {
     "plain": {},
     "no layers": {"n_layers": 0},

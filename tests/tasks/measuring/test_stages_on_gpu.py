@@ -2,17 +2,14 @@
 
 import pyarrow.parquet as pq
 import pytest
+from little_analysis import SHORTER_CURVES
 from stand_in_gpu import stand_in_gpu
-from test_every_stage import CONFIG, trained
+from test_every_stage import trained
 from tiny import tiny_tokens
 
 from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.study.analysis_config import PruningConfig
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
-
-SHORT = CONFIG.pruning.model_dump() | {"max_points": 2, "keep": ("half",)}
-CONFIG = CONFIG.model_copy(update={"pruning": PruningConfig.model_validate(SHORT)})
 
 
 @pytest.mark.parametrize("kind", ["plain", "dynamic gates", "strided", "like Llama", "everything", "pruned"])
@@ -26,7 +23,7 @@ def test_every_stage_on_a_gpu(kind, tmp_path):
     def measured(stage, device):
         folder = tmp_path / f"{stage}-{device}"
         folder.mkdir()
-        config = part_of(CONFIG, stage)
+        config = part_of(SHORTER_CURVES, stage)
         measure(stage, config, "m", tmp_path, tokens.folder, folder, lambda fraction: None, device)
         return {path.stem: pq.read_table(path).to_pydict() for path in folder.glob("*.parquet")}
 
