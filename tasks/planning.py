@@ -26,14 +26,14 @@ from tasks.study.analysis_config import Stage
 from tasks.study.cells import Cell, matrix_entries
 from tasks.study.schema import Study
 from tasks.text.repeated_text import LITTLE_TO_INDUCE, little_to_induce
-from tasks.training.device import training_flops
+from tasks.training.device import resolve_numerics, training_flops
 from tasks.training.loop import kept_steps, step_count
 from tasks.training.model_training import model_columns
 
 SHARED = ("corpus", "tokens", "costs")  # stages that are not of a model
 
-# What one core does, roughly: used where this store has no earlier artifact to go by.
-FLOPS_PER_SECOND = 80e9
+# What one core does, and a GPU, roughly: used where this store has no earlier artifact to go by.
+FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}
 CORPUS_BYTES_PER_SECOND = 10e6
 SECONDS_PER_CHECKPOINT = 1.5
 COSTS_SECONDS = 180.0
@@ -216,11 +216,11 @@ class _Shelf:
             self._assumed.add(before.digest)
         return before, PlannedArtifact(spec.stage, subject, False, self._why_missing(spec), seconds, size)
 
-    def training_speed(self) -> float:
-        """FLOPs a second of the trainings so far."""
-        done = [artifact.manifest.facts for artifact in self.earlier("training")]
+    def training_speed(self, device: str) -> float:
+        """FLOPs a second of the trainings so far on such a device."""
+        done = [a.manifest.facts for a in self.earlier("training") if a.manifest.numerics["device"] == device]
         seconds = sum(facts["seconds"] for facts in done)
-        return sum(facts["flops"] for facts in done) / seconds if seconds else FLOPS_PER_SECOND
+        return sum(facts["flops"] for facts in done) / seconds if seconds else FLOPS_PER_SECOND[device]
 
     def costs_seconds(self) -> float:
         """How long passes were timed so far, a study."""
@@ -262,7 +262,8 @@ def _has_inputs(artifact: Artifact, spec: Spec) -> bool:
 
 def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None) -> Iterator[PlannedArtifact]:
     vocabulary = study.tokenizer.vocabulary
-    seconds = training_flops(cell.architecture, vocabulary, cell.training.tokens) / shelf.training_speed()
+    device = resolve_numerics(cell.architecture, cell.training, vocabulary)[0].device
+    seconds = training_flops(cell.architecture, vocabulary, cell.training.tokens) / shelf.training_speed(device)
     n_checkpoints = len(kept_steps(step_count(cell.architecture, cell.training), cell.training.checkpoints))
     checkpoint_bytes = BYTES_PER_PARAMETER * cell.parameters(vocabulary)
     size = (n_checkpoints + RESUME_CHECKPOINTS) * checkpoint_bytes
@@ -281,7 +282,7 @@ def _plan_imported(
 ) -> Iterator[PlannedArtifact]:
     n_checkpoints = len(cell.checkpoints)
     checkpoint_bytes = BYTES_PER_PARAMETER * matrix_entries(cell.architecture, cell.d_vocab)
-    work = forward_flops(cell.architecture, cell.d_vocab, cell.architecture.n_ctx) / FLOPS_PER_SECOND
+    work = forward_flops(cell.architecture, cell.d_vocab, cell.architecture.n_ctx) / FLOPS_PER_SECOND["cpu"]
     seconds, size = (
         n_checkpoints * (IMPORT_PASSES * work + checkpoint_bytes / IMPORTED_BYTES_PER_SECOND),
         n_checkpoints * checkpoint_bytes,
