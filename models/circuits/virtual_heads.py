@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.batching import batches
-from models.circuits.eigenvalues import eigenvalue_score
+from models.circuits.eigenvalues import eigenvalue_score, eigenvalues_of
 from models.circuits.head_factors import reader_factors, writer_factors
 from models.circuits.head_weights import CircuitWeights
 from models.circuits.paths import Path
@@ -55,7 +55,7 @@ def virtual_copying(weights: CircuitWeights, pairs: Sequence[Path]) -> dict[Path
         earlier, later = weights.layers[first.layer], weights.layers[second.layer]
         between = earlier.W_O[first.head] @ later.W_V[second.head]
         around = later.W_O[second.head] @ through_vocabulary @ earlier.W_V[first.head]
-        scores[first, second] = eigenvalue_score(torch.linalg.eigvals(between.double() @ around.double())).item()
+        scores[first, second] = eigenvalue_score(eigenvalues_of((between.double() @ around.double())[None])).item()
     return scores
 
 
