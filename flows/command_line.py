@@ -165,6 +165,30 @@ def explore(
     print_explorer(of_model or _name_of(study), study if of_model else None, text, not no_open)
 
 
+@app.command(epilog="Example: headstream watch quick")
+def watch(
+    study: Annotated[
+        str | None, typer.Argument(help="Name of a study, or path of its file; default: the one that is running.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="If it isn't running, wait until it is.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve its explorer, with each new checkpoint, to browsers on this machine.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of that explorer; default: any that is free.")
+    ] = None,
+) -> None:
+    """Show a study that runs elsewhere, in another terminal or at night: losses, heads, the time left.
+
+    Scores of checkpoints are measured here, on little text, and are preliminary; the run isn't disturbed, and Ctrl-C
+    ends only this. Ends with the run: exit code 1 if that failed or was stopped.
+    """
+    from flows.watch_command import watch_study
+
+    served_on = port or 0 if serve or port else None
+    raise typer.Exit(watch_study(_name_of(study) if study else None, wait, served_on))
+
+
 @app.command(epilog="Example: headstream diff quick heads")
 def diff(
     first: Annotated[str, typer.Argument(help="Name of a study that has run.")],

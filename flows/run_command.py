@@ -16,6 +16,7 @@ from tasks.machines.runners import models_at_once
 from tasks.machines.stopping import LastWords
 from tasks.planning import PlannedArtifact, plan_artifacts, require_space
 from tasks.study.schema import Study
+from tasks.watching.run_snapshots import kept_for_watchers
 
 
 @steps.store_in_use()
@@ -32,7 +33,7 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     steps.require_device(study)
     progress = StudyProgress(study.name, planned, models_at_once(study.resources))
     words.how_far = progress.how_far
-    with shown_progress(progress, terminal):
+    with shown_progress(progress, terminal), kept_for_watchers(study.name, progress.snapshot):
         start_fork_server()
         _compile_meanwhile(study, planned)
         corpus = steps.alone(steps.read_corpus, study.corpus)

@@ -1,27 +1,42 @@
 """A study from corpus to report: the table of contents of Headstream."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from prefect import flow, runtime
 from prefect.futures import PrefectFuture
 
 from flows.hooks import notify_of_failure
+from flows.study_progress import StudyProgress
 from tasks import steps
 from tasks.importing.imported_cell import ModelCell, read_imported
 from tasks.machines.runners import models_at_once, opened_runner
 from tasks.planning import plan_artifacts, require_space
+from tasks.progress import listening
 from tasks.scheduling import first_finished_first, longest_first
 from tasks.storage.artifact import Artifact
 from tasks.studies.own_names import sent_study, take_name
 from tasks.study.schema import NamedStudy, ShippedStudy, Study
 from tasks.text.allowed_files import require_allowed, require_allowed_models
+from tasks.watching.run_snapshots import kept_for_watchers
 
 
 def _run_name() -> str:
     study = runtime.flow_run.parameters["study"]
     name = study.get("name") if isinstance(study, dict) else getattr(study, "name", study)
     return f"{name:.64}" if isinstance(name, str) else "study"
+
+
+@contextmanager
+def _planned(study: Study) -> Iterator[None]:
+    """Have room for what is to run, or raise WorkError; and while it runs, tell watchers how far it is."""
+    planned = plan_artifacts(study)
+    require_space(planned)
+    progress = StudyProgress(study.name, planned, models_at_once(study.resources))
+    with listening(progress.hear), kept_for_watchers(study.name, progress.snapshot):
+        yield
 
 
 @flow(
@@ -47,9 +62,7 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         require_allowed(study.corpus)
         require_allowed_models(study.models)
         take_name(study, file)
-    with steps.store_in_use():
-        if is_deployed:  # else the command line has planned it
-            require_space(plan_artifacts(study))
+    with steps.store_in_use(), _planned(study) if is_deployed else nullcontext():  # else the command line has
         steps.require_device(study)
         steps.prepare()
         imported = read_imported(study.models)

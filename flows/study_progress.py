@@ -1,8 +1,9 @@
 """How far a study is: what was planned, brought up to date by what its steps tell."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from tasks.planning import SHARED, PlannedArtifact, seconds_left
 from tasks.progress import COMPILING, FAILED, WAITING, Event
@@ -27,6 +28,8 @@ class ArtifactProgress:
     """The fraction at which it began."""
     worked: float = 0.0
     """Seconds from then to its last event."""
+    key: str = ""
+    """Its name in the store, once this run has come to it."""
 
     @property
     def kind(self) -> str:
@@ -43,7 +46,7 @@ class ArtifactProgress:
         if goes_on or self.began is None or event.fraction == 0 or {COMPILING, WAITING} & {event.text, self.text}:
             self.began, self.first = now, event.fraction
         self.fraction, self.kept, self.text = event.fraction, event.kept, event.text
-        self.worked = now - self.began
+        self.worked, self.key = now - self.began, event.key or self.key
         return goes_on
 
 
@@ -105,12 +108,34 @@ class StudyProgress:
         self._jobs, self._clock, self._began = jobs, clock, clock()
         self._shared: dict[str, ArtifactProgress] = {}
         self._last_step = ""
-        for each in planned:
-            part = ArtifactProgress(each, fraction=float(each.done))
-            if each.is_shared:
-                self._shared[each.stage] = part
+        self._take_in(ArtifactProgress(each, fraction=float(each.done)) for each in planned)
+
+    @classmethod
+    def of_snapshot(cls, told: Mapping[str, Any]) -> "StudyProgress":
+        """The same in another process, as far as it had come.
+
+        Raises: TypeError or LookupError when another release has told it.
+        """
+        progress = cls(told["study"], (), told["jobs"])
+        progress._take_in(
+            ArtifactProgress(**part | {"planned": PlannedArtifact(**part["planned"])}) for part in told["parts"]
+        )
+        progress._last_step = told["last_step"]
+        return progress
+
+    def snapshot(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        parts = [asdict(part) for part in self._parts()]
+        return {"study": self.name, "jobs": self._jobs, "last_step": self._last_step, "parts": parts}
+
+    def _take_in(self, parts: Iterable[ArtifactProgress]) -> None:
+        for part in parts:
+            planned = part.planned
+            if planned.is_shared:
+                self._shared[planned.stage] = part
             else:
-                self.models.setdefault(each.subject, ModelProgress(each.subject)).parts[each.stage] = part
+                model = self.models.setdefault(planned.subject, ModelProgress(planned.subject))
+                model.parts[planned.stage] = part
 
     def hear(self, event: Event) -> str | None:
         """Take in an event; a sentence if a model goes on from where an earlier run was interrupted."""
@@ -120,6 +145,16 @@ class StudyProgress:
         if part and part.hear(event, self._clock()):
             return f"{event.subject} goes on from {percent(event.kept)}"
         return None
+
+    @property
+    def shared_steps(self) -> set[str]:
+        """What is done now that isn't of one model: text, costs, and in the end what comes after all models."""
+        return {stage for stage, part in self._shared.items() if part.in_work} | {self._last_step} - {""}
+
+    def key(self, model: str, stage: str) -> str:
+        """The name in the store of an artifact of a model, or shared by all; empty if there is none yet."""
+        part = self.models[model].parts.get(stage) or self._shared.get(stage)
+        return part.key if part else ""
 
     def in_state(self, state: str) -> list[ModelProgress]:
         """The models that are in a state."""

@@ -23,6 +23,7 @@ from tasks.storage.artifact import Artifact
 from tasks.storage.latest_records import latest_record
 from tasks.storage.store import Store
 from tasks.study.schema import Study
+from tasks.watching.run_snapshots import forget_run
 
 
 def found_finished(study: Study) -> list[str] | None:
@@ -31,6 +32,7 @@ def found_finished(study: Study) -> list[str] | None:
         if (report := finished_report(study)) is None:
             return None
         build_warehouse(open_store(), places.warehouse_file())
+        forget_run(study.name)
         return told(report.manifest.facts["answer"], publish_report(report, places.report_folder(study.name)))
 
 

@@ -34,10 +34,10 @@ def find_or_make(
     The work is done in a process apart, while what it needs is held and gives that its environment; or in this one, if
     it is short or uses all cores by itself.
     """
-    show = on_progress or (lambda fraction: publish(Event(spec.stage, subject, fraction)))
+    show = on_progress or (lambda fraction: publish(Event(spec.stage, subject, fraction, key=spec.key)))
 
     def write(folder: Path) -> Mapping[str, Any]:
-        publish(Event(spec.stage, subject, 0.0))
+        publish(Event(spec.stage, subject, 0.0, key=spec.key))
         if not apart:
             return work(*arguments, folder=folder, on_progress=show, **options)
         with holding or nullcontext() as environment:
@@ -51,5 +51,5 @@ def find_or_make(
     except Exception:
         publish(Event(spec.stage, subject, 0.0, FAILED))
         raise
-    publish(Event(spec.stage, subject, 1.0))
+    publish(Event(spec.stage, subject, 1.0, key=spec.key))
     return artifact

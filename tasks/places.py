@@ -27,6 +27,11 @@ def studies_folder() -> Path:
     return home() / "data" / "studies"
 
 
+def running_folder() -> Path:
+    """The folder in which runs leave how far they are, for `headstream watch`."""
+    return home() / "data" / "running"
+
+
 def report_folder(study: str) -> Path:
     """The folder that a study's report is published in."""
     return home() / "reports" / "generated" / study

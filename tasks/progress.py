@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Event:
     """How far one step has come; `subject` names the model or corpus that it works on.
 
-    `kept` is the fraction from which the step would go on if it were interrupted.
+    `kept` is the fraction from which the step would go on if it were interrupted; `key` names the artifact that it
+    makes among those of its stage.
     """
 
     step: str
@@ -18,11 +19,12 @@ class Event:
     fraction: float
     text: str = ""
     kept: float = 0.0
+    key: str = ""
 
 
 COMPILING, FAILED, WAITING = "compiling", "failed", "waiting for another run"  # texts of events
 
-Listener = Callable[[Event], None]
+Listener = Callable[[Event], object]
 _listeners: list[Listener] = []
 _lock = threading.Lock()
 

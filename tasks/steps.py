@@ -229,7 +229,7 @@ def train(cell: Cell, tokens: Artifact, numerics: Numerics, gpu_share: float = 0
 
     def show(progress: Progress) -> None:
         fraction, kept = progress.step / progress.n_steps, progress.saved_step / progress.n_steps
-        publish(Event("training", cell.label, fraction, _training_text(progress), kept))
+        publish(Event("training", cell.label, fraction, _training_text(progress), kept, spec.key))
         move_bar(fraction)
 
     return find_or_make(

@@ -87,6 +87,7 @@ BESIDE = {
     "report": {"results", "storage", "text", "training"},
     "machines": {"study", "storage"},
     "studies": {"study", "storage"},
+    "watching": {"study", "storage", "results", "text", "training", "measuring", "report"},
 }
 
 

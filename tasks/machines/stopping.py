@@ -3,10 +3,12 @@
 import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 import psutil
 
@@ -100,6 +102,13 @@ def adopt_orphans(yes: bool) -> None:
     """On Linux, make what a descendant leaves behind a child of this process: else the end of one hides others."""
     with suppress(AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(yes))
+
+
+def leave(code: int) -> NoReturn:
+    """End this process, whatever its threads are doing: the interpreter would wait for them, or crash."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def kill_descendants() -> None:

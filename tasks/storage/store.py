@@ -110,8 +110,7 @@ class Store:
         """
         if found := self.find(spec):
             return found
-        target = self._folder(spec.stage, spec.key)
-        staging = self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{spec.stage}/{spec.key}"))
+        target, staging = self._folder(spec.stage, spec.key), self._unfinished(spec.stage, spec.key)
         with disk_errors_explained(self.root), self._locked(staging, on_wait):
             if found := self.find(spec):
                 return found
@@ -135,6 +134,10 @@ class Store:
                     ) from error
                 raise
             return read_manifest(target)
+
+    def so_far(self, stage: str, key: str) -> Path | None:
+        """The folder of an artifact, or what its writer has of it now; nothing is verified, and it may move away."""
+        return next(filter(Path.is_dir, (self._folder(stage, key), self._unfinished(stage, key))), None)
 
     def interrupted(self, days: float) -> list[Path]:
         """Work that killed runs left and another could go on with, but none has for some days."""
@@ -173,6 +176,9 @@ class Store:
             if not _NAME.fullmatch(name):
                 raise UserError(f"a stage or key must be of a-z, 0-9, _ and -, got {name!r}. Rename it.")
         return self.root / stage / key
+
+    def _unfinished(self, stage: str, key: str) -> Path:
+        return self._staging / str(uuid5(NAMESPACE_URL, f"headstream:{stage}/{key}"))
 
     def _load(self, stage: str, key: str, *, verify: bool) -> Artifact | None:
         folder = self._folder(stage, key)

@@ -29,15 +29,23 @@ def study_states(store: Store) -> Iterator[StudyState]:
     """Every study that ships, and then every other that was to run here."""
     records, made = latest_records(store), _Made(store)
     for name in known_studies():
-        try:
-            file = find_study(name)
-            study = read_study(file)
-        except UserError as error:
-            yield StudyState(name, None, "can't be read", str(error), "")
-            continue
-        source = "ships" if file.ships else _short(file.path) if file.path else "no file"
-        state = _state(study, records.get(name), made)
-        yield StudyState(name, study.n_models, state, study.question, f"{source}, gone" if file.note else source)
+        yield _state_of(name, records, made)
+
+
+def study_state(store: Store, name: str) -> StudyState:
+    """One of them."""
+    return _state_of(name, latest_records(store), _Made(store))
+
+
+def _state_of(name: str, records: Mapping[str, Artifact], made: "_Made") -> StudyState:
+    try:
+        file = find_study(name)
+        study = read_study(file)
+    except UserError as error:
+        return StudyState(name, None, "can't be read", str(error), "")
+    source = "ships" if file.ships else _short(file.path) if file.path else "no file"
+    state = _state(study, records.get(name), made)
+    return StudyState(name, study.n_models, state, study.question, f"{source}, gone" if file.note else source)
 
 
 def _state(study: Study, record: Artifact | None, made: "_Made") -> str:

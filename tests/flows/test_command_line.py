@@ -29,6 +29,7 @@ COMMANDS = (
     "claims",
     "report",
     "explore",
+    "watch",
     "diff",
     "studies",
     "export",

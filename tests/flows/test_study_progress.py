@@ -1,5 +1,7 @@
 """How far a study is, from its plan and the events of its steps."""
 
+import json
+
 import pytest
 
 from flows.study_progress import StudyProgress, duration, percent
@@ -141,3 +143,29 @@ def test_durations(seconds, words):
 
 def test_percent_never_says_more_than_there_is():
     assert [percent(f) for f in (0, 0.0049, 0.359, 0.999, 1)] == ["0 %", "0.4 %", "35 %", "99 %", "100 %"]
+
+
+def test_another_process_is_told_all_of_it(study, clock):
+    study.hear(Event("corpus", "documents", 1.0, key="c"))
+    study.hear(Event("training", LABELS[0], 0.0, key="t"))
+    clock.now = 30.0
+    study.hear(Event("training", LABELS[0], 0.5, "loss 3.1 nats", 0.4))
+    study.hear(Event("training", LABELS[1], 1.0, key="u"))
+    study.hear(Event("probes", LABELS[1], 0.0))
+    study.hear(Event("training", LABELS[2], 0.0, FAILED))
+    told = StudyProgress.of_snapshot(json.loads(json.dumps(study.snapshot())))
+    for what in ("headline", "how_far", "fraction", "seconds_left"):
+        assert getattr(told, what)() == getattr(study, what)()
+    said = [(model.name, model.phase, model.details, model.fraction) for model in told.models.values()]
+    assert said == [(model.name, model.phase, model.details, model.fraction) for model in study.models.values()]
+    assert [told.key(LABELS[0], stage) for stage in ("training", "corpus", "probes", "nothing")] == ["t", "c", "", ""]
+    study.hear(Event("report", "quick", 0.0))
+    assert StudyProgress.of_snapshot(study.snapshot()).headline() == study.headline()
+
+
+@pytest.mark.parametrize("change", [{"jobs": 2}, {"parts": [{"planned": {"stage": "probes"}}]}, {"parts": [{"x": 1}]}])
+def test_what_another_release_tells_is_not_understood(study, change):
+    told = study.snapshot() | change
+    del told["last_step"]
+    with pytest.raises((TypeError, LookupError)):
+        StudyProgress.of_snapshot(told)

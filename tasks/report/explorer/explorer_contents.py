@@ -45,10 +45,12 @@ def write_explorer(
     answer: Sequence[str],
     text: NamedText | None = None,
     on_progress: Callable[[float], None] = lambda fraction: None,
+    version: str = "",
 ) -> None:
     """Write the explorer of a study; of models that `files` lacks it shows what the warehouse knows.
 
-    `text` is shown beside the passages. `on_progress` hears the fraction done.
+    `text` is shown beside the passages. `on_progress` hears the fraction done. A page with a `version` is one of a
+    study that is running, and asks its server for a newer one.
     """
     tables = study_tables(results)
     found = [model_id for model_id in tables["models"].get("model_id", []) if model_id in files]
@@ -66,6 +68,7 @@ def write_explorer(
         "study": study["study"],
         "question": study["question"],
         "answer": list(answer),
+        "version": version,
         "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE],
         "tables": tables,
         "texts": page.texts(),

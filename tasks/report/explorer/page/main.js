@@ -6,6 +6,7 @@ import { circuitsView } from "./circuits_view.js";
 import { DARK } from "./colours.js";
 import { chooser, el } from "./elements.js";
 import { checkpointSlider, headsView } from "./heads_view.js";
+import { newerPage } from "./newer_page.js";
 import { clamp, shortCount } from "./numbers.js";
 import { Address } from "./state.js";
 import { openStudy } from "./study.js";
@@ -45,7 +46,7 @@ export class Page {
     root.replaceChildren(
       el("header", { class: "top" },
         el("h1", {}, el("span", { class: "brand" }, "Headstream"), study.contents.study), this.model_chooser.element, this.tabs),
-      this.finding, this.body);
+      newerPage(study.contents.version), this.finding, this.body);
     this.show();
   }
 

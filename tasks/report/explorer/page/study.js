@@ -13,7 +13,7 @@ import { weightsOf } from "./transformer.js";
  * @typedef {{losses: number[], best: number[][], bestProbabilities: number[][], block: string}} KeptRun
  * @typedef {{text: number, sizes: import("./transformer.js").Sizes, layout: [string, number[]][],
  *   weights: Record<string, string>, kept: Record<string, KeptRun>}} NetworkFields
- * @typedef {{study: string, question: string, answer: string[], notes: string[],
+ * @typedef {{study: string, question: string, answer: string[], version: string, notes: string[],
  *   tables: Record<string, Record<string, any[]>>, texts: TextFields[], networks: Record<string, NetworkFields>}} Contents
  */
 

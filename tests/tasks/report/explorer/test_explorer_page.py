@@ -3,17 +3,15 @@
 import base64
 import gzip
 import hashlib
-import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import HOSTILE, Explored
+from explorer_files import contents_of, parts_of
 from invented_study import STEPS, TOKENS_PER_STEP, Model, write_warehouse
 from random_models import random_model
 from tokenizers import Tokenizer, normalizers
@@ -32,41 +30,6 @@ from tasks.results.study_results import open_results
 from tasks.training.checkpoints import load_model
 
 
-class _Parts(HTMLParser):
-    """Scripts, styles and the policy of a page, as a browser takes them apart."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.scripts: dict[str, str] = {}
-        self.tags: list[str] = []
-        self.policy = ""
-        self._within = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        fields = dict(attributes)
-        self.tags.append(tag)
-        if tag in ("script", "style"):
-            self._within = fields.get("id") or tag
-        if fields.get("http-equiv") == "Content-Security-Policy":
-            self.policy = fields["content"] or ""
-
-    def handle_endtag(self, tag: str) -> None:
-        self._within = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._within:
-            self.scripts[self._within] = data
-
-
-def parts_of(page: Path) -> _Parts:
-    return _Parts(page.read_text(encoding="utf-8"))
-
-
-def contents_of(page: Path) -> dict:
-    return json.loads(gzip.decompress(base64.b64decode(parts_of(page).scripts["contents"])))
-
-
 def test_the_policy_names_the_one_script_and_the_one_style_and_nothing_else_may_load(explored: Explored):
     parts = parts_of(explored.page)
     for name in ("script", "style"):
@@ -75,6 +38,15 @@ def test_the_policy_names_the_one_script_and_the_one_style_and_nothing_else_may_
     assert parts.policy.startswith("default-src 'none';")
     assert "unsafe" not in parts.policy
     assert not re.search(r"(?:src|href|url\()\s*=?\s*[\"']?(?:https?:)?//", explored.page.read_text(encoding="utf-8"))
+
+
+def test_a_page_that_has_a_server_may_ask_that_alone(explored: Explored, tmp_path):
+    with open_results(explored.warehouse, "invented") as results:
+        write_explorer(results, explored.files, tmp_path / "served.html", [], version="7")
+    alone, served = parts_of(explored.page).policy, parts_of(tmp_path / "served.html").policy
+    assert "connect" not in alone
+    assert served == alone.replace(" base-uri", " connect-src 'self'; base-uri")
+    assert contents_of(tmp_path / "served.html")["version"] == "7"
 
 
 def test_hostile_words_of_a_study_stay_inside_the_data(explored: Explored):

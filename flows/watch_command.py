@@ -1,0 +1,191 @@
+"""The command `headstream watch`: a study that runs in another process, as far as it is."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from flows.progress_display import PlainLines
+from flows.study_progress import StudyProgress
+from flows.watch_picture import scores_in_words, watch_picture
+from tasks import places
+from tasks.errors import UserError
+from tasks.machines.stopping import SIGNALS, leave
+from tasks.making import open_store
+from tasks.plain_text import terminal_safe
+from tasks.report.explorer.model_files import EXPLORER
+from tasks.studies.remembered_studies import remembered
+from tasks.studies.study_states import study_state
+from tasks.study.schema import read_study
+from tasks.study.sources import shipped
+from tasks.watching.following import Following, followed
+from tasks.watching.models_so_far import Losses, WatchedModel, training_losses
+from tasks.watching.page_server import PageServer, served_page
+from tasks.watching.run_snapshots import RunSnapshot, running_studies, snapshot_of
+
+LOOK_SECONDS = 1.0
+REFRESHES = 2  # of the picture, a second
+
+
+def watch_study(study: str | None, wait: bool, port: int | None) -> int:
+    """Show a study until its run ends, and its explorer on a port, if one is given; the exit code.
+
+    Raises:
+        UserError: no study runs, or several do; or the one asked for hasn't run, and isn't to be waited for.
+    """
+    console = Console(highlight=False)
+    with _ending_at_signals():
+        try:
+            name = _running(study, wait, console)
+            if name is None:
+                assert study is not None
+                return _say_last(study, console)
+            with served_page(port) if port is not None else nullcontext() as server:
+                code = _watch(name, server, console)
+        except _Ended as end:
+            code = end.code
+    leave(code)
+
+
+class _Ended(BaseException):
+    """Raised by a signal that asks for the end."""
+
+    def __init__(self, number: int) -> None:
+        self.code = 128 + number
+
+
+@contextmanager
+def _ending_at_signals() -> Iterator[None]:
+    """Signals that this process was told to ignore, as by nohup, stay ignored."""
+
+    def end(number: int, _: object) -> None:
+        raise _Ended(number)
+
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    heeded = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in heeded:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in heeded.items():
+            signal.signal(number, handler)
+
+
+def _running(study: str | None, wait: bool, console: Console) -> str | None:
+    """The study to watch, which is running; None if the one asked for isn't, and isn't to be waited for."""
+    waits = False
+    while True:
+        running = [name for name in running_studies() if study in (None, name)]
+        if len(running) > 1:
+            raise UserError(
+                f"watch must be told which study, got none, while {' and '.join(running)} are running. Name one:"
+                f" `headstream watch {running[0]}`."
+            )
+        if running:
+            return running[0]
+        if not wait and study is None:
+            raise UserError(
+                "a study must be running to be watched, got none. Run one: `headstream run quick`; or wait for one:"
+                " `headstream watch --wait`."
+            )
+        if not wait:
+            return None
+        if not waits:
+            console.print(Text(f"Waiting for a run of {study or 'a study'}. Ctrl-C ends this."))
+            waits = True
+        time.sleep(LOOK_SECONDS)
+
+
+def _say_last(study: str, console: Console) -> int:
+    """Say how a study ended that isn't running; the exit code.
+
+    Raises:
+        UserError: it has not run yet, or not as it is now.
+    """
+    state = study_state(open_store(), study).state
+    if snapshot_of(study) is None and state != "done":
+        raise UserError(
+            f"a study must be running to be watched, got {study}, which isn't: {state}. Run it:"
+            f" `headstream run {study}`; or wait until somebody does: `headstream watch {study} --wait`."
+        )
+    return _say_end(study, console)
+
+
+def _say_end(study: str, console: Console) -> int:
+    """Say how a study's last run ended; exit code 1 if that was not well."""
+    left = snapshot_of(study)
+    if left is None:
+        said = f"{study} is done.\nReport: {places.report_folder(study) / 'report.md'}"
+    elif left.failure:
+        said = f"{study}: its run failed: {terminal_safe(left.failure)}"
+    else:
+        how_far = _progress_of(left).how_far()
+        said = f"{study}: its run was stopped{how_far}; `headstream run {study}` goes on from there."
+    console.print(Text(said), soft_wrap=True)
+    return int(left is not None)
+
+
+def _watch(name: str, server: PageServer | None, console: Console) -> int:
+    file = remembered(name) or shipped(name)  # as it is run, whatever has become of its file
+    assert file is not None
+    if server:
+        console.print(Text(f"Explorer: {server.address}"))
+    with followed(read_study(file), open_store(), server) as following:
+        _follow_to_its_end(name, following, console)
+    code = _say_end(name, console)
+    if server and code == 0:
+        server.show(places.report_folder(name) / EXPLORER, "done")
+        console.print(Text(f"Explorer: {server.address}, until Ctrl-C"))
+        while True:
+            signal.pause()
+    return code
+
+
+def _progress_of(run: RunSnapshot) -> StudyProgress:
+    """Raises UserError when a run of another release left it."""
+    try:
+        return StudyProgress.of_snapshot(run.told)
+    except (TypeError, LookupError):
+        raise UserError(
+            f"a run must be watched by the release of Headstream that runs it, got {run.study}, which another one does."
+            " Watch it with that."
+        ) from None
+
+
+def _watched(progress: StudyProgress, label: str) -> WatchedModel:
+    return WatchedModel(label, *(progress.key(label, stage) for stage in ("training", "tokens", "behaviour")))
+
+
+def _follow_to_its_end(name: str, following: Following, console: Console) -> None:
+    """Show a run until it ends: a live picture in a terminal, plain lines in a file."""
+    run = snapshot_of(name)
+    if run is None:
+        return
+    progress = _progress_of(run)
+    lines = None if console.is_terminal else PlainLines(progress, console)
+    said: dict[str, str] = {}
+
+    def losses(label: str) -> Losses:
+        return training_losses(open_store(), _watched(progress, label))
+
+    def picture() -> Group:
+        return watch_picture(progress, losses, following.scores, console)
+
+    live = Live(console=console, get_renderable=picture, refresh_per_second=REFRESHES)
+    with nullcontext() if lines else live:
+        while (run := snapshot_of(name)) and run.goes_on:
+            progress = _progress_of(run)
+            following.models = [_watched(progress, label) for label in progress.models]
+            following.headline = progress.headline()
+            if lines:
+                lines.look(progress)
+                for label, scores in following.scores.items():
+                    if said.get(label) != (words := scores_in_words(scores)):
+                        said[label] = words
+                        lines.say(f"{label}: {words}")
+            time.sleep(LOOK_SECONDS)

@@ -1,0 +1,107 @@
+"""The live picture of a study that is running: its progress and, of models in work, losses and heads so far."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from math import log
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from flows.progress_display import model_lines, other_models, summary_lines
+from flows.study_progress import ModelProgress, StudyProgress
+from tasks.markdown import short_count
+from tasks.watching.models_so_far import Losses, ScoresSoFar
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+MARGIN = 8  # columns before a curve
+LEAST_WIDTH = 40  # of a terminal, for curves
+MOST_ROWS = 6  # of a curve
+OTHER_LINES = 6  # the study's, those that they wrap to, and what sums up models
+
+
+def watch_picture(
+    study: StudyProgress, losses: Callable[[str], Losses], scores: Mapping[str, ScoresSoFar], console: Console
+) -> Group:
+    """The study's lines; for each model in work its own, and as far as they fit, what it has learned so far."""
+    room = max(1, console.height - OTHER_LINES)
+    shown = study.in_state("in work")[:room]
+    per_model = room // max(1, len(shown))
+    parts: list[RenderableType] = summary_lines(study)
+    for model in shown:
+        parts += [model_lines([model], console), *_learned(model, losses, scores, console.width, per_model - 1)]
+    failed = [Text(f"{model.name}: failed", style="red") for model in study.in_state("failed")[:1]]
+    return Group(*parts, *failed, *other_models(study, len(shown)))
+
+
+def _learned(
+    model: ModelProgress, losses: Callable[[str], Losses], scores: Mapping[str, ScoresSoFar], width: int, room: int
+) -> list[Text]:
+    found = score_lines(scores.get(model.name))
+    if len(found) > room:
+        return []
+    rows = min(MOST_ROWS, room - len(found) - 2)  # and an axis, and a line between models
+    curve = loss_curve(losses(model.name), width - MARGIN, rows) if rows > 1 and width >= LEAST_WIDTH else []
+    lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in (*curve, *found)]
+    return [*lines, Text("")] if len(lines) < room else lines
+
+
+def score_lines(scores: ScoresSoFar | None) -> list[str]:
+    """What was measured of a model's checkpoints: losses, and the heads that score highest at the last one."""
+    if scores is None:
+        return ["  no checkpoint measured yet"]
+    bars = _bars([nats for _, nats in scores.validation])
+    heads = [f"  {name:<15} {heads}" for name, heads in _best_heads(scores, "  ").items()]
+    return [f"  {'validation loss':<15} {_validation(scores)} {bars}", *heads]
+
+
+def scores_in_words(scores: ScoresSoFar) -> str:
+    """Of the last checkpoint that was measured the validation loss, and the heads that score highest."""
+    heads = [f"{name} {heads}" for name, heads in _best_heads(scores, ", ").items()]
+    return "; ".join([f"validation loss {_validation(scores)}", *heads])
+
+
+def _validation(scores: ScoresSoFar) -> str:
+    if not scores.validation:
+        return "not known"
+    tokens, nats = scores.validation[-1]
+    sem = "" if scores.sem is None else f" ± {scores.sem:.3f}"
+    preliminary = f", preliminary ({scores.n_windows} sequences)" if scores.preliminary else ""
+    return f"{nats:.3f}{sem} nats after {short_count(tokens)} tokens{preliminary}"
+
+
+def _best_heads(scores: ScoresSoFar, between: str) -> dict[str, str]:
+    said = {name: [f"{head} {value:.2f}" for head, value in heads] for name, heads in scores.best.items()}
+    return {name: between.join(heads) for name, heads in said.items() if heads}
+
+
+def loss_curve(losses: Losses, width: int, height: int) -> list[str]:
+    """Losses over tokens, on a logarithmic axis: an area of so many rows, from lowest to highest, above the axis."""
+    if len(losses) < 2 or losses[0][0] <= 0:
+        return []
+    nats = _resampled(losses, width)
+    low, high = min(nats), max(nats)
+    levels = [1 + round((8 * height - 1) * (loss - low) / ((high - low) or 1.0)) for loss in nats]
+    rows = ["".join(BLOCKS[min(8, max(0, level - 8 * row))] for level in levels) for row in reversed(range(height))]
+    labels = [f"{high:7.3f} ", *[" " * MARGIN] * (height - 2), f"{low:7.3f} "]
+    first, last = (f"{short_count(losses[place][0])} tokens" for place in (0, -1))
+    title = "training loss, nats" if width > len(first) + len(last) + 30 else ""
+    axis = f"{' ' * MARGIN}{first}{title.center(width - len(first) - len(last))}{last}"
+    return [*(label + row for label, row in zip(labels, rows, strict=True)), axis]
+
+
+def _resampled(losses: Losses, width: int) -> list[float]:
+    """Mean losses at so many places, evenly spaced in ln(tokens); where there is no loss, the one before."""
+    tokens = [log(n) for n, _ in losses]
+    edges = [tokens[0] + (tokens[-1] - tokens[0]) * place / width for place in range(1, width)]
+    ends = [0, *(bisect_right(tokens, edge) for edge in edges), len(tokens)]
+    means: list[float] = []
+    for start, end in pairwise(ends):
+        inside = [loss for _, loss in losses[start:end]]
+        means.append(sum(inside) / len(inside) if inside else means[-1])
+    return means
+
+
+def _bars(values: Sequence[float]) -> str:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return "".join(BLOCKS[1 + round(7 * (value - low) / ((high - low) or 1.0))] for value in values)

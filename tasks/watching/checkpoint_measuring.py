@@ -1,0 +1,79 @@
+"""Checkpoints of models in training, measured as `behaviour` measures, on less text: what that says is preliminary."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from tasks.errors import WorkError
+from tasks.measuring.behaviour import measure_behaviour
+from tasks.measuring.trained_model import TrainedModel
+from tasks.storage.store import Store
+from tasks.study.analysis_config import BehaviourConfig
+from tasks.training.checkpoints import checkpoint_steps
+from tasks.watching.models_so_far import ScoresSoFar, WatchedModel, scores_so_far
+
+BUDGET = BehaviourConfig(
+    loss_windows=32, pattern_windows=16, fixed_period_sequences=4, random_period_sequences=16, passage_tokens=2
+)
+
+
+@dataclass(frozen=True)
+class ModelAtStep(TrainedModel):
+    """A model at one of its checkpoints, which may be in training."""
+
+    step: int = 0
+
+    @property
+    def steps(self) -> list[int]:
+        """That step alone."""
+        return [self.step]
+
+
+class CheckpointMeasuring:
+    """Every checkpoint of a study's models, each measured once, one at a time, into folders below one."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store, self._folder = store, folder
+        self._tables: dict[str, dict[int, Path]] = {}
+        self._tried: set[tuple[Path, int]] = set()
+
+    def measure_next(self, models: Iterable[WatchedModel]) -> bool:
+        """Measure a checkpoint that has not been: a model's last before earlier ones; whether there was one."""
+        waiting = [(*each, model) for model in models for each in self._waiting(model)]
+        if not waiting:
+            return False
+        _, step, folder, model = max(waiting, key=lambda each: each[:2])
+        self._tried.add((folder, step))
+        tokens, written = self._store.so_far("tokens", model.tokens), self._folder / f"{len(self._tried)}"
+        with suppress(OSError, ValueError, SafetensorError, WorkError):  # it is done and has moved, or begins anew
+            written.mkdir()
+            if tokens:
+                measure_behaviour(BUDGET, ModelAtStep(model.label, folder, tokens, written, step=step))
+                self._tables.setdefault(model.label, {})[step] = written
+        return True
+
+    def tables(self, model: WatchedModel) -> list[Path]:
+        """Folders with what is known of a model's checkpoints: what the run has measured, or else what was here."""
+        done = self._measured_by_run(model)
+        return [done] if done else [folder for _, folder in sorted(self._tables.get(model.label, {}).items())]
+
+    def scores(self, model: WatchedModel) -> ScoresSoFar | None:
+        """What these say; None if there is nothing yet."""
+        folders = self.tables(model)
+        is_preliminary = folders != [self._measured_by_run(model)]
+        return scores_so_far(folders, is_preliminary) if folders else None
+
+    def _waiting(self, model: WatchedModel) -> list[tuple[bool, int, Path]]:
+        """Whether a checkpoint is the last one, its step and its folder, of each to measure."""
+        folder = self._store.so_far("training", model.training) if model.training and model.tokens else None
+        if folder is None or self._measured_by_run(model):
+            return []
+        steps, done = checkpoint_steps(folder), self._tables.get(model.label, {})
+        return [(s == steps[-1], s, folder) for s in steps if s not in done and (folder, s) not in self._tried]
+
+    def _measured_by_run(self, model: WatchedModel) -> Path | None:
+        folder = self._store.root / "behaviour" / model.behaviour
+        return folder if model.behaviour and folder.is_dir() else None

@@ -1,0 +1,92 @@
+"""Checkpoints of a study that is running, measured as they come, and its explorer kept up with them."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from tasks.errors import WorkError
+from tasks.report.explorer.model_files import ModelFiles
+from tasks.storage.store import Store
+from tasks.study.schema import Study
+from tasks.watching.checkpoint_measuring import CheckpointMeasuring
+from tasks.watching.explorer_so_far import write_explorer_so_far
+from tasks.watching.models_so_far import ScoresSoFar, WatchedModel
+from tasks.watching.page_server import PageServer
+
+LOOK_SECONDS = 1.0
+LOWEST_PRIORITY = 19
+PAGE_SECONDS = 5.0  # between two pages at least
+
+
+@contextmanager
+def followed(study: Study, store: Store, server: PageServer | None) -> Iterator["Following"]:
+    """What is measured while the block runs, in a thread of its own; nothing of it is kept."""
+    with TemporaryDirectory(prefix="headstream-", ignore_cleanup_errors=True) as folder:
+        following = Following(study, store, Path(folder), server)
+        threading.Thread(target=following.follow, daemon=True).start()
+        try:
+            yield following
+        finally:
+            following.end()
+
+
+class Following:
+    """Measures what is new of `models`, keeps `scores`, and the page of a server up to date.
+
+    Who knows how far the run is keeps `models` and `headline` up to date.
+    """
+
+    def __init__(self, study: Study, store: Store, folder: Path, server: PageServer | None) -> None:
+        self.models: Sequence[WatchedModel] = ()
+        self.headline = ""
+        self.scores: Mapping[str, ScoresSoFar] = {}
+        self._study, self._store, self._folder, self._server = study, store, folder, server
+        self._measuring = CheckpointMeasuring(store, folder)
+        self._shown: Mapping[str, Sequence[Path]] = {}
+        self._shown_at = 0.0
+        self._ended = False
+
+    def follow(self) -> None:
+        """Measure, and wait for more, until `end`."""
+        os.nice(LOWEST_PRIORITY)  # on Linux that of this thread alone
+        torch.set_num_threads(1)
+        while not self._ended:
+            models = self.models
+            has_measured = self._measuring.measure_next(models)
+            with suppress(OSError, ValueError, WorkError):  # what was there has moved: the next look finds it
+                found = {model.label: self._measuring.scores(model) for model in models}
+                self.scores = {label: scores for label, scores in found.items() if scores}
+                self._keep_page(models)
+            if not has_measured:
+                time.sleep(LOOK_SECONDS)
+
+    def end(self) -> None:
+        """Measure no more after what is being measured."""
+        self._ended = True
+
+    def _keep_page(self, models: Sequence[WatchedModel]) -> None:
+        trained = [model for model in models if model.training and model.label in self.scores]
+        measured = {model.label: self._measuring.tables(model) for model in trained}
+        if self._server is None or measured == self._shown or time.monotonic() - self._shown_at < PAGE_SECONDS:
+            return
+        files = {}
+        for model in trained:
+            training, tokens = (
+                self._store.so_far("training", model.training),
+                self._store.so_far("tokens", model.tokens),
+            )
+            if training and tokens:
+                files[model.label] = ModelFiles(training, tokens)
+        version = str(time.time_ns())
+        page, said = self._folder / f"{version}.html", [self.headline, "What was measured so far is preliminary."]
+        write_explorer_so_far(self._study, files, measured, page, said, version)
+        before, self._shown, self._shown_at = self._server.page, measured, time.monotonic()
+        self._server.show(page, version)
+        if before:
+            before.unlink()

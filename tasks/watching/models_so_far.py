@@ -1,0 +1,92 @@
+"""What there is of a model while its study runs: its losses in training, and what was measured of its checkpoints."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+from safetensors import SafetensorError, safe_open
+
+from tasks.storage.store import Store
+from tasks.training.loop import RESUME, STATE
+
+SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
+MOST_HEADS = 3  # named for each score
+
+Losses = Sequence[tuple[int, float]]  # tokens, nats
+
+
+@dataclass(frozen=True)
+class WatchedModel:
+    """A model that a run trains, and the keys of its artifacts; empty where the run has not come to them."""
+
+    label: str
+    training: str
+    tokens: str
+    behaviour: str
+
+
+@dataclass(frozen=True)
+class ScoresSoFar:
+    """What was measured of a model's checkpoints, and which heads score highest at the last of them."""
+
+    validation: Losses
+    sem: float | None
+    n_windows: int
+    preliminary: bool
+    best: Mapping[str, Sequence[tuple[str, float]]]
+    """By what a score is called, heads and what they score."""
+
+
+def training_losses(store: Store, model: WatchedModel) -> Losses:
+    """Its losses in training as far as they are on the disk: a few seconds old, of a model that is in training."""
+    folder = store.so_far("training", model.training) if model.training else None
+    if folder is None:
+        return ()
+    for read, file in ((_logged, folder / RESUME / STATE), (_recorded, folder / "training.parquet")):
+        try:
+            return read(file, file.stat().st_mtime_ns)
+        except (OSError, ValueError, LookupError, SafetensorError):  # not there yet, or there no longer
+            continue
+    return ()
+
+
+@lru_cache(64)
+def _logged(file: Path, changed: int) -> Losses:
+    with safe_open(file, framework="np") as state:
+        return [(row["tokens"], row["loss_nats"]) for row in json.loads(state.metadata()["log"])]
+
+
+@lru_cache(64)
+def _recorded(file: Path, changed: int) -> Losses:
+    rows = pd.read_parquet(file, columns=["tokens", "loss_nats"])
+    return list(zip(rows.tokens.tolist(), rows.loss_nats.tolist(), strict=True))
+
+
+def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
+    """What the tables of these folders say, which are of different checkpoints of one model.
+
+    Raises: OSError when one is gone.
+    """
+    losses = _rows(folders, "evaluations").sort_values("step")
+    heads = _rows(folders, "heads")
+    last, at_end = losses.iloc[-1], heads[heads.step == losses.step.max()] if len(heads) else heads
+    best = {}
+    for column, name in SCORES.items():
+        found = at_end.dropna(subset=column).nlargest(MOST_HEADS, column) if len(at_end) else at_end
+        best[name] = [(f"L{row.layer}H{row.head}", getattr(row, column)) for row in found.itertuples()]
+    known = losses.dropna(subset="tokens")
+    return ScoresSoFar(
+        validation=list(zip(known.tokens.astype(int).tolist(), known.validation_loss_nats.tolist(), strict=True)),
+        sem=None if pd.isna(last.validation_loss_sem_nats) else float(last.validation_loss_sem_nats),
+        n_windows=int(last.n_windows),
+        preliminary=preliminary,
+        best=best,
+    )
+
+
+def _rows(folders: Sequence[Path], table: str) -> pd.DataFrame:
+    frames = [pd.read_parquet(folder / f"{table}.parquet") for folder in folders]
+    return pd.concat([frame for frame in frames if len(frame)] or frames)

@@ -1,0 +1,84 @@
+"""A page on the loopback address, and whether there is a newer one: all that a browser on this machine can ask for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from tasks.errors import UserError
+
+LOOPBACK = "127.0.0.1"
+POLL_SECONDS = 0.1  # between looks whether to end
+NOTHING_YET = (
+    "<!doctype html><meta charset='utf-8'><title>Headstream</title><meta http-equiv='refresh' content='2'>"
+    "<p>No checkpoint has been measured yet. This page shows them as soon as there are some.</p>"
+)
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves one page, which may change."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__((LOOPBACK, port), _Handler)
+        self.page: Path | None = None
+        self.version = ""
+
+    @property
+    def address(self) -> str:
+        """Where browsers find the page."""
+        return f"http://{LOOPBACK}:{self.server_port}/"
+
+    def show(self, page: Path, version: str) -> None:
+        """Serve a page from now on; those of another version will ask for it."""
+        self.page, self.version = page, version
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+
+    def do_GET(self) -> None:
+        # A page of another site whose name was made to mean this machine says that name here.
+        if self.headers.get("Host") not in {f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")}:
+            self._answer(403, b"This page is for this machine alone.", "text/plain")
+        elif self.path == "/version":
+            self._answer(200, self.server.version.encode(), "text/plain")
+        elif self.path != "/":
+            self._answer(404, b"There is one page, /.", "text/plain")
+        else:
+            page = self.server.page
+            self._answer(200, page.read_bytes() if page else NOTHING_YET.encode(), "text/html; charset=utf-8")
+
+    def _answer(self, status: int, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        headers = {"Content-Type": kind, "Content-Length": str(len(content)), "Cache-Control": "no-store"}
+        for name, value in {**headers, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def served_page(port: int) -> Iterator[PageServer]:
+    """A server on a port, or with 0 on any that is free.
+
+    Raises:
+        UserError: the port is taken.
+    """
+    try:
+        server = PageServer(port)
+    except OSError as error:
+        raise UserError(
+            f"--port must be one that is free here, got {port}: {error.strerror}. Choose another, or leave it out."
+        ) from None
+    with server:
+        Thread(target=server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
