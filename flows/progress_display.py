@@ -102,10 +102,14 @@ class PlainLines:
                 self._phases[model.name] = model.phase
                 self.say(f"{model.name}: {model.phase}")
         if time.monotonic() - self._summed_up >= PLAIN_SECONDS:
-            self._summed_up = time.monotonic()
-            self.say(study.headline())
-            for model in study.in_state("in work"):
-                self.say(_described(model))
+            self.sum_up(study)
+
+    def sum_up(self, study: StudyProgress) -> None:
+        """Say how far the study is, and each model in work."""
+        self._summed_up = time.monotonic()
+        self.say(study.headline())
+        for model in study.in_state("in work"):
+            self.say(_described(model))
 
     def say(self, line: str) -> None:
         """Print a line with the time of day."""

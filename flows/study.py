@@ -62,7 +62,8 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         require_allowed(study.corpus)
         require_allowed_models(study.models)
         take_name(study, file)
-    with steps.store_in_use(), _planned(study) if is_deployed else nullcontext():  # else the command line has
+    planned = _planned(study) if is_deployed else nullcontext()  # else the command line has planned it
+    with steps.store_in_use(), planned:
         steps.require_device(study)
         steps.prepare()
         imported = read_imported(study.models)

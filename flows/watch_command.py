@@ -18,10 +18,10 @@ from tasks.machines.stopping import SIGNALS, leave
 from tasks.making import open_store
 from tasks.plain_text import terminal_safe
 from tasks.report.explorer.model_files import EXPLORER
+from tasks.studies.known_studies import find_study
 from tasks.studies.remembered_studies import remembered
 from tasks.studies.study_states import study_state
 from tasks.study.schema import read_study
-from tasks.study.sources import shipped
 from tasks.watching.following import Following, followed
 from tasks.watching.models_so_far import Losses, WatchedModel, training_losses
 from tasks.watching.page_server import PageServer, served_page
@@ -38,12 +38,11 @@ def watch_study(study: str | None, wait: bool, port: int | None) -> int:
         UserError: no study runs, or several do; or the one asked for hasn't run, and isn't to be waited for.
     """
     console = Console(highlight=False)
+    if study and not wait and study not in running_studies():
+        return _say_last(study, console)
     with _ending_at_signals():
         try:
             name = _running(study, wait, console)
-            if name is None:
-                assert study is not None
-                return _say_last(study, console)
             with served_page(port) if port is not None else nullcontext() as server:
                 code = _watch(name, server, console)
         except _Ended as end:
@@ -76,29 +75,29 @@ def _ending_at_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _running(study: str | None, wait: bool, console: Console) -> str | None:
-    """The study to watch, which is running; None if the one asked for isn't, and isn't to be waited for."""
-    waits = False
-    while True:
-        running = [name for name in running_studies() if study in (None, name)]
-        if len(running) > 1:
-            raise UserError(
-                f"watch must be told which study, got none, while {' and '.join(running)} are running. Name one:"
-                f" `headstream watch {running[0]}`."
-            )
-        if running:
-            return running[0]
-        if not wait and study is None:
+def _running(study: str | None, wait: bool, console: Console) -> str:
+    """The study to watch: the one that is asked for, or that is running.
+
+    Raises:
+        UserError: none is running, and none is to be waited for; or several are.
+    """
+    said = False
+    while not (running := [name for name in running_studies() if study in (None, name)]):
+        if not wait:
             raise UserError(
                 "a study must be running to be watched, got none. Run one: `headstream run quick`; or wait for one:"
                 " `headstream watch --wait`."
             )
-        if not wait:
-            return None
-        if not waits:
+        if not said:
             console.print(Text(f"Waiting for a run of {study or 'a study'}. Ctrl-C ends this."))
-            waits = True
+            said = True
         time.sleep(LOOK_SECONDS)
+    if len(running) > 1:
+        raise UserError(
+            f"watch must be told which study, got none, while {' and '.join(running)} are running. Name one:"
+            f" `headstream watch {running[0]}`."
+        )
+    return running[0]
 
 
 def _say_last(study: str, console: Console) -> int:
@@ -131,8 +130,7 @@ def _say_end(study: str, console: Console) -> int:
 
 
 def _watch(name: str, server: PageServer | None, console: Console) -> int:
-    file = remembered(name) or shipped(name)  # as it is run, whatever has become of its file
-    assert file is not None
+    file = remembered(name) or find_study(name)  # as it was when it began, whatever has become of its file
     if server:
         console.print(Text(f"Explorer: {server.address}"))
     with followed(read_study(file), open_store(), server) as following:
@@ -168,6 +166,8 @@ def _follow_to_its_end(name: str, following: Following, console: Console) -> Non
         return
     progress = _progress_of(run)
     lines = None if console.is_terminal else PlainLines(progress, console)
+    if lines:
+        lines.sum_up(progress)
     said: dict[str, str] = {}
 
     def losses(label: str) -> Losses:

@@ -18,6 +18,7 @@ from tasks.watching.models_so_far import ScoresSoFar, WatchedModel, scores_so_fa
 BUDGET = BehaviourConfig(
     loss_windows=32, pattern_windows=16, fixed_period_sequences=4, random_period_sequences=16, passage_tokens=2
 )
+MOVED = (OSError, ValueError, SafetensorError)  # what reading may raise when a model is done, or begins anew
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class CheckpointMeasuring:
         _, step, folder, model = max(waiting, key=lambda each: each[:2])
         self._tried.add((folder, step))
         tokens, written = self._store.so_far("tokens", model.tokens), self._folder / f"{len(self._tried)}"
-        with suppress(OSError, ValueError, SafetensorError, WorkError):  # it is done and has moved, or begins anew
+        with suppress(*MOVED, WorkError):
             written.mkdir()
             if tokens:
                 measure_behaviour(BUDGET, ModelAtStep(model.label, folder, tokens, written, step=step))

@@ -10,11 +10,10 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tasks.errors import WorkError
 from tasks.report.explorer.model_files import ModelFiles
 from tasks.storage.store import Store
 from tasks.study.schema import Study
-from tasks.watching.checkpoint_measuring import CheckpointMeasuring
+from tasks.watching.checkpoint_measuring import MOVED, CheckpointMeasuring
 from tasks.watching.explorer_so_far import write_explorer_so_far
 from tasks.watching.models_so_far import ScoresSoFar, WatchedModel
 from tasks.watching.page_server import PageServer
@@ -48,6 +47,7 @@ class Following:
         self.scores: Mapping[str, ScoresSoFar] = {}
         self._study, self._store, self._folder, self._server = study, store, folder, server
         self._measuring = CheckpointMeasuring(store, folder)
+        self._tables: dict[str, Sequence[Path]] = {}  # that scores were read from
         self._shown: Mapping[str, Sequence[Path]] = {}
         self._shown_at = 0.0
         self._ended = False
@@ -59,9 +59,8 @@ class Following:
         while not self._ended:
             models = self.models
             has_measured = self._measuring.measure_next(models)
-            with suppress(OSError, ValueError, WorkError):  # what was there has moved: the next look finds it
-                found = {model.label: self._measuring.scores(model) for model in models}
-                self.scores = {label: scores for label, scores in found.items() if scores}
+            with suppress(*MOVED):  # the next look finds it
+                self._read_scores(models)
                 self._keep_page(models)
             if not has_measured:
                 time.sleep(LOOK_SECONDS)
@@ -70,23 +69,28 @@ class Following:
         """Measure no more after what is being measured."""
         self._ended = True
 
+    def _read_scores(self, models: Sequence[WatchedModel]) -> None:
+        for model in models:
+            tables = self._measuring.tables(model)
+            if tables != self._tables.get(model.label, []) and (scores := self._measuring.scores(model)):
+                self.scores = {**self.scores, model.label: scores}
+                self._tables[model.label] = tables
+
     def _keep_page(self, models: Sequence[WatchedModel]) -> None:
-        trained = [model for model in models if model.training and model.label in self.scores]
-        measured = {model.label: self._measuring.tables(model) for model in trained}
+        files = {model.label: found for model in models if (found := self._files(model))}
+        measured = {label: self._tables[label] for label in files}
         if self._server is None or measured == self._shown or time.monotonic() - self._shown_at < PAGE_SECONDS:
             return
-        files = {}
-        for model in trained:
-            training, tokens = (
-                self._store.so_far("training", model.training),
-                self._store.so_far("tokens", model.tokens),
-            )
-            if training and tokens:
-                files[model.label] = ModelFiles(training, tokens)
-        version = str(time.time_ns())
-        page, said = self._folder / f"{version}.html", [self.headline, "What was measured so far is preliminary."]
+        page, version = self._folder / "explorer.html", str(time.time_ns())
+        said = [self.headline, "What was measured so far is preliminary."]
         write_explorer_so_far(self._study, files, measured, page, said, version)
-        before, self._shown, self._shown_at = self._server.page, measured, time.monotonic()
         self._server.show(page, version)
-        if before:
-            before.unlink()
+        self._shown, self._shown_at = measured, time.monotonic()
+
+    def _files(self, model: WatchedModel) -> ModelFiles | None:
+        """Where a model that has scores lies; None of one from elsewhere."""
+        if not model.training or model.label not in self.scores:
+            return None
+        training = self._store.so_far("training", model.training)
+        tokens = self._store.so_far("tokens", model.tokens)
+        return ModelFiles(training, tokens) if training and tokens else None

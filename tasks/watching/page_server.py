@@ -23,7 +23,7 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__((LOOPBACK, port), _Handler)
-        self.page: Path | None = None
+        self.page = NOTHING_YET.encode()
         self.version = ""
 
     @property
@@ -32,8 +32,11 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def show(self, page: Path, version: str) -> None:
-        """Serve a page from now on; those of another version will ask for it."""
-        self.page, self.version = page, version
+        """Serve what a file holds now; pages of another version will ask for it."""
+        self.page, self.version = page.read_bytes(), version
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of browsers that leave in the middle of an answer."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -48,8 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path != "/":
             self._answer(404, b"There is one page, /.", "text/plain")
         else:
-            page = self.server.page
-            self._answer(200, page.read_bytes() if page else NOTHING_YET.encode(), "text/html; charset=utf-8")
+            self._answer(200, self.server.page, "text/html; charset=utf-8")
 
     def _answer(self, status: int, content: bytes, kind: str) -> None:
         self.send_response(status)

@@ -90,7 +90,9 @@ def _lives(left: Mapping[str, Any], silent: float) -> bool:
     if left["machine"] != socket.gethostname():
         return silent < SILENT_SECONDS
     try:
-        return abs(psutil.Process(left["pid"]).create_time() - left["began"]) < CLOCK_SECONDS
+        process = psutil.Process(left["pid"])
+        is_the_run = abs(process.create_time() - left["began"]) < CLOCK_SECONDS
+        return is_the_run and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

@@ -50,8 +50,14 @@ def headstream(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def smoke(home):
-    done = headstream("run", "smoke", home=home)
-    assert done.returncode == 0, done.stderr
+    """A run of it; and what another terminal shows of that."""
+    command = [str(Path(sys.executable).parent / "headstream"), "watch", "smoke", "--wait"]
+    environment = {**os.environ, "HEADSTREAM_HOME": str(home)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:
+        done = headstream("run", "smoke", home=home)
+        assert done.returncode == 0, done.stderr
+        done.watched = watch.communicate(timeout=60)[0].splitlines()
+        assert watch.returncode == 0
     return done
 
 
@@ -71,6 +77,13 @@ def test_run_ends_with_where_the_report_is(smoke, home):
     assert Path(last.removeprefix("Report: ")).read_text().startswith("#")
     assert "Traceback" not in smoke.stderr
     assert "ERROR" not in smoke.stderr
+
+
+def test_the_run_was_seen_from_another_terminal(smoke, home):
+    said = [line.split(" ", 1)[-1] for line in smoke.watched]
+    assert any(line.startswith("n_layers=2: measuring") for line in said)
+    assert any(line.startswith("n_layers=2: validation loss ") for line in said)
+    assert smoke.watched[-2:] == ["smoke is done.", f"Report: {places.report_folder('smoke') / 'report.md'}"]
 
 
 def test_run_again_does_nothing(smoke, home):
