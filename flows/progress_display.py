@@ -65,7 +65,7 @@ def summary_lines(study: StudyProgress) -> list[RenderableType]:
 def model_lines(models: Sequence[ModelProgress], console: Console) -> Table:
     """A line for each model that is in work."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    phase, share = len("measuring"), len("100 %")
+    phase, share = len("tokenising"), len("100 %")
     room = console.width - phase - share - 6  # for a name and the details, the latter at least a fifth
     name = min(max((len(model.name) for model in models), default=0), 4 * room // 5)
     for width in (name, phase, share, room - name):

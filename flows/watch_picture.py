@@ -15,6 +15,7 @@ from tasks.watching.models_so_far import Losses, ScoresSoFar
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 MARGIN = 8  # columns before a curve
+NOTHING_YET = "  no checkpoint measured yet"
 LEAST_WIDTH = 40  # of a terminal, for curves
 MOST_ROWS = 6  # of a curve
 OTHER_LINES = 6  # the study's, those that they wrap to, and what sums up models
@@ -30,14 +31,16 @@ def watch_picture(
     parts: list[RenderableType] = summary_lines(study)
     for model in shown:
         parts += [model_lines([model], console), *_learned(model, losses, scores, console.width, per_model - 1)]
-    failed = [Text(f"{model.name}: failed", style="red") for model in study.in_state("failed")[:1]]
-    return Group(*parts, *failed, *other_models(study, len(shown)))
+    if failed := [model.name for model in study.in_state("failed")]:
+        parts.append(Text(f"failed: {', '.join(failed)}", style="red", no_wrap=True, overflow="ellipsis"))
+    return Group(*parts, *other_models(study, len(shown)))
 
 
 def _learned(
     model: ModelProgress, losses: Callable[[str], Losses], scores: Mapping[str, ScoresSoFar], width: int, room: int
 ) -> list[Text]:
-    found = score_lines(scores.get(model.name))
+    measured = scores.get(model.name)
+    found = score_lines(measured) if measured else [NOTHING_YET] if model.phase == "training" else []
     if len(found) > room:
         return []
     rows = min(MOST_ROWS, room - len(found) - 2)  # and an axis, and a line between models
@@ -46,10 +49,8 @@ def _learned(
     return [*lines, Text("")] if len(lines) < room else lines
 
 
-def score_lines(scores: ScoresSoFar | None) -> list[str]:
+def score_lines(scores: ScoresSoFar) -> list[str]:
     """What was measured of a model's checkpoints: losses, and the heads that score highest at the last one."""
-    if scores is None:
-        return ["  no checkpoint measured yet"]
     bars = _bars([nats for _, nats in scores.validation])
     heads = [f"  {name:<15} {heads}" for name, heads in _best_heads(scores, "  ").items()]
     return [f"  {'validation loss':<15} {_validation(scores)} {bars}", *heads]

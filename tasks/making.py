@@ -44,7 +44,7 @@ def find_or_make(
             return run_in_process(work, *arguments, folder=folder, on_progress=show, environment=environment, **options)
 
     def wait() -> None:
-        publish(Event(spec.stage, subject, 0.0, WAITING))
+        publish(Event(spec.stage, subject, 0.0, WAITING, key=spec.key))
 
     try:
         artifact = open_store().build(spec, write, incidental=incidental, resumable=resumable, on_wait=wait)

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from flows.study_progress import StudyProgress
-from flows.watch_picture import BLOCKS, MARGIN, loss_curve, score_lines, scores_in_words, watch_picture
+from flows.watch_picture import BLOCKS, MARGIN, NOTHING_YET, loss_curve, score_lines, scores_in_words, watch_picture
 from tasks.planning import PlannedArtifact
-from tasks.progress import FAILED, Event
+from tasks.progress import COMPILING, FAILED, Event
 from tasks.watching.models_so_far import ScoresSoFar
 
 FALLING = [(round(1000 * 2 ** (i / 4)), 5.0 - i / 8) for i in range(33)]  # straight over ln(tokens)
@@ -66,7 +66,6 @@ def test_scores_are_said_with_what_they_are_worth():
     first, second = score_lines(SCORES)
     assert first == f"  validation loss {WORDS} █▂▁"
     assert second.split() == ["induction", "L1H0", "0.63", "L1H2", "0.12"]
-    assert score_lines(None) == ["  no checkpoint measured yet"]
 
 
 def study(n_models: int, n_failed: int = 0) -> StudyProgress:
@@ -95,6 +94,13 @@ def test_a_model_in_training_has_its_curve_and_its_heads():
     assert lines[-1] == "2 waiting"
 
 
+def test_before_the_first_checkpoint_that_is_said_of_models_in_training_alone():
+    assert NOTHING_YET in picture(study(1), 80, 30, scores=None)
+    progress = study(1)
+    progress.hear(Event("training", next(iter(progress.models)), 0.0, COMPILING))
+    assert NOTHING_YET not in picture(progress, 80, 30, scores=None)
+
+
 @pytest.mark.parametrize("width", [30, 60, 100, 250])
 @pytest.mark.parametrize("height", [5, 12, 24, 60])
 @pytest.mark.parametrize("n_models", [1, 2, 5, 40])
@@ -106,4 +112,5 @@ def test_it_fits_the_terminal(width, height, n_models):
 
 
 def test_models_that_failed_are_named():
-    assert any(line.endswith("seed=1: failed") for line in picture(study(1, n_failed=1), 80, 24))
+    names = ", ".join(f"n_layers=2 n_heads=8 seed={i}" for i in (1, 2))
+    assert f"failed: {names}" in picture(study(1, n_failed=2), 80, 24)
