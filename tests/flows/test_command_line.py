@@ -81,8 +81,8 @@ def test_run_ends_with_where_the_report_is(smoke, home):
 
 def test_the_run_was_seen_from_another_terminal(smoke, home):
     said = [line.split(" ", 1)[-1] for line in smoke.watched]
-    assert any(line.startswith("n_layers=2: measuring") for line in said)
-    assert any(line.startswith("n_layers=2: validation loss ") for line in said)
+    assert any(line.startswith("smoke: 0 of 3 models done, ") for line in said)
+    assert any(line.startswith("n_layers=2 seed=0: measuring") for line in said)
     assert smoke.watched[-2:] == ["smoke is done.", f"Report: {places.report_folder('smoke') / 'report.md'}"]
 
 
