@@ -88,7 +88,7 @@ def main() -> int:
         write_corpus(CorpusConfig(), folder / "corpus")
         write_tokens(TokenizerConfig(), folder / "corpus", folder / "tokens")
         for section in SECTIONS:
-            left = SECONDS - (time.perf_counter() - started)
+            left = max(0.0, SECONDS - (time.perf_counter() - started))
             outcomes.append(run_apart(section, "cuda", folder, min(left, SECONDS_A_SECTION)))
             print(f"{section}: {outcomes[-1].failure or 'ran'}, {outcomes[-1].seconds:.0f} s", flush=True)
     device = f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}"
