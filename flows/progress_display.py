@@ -94,14 +94,16 @@ class PlainLines:
 
     def look(self, study: StudyProgress) -> None:
         """Say what has changed since the last look, and if that was long ago, how all are."""
-        if new := study.shared_steps - self._steps:
-            self._steps |= new
+        is_time = time.monotonic() - self._summed_up >= PLAIN_SECONDS
+        new = study.shared_steps - self._steps
+        self._steps |= new
+        if new and not is_time:
             self.say(study.headline())
         for model in study.models.values():
             if model.phase not in ("waiting", self._phases[model.name]):
                 self._phases[model.name] = model.phase
                 self.say(f"{model.name}: {model.phase}")
-        if time.monotonic() - self._summed_up >= PLAIN_SECONDS:
+        if is_time:
             self.sum_up(study)
 
     def sum_up(self, study: StudyProgress) -> None:

@@ -47,6 +47,8 @@ def watch_study(study: str | None, wait: bool, port: int | None) -> int:
                 code = _watch(name, server, console)
         except _Ended as end:
             code = end.code
+        except SystemExit:  # rich's, when nobody reads any more, as after `| head`
+            code = 0
     leave(code)
 
 

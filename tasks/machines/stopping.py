@@ -107,7 +107,8 @@ def adopt_orphans(yes: bool) -> None:
 def leave(code: int) -> NoReturn:
     """End this process, whatever its threads are doing: the interpreter would wait for them, or crash."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError):  # nobody reads it any more
+            stream.flush()
     os._exit(code)
 
 

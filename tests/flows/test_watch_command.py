@@ -151,6 +151,20 @@ def test_a_run_that_is_killed_ends_what_watches_it(run, home):
     assert watch.returncode == 1
 
 
+def test_it_ends_quietly_when_nobody_reads_any_more(run, home):
+    going = run()
+    environment = {**os.environ, "HEADSTREAM_HOME": str(home)}
+    watch = subprocess.Popen(
+        [HEADSTREAM, "watch", "mine"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    watch.stdout.readline()
+    watch.stdout.close()
+    going.kill()
+    assert watch.stderr.read() == b""
+    watch.stderr.close()
+    assert watch.wait() == 0
+
+
 def test_ctrl_c_ends_the_picture_and_not_the_run(run, home):
     going = run()
     environment = {**os.environ, "HEADSTREAM_HOME": str(home), "TMPDIR": str(home.parent)}
