@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """How a model is trained; the defaults form an induction head from natural text within 5 M tokens."""
+    """How a model is trained; the defaults form an induction head from source code within 5 M tokens."""
 
     seed: int = Field(0, ge=0, lt=1 << 31, description="Seed of the initial weights and of the order of batches.")
     tokens: int = Field(5_000_000, ge=1, le=10**12, description="Tokens that a model is trained on.")
