@@ -59,7 +59,7 @@ def test_tests_lie_where_the_code_that_they_test_does(path: Path):
     beside = {other.stem for other in path.parent.glob("*.py")}  # a test may go by another one's ways
     assert (ROOT / folder).is_dir()
     assert any(
-        name.startswith(".".join((*folder.parts, ""))) or name.split(".")[0] in beside for name in imported(path)
+        f"{name}.".startswith(".".join((*folder.parts, ""))) or name.split(".")[0] in beside for name in imported(path)
     )
 
 
