@@ -1,7 +1,10 @@
 """Several commands at once in one home: each does its own work, and nothing is done twice or removed."""
 
 import subprocess
+import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -10,17 +13,35 @@ from faults.home import Home, require_same, wait_until
 from tasks.errors import WorkError
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    """Wait for a run, which must succeed, and give its lines of progress."""
+def finish(process: subprocess.Popen[str]) -> None:
+    """Wait for a run, which must succeed."""
     _, err = process.communicate()
     assert process.returncode == 0, err
-    return err
 
 
-def made(progress: str) -> Counter[str]:
-    """How often each artifact was made, counted in lines of progress; the warehouse is not one."""
-    lines = [line.split() for line in progress.splitlines() if line.endswith("100%  done")]
-    return Counter(f"{step} {subject}" for _, step, subject, *_ in lines if step != "warehouse")
+@contextmanager
+def begun(home: Home) -> Iterator[Counter[str]]:
+    """How often the folder of each artifact that is there in the end is begun in staging while the block runs."""
+    counts: Counter[str] = Counter()
+    ended = threading.Event()
+
+    def look() -> None:
+        before: set[str] = set()
+        while not ended.wait(0.002):
+            with suppress(FileNotFoundError):
+                there = {path.name for path in (home.store.root / ".staging").iterdir()}
+                counts.update(there - before)
+                before = there
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield counts
+    finally:
+        ended.set()
+        looking.join()
+    for other in counts.keys() - {folder.name for folder in home.stagings(home.artifacts())}:
+        del counts[other]  # locks, and what was put aside
 
 
 def goes_on(home: Home) -> bool:
@@ -43,17 +64,20 @@ def another(tmp_path, study) -> Path:
 
 @pytest.mark.fault("the same study twice at once", "each artifact is made once; the same rows and weights")
 def test_the_same_study_twice(home: Home, reference, study):
-    runs = [home.start("run", str(study)) for _ in range(2)]
-    times = made("".join(map(finish, runs)))
-    assert len(times) == len(reference.artifacts())
+    with begun(home) as times:
+        for run in [home.start("run", str(study)) for _ in range(2)]:
+            finish(run)
+    assert len(times) == len(home.artifacts()) == len(reference.artifacts())
     assert set(times.values()) == {1}
     require_same(home, reference)
 
 
 @pytest.mark.fault("two studies at once", "both succeed; a model that both have is made once; both are whole")
 def test_two_studies(home: Home, reference, study, another):
-    runs = [home.start("run", str(file)) for file in (study, another)]
-    times = made("".join(map(finish, runs)))
+    with begun(home) as times:
+        for run in [home.start("run", str(file)) for file in (study, another)]:
+            finish(run)
+    assert len(times) == len(home.artifacts())
     assert set(times.values()) == {1}
     assert reference.results().items() <= home.results().items()
     assert home.rows("select study, n_models, n_failed from studies order by study") == [
@@ -83,7 +107,9 @@ def test_gc_beside_a_run(finished, reference, study, record_property):
 @pytest.mark.fault("`gc --days 0` after a run", "all that the last run needs is kept: the next one makes nothing")
 def test_gc_after_a_run(finished, reference, study):
     finished.run_well("gc", "--days", "0")
-    assert not made(finish(finished.start("run", str(study))))
+    with begun(finished) as times:
+        finish(finished.start("run", str(study)))
+    assert not times
     require_same(finished, reference)
 
 
