@@ -830,5 +830,6 @@ CREATE TABLE artifacts (
 
 -- One row: what this file is an index of.
 CREATE TABLE warehouse (
-    fingerprint  VARCHAR PRIMARY KEY  -- hash of the artifacts, the schema, the views and the code that built the file
+    fingerprint  VARCHAR PRIMARY KEY,  -- hash of the artifacts, and of what the next column is a hash of
+    code         VARCHAR               -- hash of the schema, the views, the claims and the code that built the file
 );

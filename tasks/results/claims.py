@@ -29,6 +29,7 @@ from tasks.results.intervals import (
     mean_interval,
     share_interval,
 )
+from tasks.results.kept_rows import insert_in_order
 from tasks.results.sql import run_sql
 from tasks.results.tables import quoted, table_schema
 
@@ -60,15 +61,18 @@ class _Value(NamedTuple):
     high: float | None = None
 
 
-def insert_claims(connection: duckdb.DuckDBPyConnection) -> None:
+def insert_claims(connection: duckdb.DuckDBPyConnection, kept: str = "main") -> None:
     """Fill `claims` and `claim_configurations`, empty in the connection's current database, from its other tables.
+
+    Studies whose claims are in the database `kept` are not decided again.
 
     Raises:
         UserError: a claim's file is wrong.
     """
     connection.execute("SET threads = 1")  # sums of floats depend on the order in which threads add up
     claims = read_claims()
-    studies = connection.execute("SELECT study FROM studies ORDER BY study").fetchall()
+    undecided = f"SELECT study FROM studies WHERE study NOT IN (SELECT study FROM {kept}.claims) ORDER BY study"
+    studies = connection.execute(undecided).fetchall()
     decided = [decided for (study,) in studies for decided in decide(connection, claims, study)]
     rows = {
         "claims": [row for row, _ in decided],
@@ -76,7 +80,7 @@ def insert_claims(connection: duckdb.DuckDBPyConnection) -> None:
     }
     for name, of_table in rows.items():
         connection.register("decided", pa.Table.from_pylist(of_table, schema=table_schema(name)))
-        connection.execute(f"INSERT INTO {name} BY NAME FROM decided")
+        insert_in_order(connection, name, "FROM decided", f"FROM {kept}.{name}")
         connection.unregister("decided")
 
 

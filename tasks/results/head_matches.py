@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
+from tasks.results.kept_rows import insert_in_order
 from tasks.results.tables import table_schema
 
 Head = tuple[int, int]  # layer, head
@@ -24,19 +25,21 @@ Queries = dict[tuple[int, int], NDArray[np.float64]]  # attention on keys, by se
 Distances = Float[NDArray[np.float64], "head other_head"]
 
 PAIRS = """
-    SELECT DISTINCT one.model_id, other.model_id
+    SELECT DISTINCT one.model_id AS one, other.model_id AS other
     FROM study_models AS one
     JOIN study_models AS other
         ON one.study = other.study AND drop_axes(one.cell, 'seed') = drop_axes(other.cell, 'seed')
     WHERE one.model_id < other.model_id
         AND one.model_id IN (SELECT model_id FROM head_patterns)
         AND other.model_id IN (SELECT model_id FROM head_patterns)
-    ORDER BY ALL
 """
 
 
-def insert_head_matches(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill head_matches from head_patterns: every pair of models that differ in their seed alone, both ways."""
+def insert_head_matches(connection: duckdb.DuckDBPyConnection, kept: str = "main") -> None:
+    """Fill head_matches from head_patterns: every pair of models that differ in their seed alone, both ways.
+
+    Pairs that the table of that name in the database `kept` has are taken over from there.
+    """
 
     @cache
     def patterns_of(model_id: str) -> dict[Head, Queries]:
@@ -46,14 +49,20 @@ def insert_head_matches(connection: duckdb.DuckDBPyConnection) -> None:
             found.setdefault((layer, head), {})[place[0], place[1]] = np.array(weights) / sum(weights)
         return found
 
+    connection.execute(f"CREATE TEMP TABLE pairs AS {PAIRS}")
+    known = f"SELECT model_id, other_model_id FROM {kept}.head_matches"
+    pairs = connection.execute(f"FROM pairs WHERE (one, other) NOT IN ({known}) ORDER BY ALL").fetchall()
     rows: list[dict[str, Any]] = []
-    for one, other in connection.execute(PAIRS).fetchall():
+    for one, other in pairs:
         of_one, of_other = _by_layer(patterns_of(one)), _by_layer(patterns_of(other))
         for layer in sorted(of_one.keys() & of_other.keys()):
             rows += _matches(one, of_one[layer], other, of_other[layer])
     connection.register("matches", pa.Table.from_pylist(rows, schema=table_schema("head_matches")))
-    connection.execute("INSERT INTO head_matches BY NAME FROM matches")
+    pair = "(least(model_id, other_model_id), greatest(model_id, other_model_id))"
+    known = f"FROM {kept}.head_matches WHERE {pair} IN (FROM pairs)"
+    insert_in_order(connection, "head_matches", "FROM matches", known)
     connection.unregister("matches")
+    connection.execute("DROP TABLE pairs")
 
 
 def _by_layer(patterns: dict[Head, Queries]) -> dict[int, dict[Head, Queries]]:

@@ -72,7 +72,8 @@ def _columns(connection: duckdb.DuckDBPyConnection, view: View) -> dict[str, str
 def _comments_of(connection: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, str]:
     """What the columns of tables and views hold."""
     query = (
-        "SELECT column_name, comment FROM duckdb_columns() WHERE list_contains($names, table_name)"
+        "SELECT column_name, comment FROM duckdb_columns()"
+        " WHERE database_name = current_database() AND list_contains($names, table_name)"
         " ORDER BY list_position($names, table_name)"
     )
     return dict(connection.execute(query, {"names": names}).fetchall())

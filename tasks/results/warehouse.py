@@ -4,21 +4,21 @@ import hashlib
 import json
 import logging
 import os
-from collections import defaultdict
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from filelock import FileLock
 
 from tasks.errors import WorkError
-from tasks.results import claim_files, claims, head_matches, tables, views
-from tasks.results.tables import Table, quoted, table_named, table_schema
-from tasks.storage.artifact import MAKE_MODELS, Artifact
-from tasks.storage.latest_records import latest_records
+from tasks.results import claim_files, claims, deliveries, head_matches, kept_rows, tables, views
+from tasks.results.deliveries import Delivery
+from tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
+from tasks.results.kept_rows import insert_in_order
+from tasks.results.tables import Table, quoted, table_named
+from tasks.storage.artifact import Artifact
 from tasks.storage.sealing import fsync
 from tasks.storage.store import Store
 from tasks.system_errors import disk_is_full
@@ -26,6 +26,9 @@ from tasks.system_errors import disk_is_full
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
 INDEXING_CODE = (
     "warehouse.py",
+    "indexed_artifacts.py",
+    "deliveries.py",
+    "kept_rows.py",
     "tables.py",
     "views.py",
     "head_matches.py",
@@ -34,44 +37,33 @@ INDEXING_CODE = (
     "configurations.py",
     "intervals.py",
 )
-# tables that no stage delivers
-FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "warehouse"}
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Delivery:
-    """What one stage has of one table."""
-
-    files: list[Path] = field(default_factory=list)
-    columns: set[str] = field(default_factory=set)
 
 
 def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
     """Bring the warehouse up to date with the store; False when it already was, unless it is to be built anew.
 
     The new file is built beside the old one and renamed over it: whoever has the old one open continues to read it.
-    Builders wait for each other.
+    Rows of artifacts that have not changed come from the old one, unless it is to be built anew or other code built it;
+    the new one is the same either way. Builders wait for each other.
 
     Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
         UserError when a file of reports/claims is wrong.
     """
-    if not anew and is_current(store, path):  # then neither the lock nor its folder need be writable
+    found, recorded = indexed_artifacts(store), _recorded("fingerprint", path)
+    if not anew and recorded == _fingerprint(found):  # then neither the lock nor its folder need be writable
         return False
     building = path.with_name(f"{path.name}.building")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
-            found = sources(store)
-            if not anew and _recorded_fingerprint(path) == _fingerprint(found):
-                return False
-            while not all(store.open(a.manifest.stage, a.manifest.key) for a in found):
-                found = sources(store)  # without the corrupt ones, which `open` has quarantined
-            deliveries = _deliveries(store, found)
-            _remove_database(building)
+            if (now := _recorded("fingerprint", path)) != recorded:  # somebody else has built it meanwhile
+                found = indexed_artifacts(store)
+                if not anew and now == _fingerprint(found):
+                    return False
             try:
-                _write(building, found, deliveries)
+                _build(store, found, building, None if anew else path)
                 _publish(building, path)
             finally:
                 _remove_database(building)
@@ -87,8 +79,8 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
 
 def is_current(store: Store, path: Path) -> bool:
     """Whether the warehouse is there and holds what the store does."""
-    recorded = _recorded_fingerprint(path)
-    return recorded is not None and recorded == _fingerprint(sources(store))
+    recorded = _recorded("fingerprint", path)
+    return recorded is not None and recorded == _fingerprint(indexed_artifacts(store))
 
 
 def is_whole(path: Path) -> bool:
@@ -103,169 +95,111 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def sources(store: Store) -> list[Artifact]:
-    """The latest record of each study, and the newest artifact of each stage and subject that they name.
-
-    So what older code found about the same model doesn't count a second time.
-    """
-    records = [record for _, record in sorted(latest_records(store).items())]
-    named = {(reference.stage, reference.key) for record in records for reference in record.manifest.inputs.values()}
-    found = [
-        artifact
-        for stage in sorted({stage for stage, _ in named})
-        for artifact in store.artifacts(stage)
-        if (stage, artifact.manifest.key) in named
-    ]
-    if n_missing := len(named) - len(found):
-        log.warning("%d artifacts that studies name are not in the store: run those studies again", n_missing)
-    found.sort(key=lambda artifact: (artifact.manifest.created, artifact.manifest.key))
-    newest = {(artifact.manifest.stage, _subject_of(artifact)): artifact for artifact in found}
-    return [artifact for _, artifact in sorted(newest.items())] + records
-
-
-def _subject_of(artifact: Artifact) -> str:
-    """What an artifact is about: a model, a corpus or a study."""
-    facts = artifact.manifest.facts
-    names = (facts[name] for name in ("model_id", "corpus_id", "study") if name in facts)
-    return next(names, artifact.manifest.key)
-
-
-def _fingerprint(found: list[Artifact]) -> str:
+def _fingerprint(found: Sequence[Artifact]) -> str:
     artifacts = [(a.manifest.stage, a.digest, a.manifest.created) for a in found]
+    return _sha256([artifacts, _code_fingerprint()])
+
+
+def _code_fingerprint() -> str:
+    """A hash of all that decides what rows artifacts give."""
     code = [Path(__file__).with_name(name) for name in INDEXING_CODE]
     code += [
         tables.SCHEMA,
         claim_files.SOURCES,
         *(path for folder in (views.VIEWS, claim_files.CLAIMS) for path in sorted(folder.glob("*.sql"))),
     ]
-    texts = [(path.name, path.read_text()) for path in code]
-    return hashlib.sha256(json.dumps([artifacts, texts]).encode()).hexdigest()
+    return _sha256([(path.name, path.read_text()) for path in code])
 
 
-def _recorded_fingerprint(path: Path) -> str | None:
-    """The fingerprint of an existing warehouse; None when it is missing, broken or locked, and so has to be rebuilt."""
+def _sha256(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _recorded(column: str, path: Path) -> str | None:
+    """A fingerprint in an existing warehouse; None when it is missing, broken or locked, and so has to be rebuilt."""
     try:
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
-            return connection.execute("SELECT fingerprint FROM built.warehouse").fetchall()[0][0]
+            return connection.execute(f"SELECT {column} FROM built.warehouse").fetchall()[0][0]
     except (duckdb.Error, IndexError):
         return None
 
 
-def _deliveries(store: Store, found: list[Artifact]) -> dict[str, dict[str, Delivery]]:
-    """By table and stage the files to read and the columns in them.
-
-    Raises: WorkError when a file doesn't fit its table, or two stages fill one column of one row.
-    """
-    deliveries: dict[str, dict[str, Delivery]] = defaultdict(lambda: defaultdict(Delivery))
-    delivered = {f"{name}.parquet": table for name, table in tables.tables().items() if name not in FILLED_HERE}
-    misfits = []
-    for artifact in found:
-        stage = artifact.manifest.stage
-        for name in (name for name in delivered if name in artifact.manifest.files):
-            table, file = delivered[name], artifact.folder / name
-            columns, misfit = _columns(table, file)
-            if misfit:
-                misfits.append(f"{file}: {misfit}")
-                store.quarantine(stage, artifact.manifest.key, misfit)
-                break
-            deliveries[table.name][stage].files.append(file)
-            deliveries[table.name][stage].columns.update(columns)
-    if misfits:
-        more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
-        raise WorkError(
-            f"tables must fit data/schema.sql, got {misfits[0]}{more}. "
-            "Such artifacts are now quarantined: run their study again."
-        )
-    return {name: _side_by_side(table_named(name), by_stage) for name, by_stage in deliveries.items()}
+def _build(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | None) -> None:
+    """Write a warehouse, with rows of an earlier one if the same code built it and it can be read."""
+    if earlier and _recorded("code", earlier) == _code_fingerprint():
+        try:
+            return _write(store, found, path, earlier)
+        except duckdb.Error as error:
+            if disk_is_full(error):
+                raise
+            log.warning("%s is damaged, and is built anew: %s", earlier, claim_files.first_line(error))
+    _write(store, found, path, None)
 
 
-def _columns(table: Table, file: Path) -> tuple[list[str], str | None]:
-    """A Parquet file's columns and, unless it fits the table, what is wrong with it."""
-    try:
-        schema = pq.read_schema(file)
-    except pa.ArrowInvalid as error:
-        return [], f"not a Parquet file: {claim_files.first_line(error)}"
-    for column in schema:
-        if column.name not in table.schema.names:
-            return schema.names, f"{table.name} has no column {column.name}"
-        expected = table.schema.field(column.name).type
-        if column.type != expected:
-            return schema.names, f"column {column.name} must be {expected}, got {column.type}"
-    absent = [column for column in table.key if column not in schema.names]
-    return schema.names, f"its key lacks {', '.join(absent)}" if absent else None
-
-
-def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Delivery]:
-    """The deliveries to join: stages that fill the same columns have rows of their own, and count as one.
-
-    Raises: WorkError when stages share some columns, but not all.
-    """
-    joined: dict[frozenset[str], str] = {}
-    deliveries: dict[str, Delivery] = {}
-    for stage, delivery in by_stage.items():
-        columns = frozenset(delivery.columns.difference(table.key))
-        if same := next((own for own, by in joined.items() if own == columns or {by, stage} <= {*MAKE_MODELS}), None):
-            earlier_stage = joined.pop(same)
-            earlier = deliveries.pop(earlier_stage)
-            delivery = Delivery(earlier.files + delivery.files, earlier.columns | delivery.columns)
-            stage, columns = f"{earlier_stage} and {stage}", columns | same
-        elif shared := next((both for other in joined if (both := columns & other)), None):
-            other = next(name for filled, name in joined.items() if filled & columns)
-            raise WorkError(
-                f"{table.name}.{min(shared)} must be filled by one stage, or by two that fill all the same columns, "
-                f"got {other} and {stage}. Leave it out of one."
-            )
-        joined[columns] = stage
-        deliveries[stage] = delivery
-    return deliveries
-
-
-def _write(path: Path, found: list[Artifact], deliveries: dict[str, dict[str, Delivery]]) -> None:
+def _write(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | None) -> None:
+    _remove_database(path)
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
         # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
-        connection.execute("USE built; SET threads = 1")
+        connection.execute("SET threads = 1")
+        kept_rows.attach_earlier(connection, earlier)
+        connection.execute("USE built")
+        rows, changed = _changed(found, connection)
+        while not deliveries.are_whole(store, changed):
+            found = indexed_artifacts(store)  # without the corrupt ones, which are in quarantine now
+            rows, changed = _changed(found, connection)
         views.create_tables_and_views(connection)
-        for name, by_stage in deliveries.items():
-            _insert(connection, table_named(name), by_stage)
-        connection.register("sources", _artifact_rows(found))
-        connection.execute("INSERT INTO artifacts BY NAME FROM sources")
-        head_matches.insert_head_matches(connection)
-        claims.insert_claims(connection)
-        connection.execute("INSERT INTO warehouse VALUES (?)", [_fingerprint(found)])
+        kept_rows.keep_rows(connection)
+        _insert_deliveries(connection, deliveries.deliveries(store, changed))
+        connection.register("found", rows)
+        connection.execute("INSERT INTO artifacts BY NAME FROM found")
+        head_matches.insert_head_matches(connection, "kept")
+        kept_rows.keep_claims(connection)
+        claims.insert_claims(connection, "kept")
+        connection.execute("INSERT INTO warehouse VALUES (?, ?)", [_fingerprint(found), _code_fingerprint()])
         connection.execute("USE memory")
         connection.execute("DETACH built")
 
 
+def _changed(found: Sequence[Artifact], connection: duckdb.DuckDBPyConnection) -> tuple[pa.Table, list[Artifact]]:
+    """Rows of `artifacts`, and those artifacts that are about what differs from the earlier warehouse."""
+    rows = artifact_rows(found)
+    subjects = kept_rows.changed_subjects(connection, rows)
+    return rows, [artifact for artifact in found if subject_of(artifact) in subjects]
+
+
+def _insert_deliveries(connection: duckdb.DuckDBPyConnection, by_table: dict[str, dict[str, Delivery]]) -> None:
+    """Fill the tables, those with most files first, as many at once as there are processors."""
+
+    def insert(name: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("USE built")
+            _insert(cursor, table_named(name), by_table.get(name, {}))
+
+    def n_files(name: str) -> int:
+        return sum(len(same) for delivery in by_table.get(name, {}).values() for same in delivery.files.values())
+
+    names = sorted(tables.tables().keys() - deliveries.FILLED_HERE, key=n_files, reverse=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(insert, names))
+
+
 def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[str, Delivery]) -> None:
-    """Fill a table with each stage's rows, one below the other, and the stages side by side."""
-    first, *others = [f"read_parquet(?, union_by_name = true) AS part_{i}" for i in range(len(by_stage))]
+    """Fill a table with each stage's rows, one below the other, and the stages side by side; and with those kept."""
+    # Files of other columns are read apart: `union_by_name` would open each file twice.
+    groups = [[*delivery.files.values()] for delivery in by_stage.values()]
+    stages = [" UNION ALL BY NAME ".join(["FROM read_parquet(?)"] * len(files)) for files in groups]
+    first, *others = [f"({stage}) AS part_{i}" for i, stage in enumerate(stages)] or [f"(FROM {table.name})"]
     joined = first + "".join(f" FULL JOIN {other} USING ({', '.join(table.key)})" for other in others)
-    files = [[str(file) for file in delivery.files] for delivery in by_stage.values()]
+    files = [[*map(str, same)] for stage in groups for same in stage]
     try:
-        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM {joined}", files)
+        insert_in_order(connection, table.name, f"FROM {joined}", f"FROM kept.{table.name}", files)
     except duckdb.ConstraintException as error:
         raise WorkError(
             f"rows of {table.name} must differ in {', '.join(table.key)}, got: {claim_files.first_line(error)} Two"
             f" artifacts ({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
         ) from error
-
-
-def _artifact_rows(found: list[Artifact]) -> pa.Table:
-    rows = [
-        {
-            "stage": artifact.manifest.stage,
-            "key": artifact.manifest.key,
-            "digest": artifact.digest,
-            "subject": _subject_of(artifact),
-            "created": datetime.fromisoformat(artifact.manifest.created),
-            "seconds": artifact.manifest.seconds,
-            "bytes": sum(file.bytes for file in artifact.manifest.files.values()),
-        }
-        for artifact in found
-    ]
-    return pa.Table.from_pylist(rows, schema=table_schema("artifacts"))
 
 
 def _publish(building: Path, path: Path) -> None:

@@ -1,3 +1,4 @@
+import random
 import shutil
 import subprocess
 import sys
@@ -16,12 +17,13 @@ import pytest
 import tasks.storage.store
 from tasks.errors import WorkError
 from tasks.measuring.trained_model import Rows
+from tasks.results import claim_files, deliveries, warehouse
 from tasks.results import views as view_files
-from tasks.results import warehouse
+from tasks.results.indexed_artifacts import indexed_artifacts
 from tasks.results.sql import run_sql
 from tasks.results.tables import quoted, tables, write_table
 from tasks.results.views import views
-from tasks.results.warehouse import build_warehouse, is_whole, sources
+from tasks.results.warehouse import build_warehouse, is_whole
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
@@ -39,8 +41,10 @@ class Archive:
         named = {table: {"model_id": model_id, **columns} for table, columns in content.items()}
         return self.build_artifact(stage, {"model_id": model_id}, named)
 
-    def record(self, study: str, *artifacts: Artifact) -> Artifact:
-        content = {"studies": [{"study": study, "n_models": len(artifacts)}], "study_models": []}
+    def record(self, study: str, *artifacts: Artifact, cells: Mapping[str, str] | None = None) -> Artifact:
+        """The record of a run; `cells` are the places of its models."""
+        members = [{"study": study, "model_id": name, "cell": cell} for name, cell in (cells or {}).items()]
+        content = {"studies": [{"study": study, "n_models": len(artifacts)}], "study_models": members}
         return self.build_artifact("study", {"study": study}, content, artifacts)
 
     def build_artifact(
@@ -63,6 +67,10 @@ class Archive:
         """The rows of every table and view."""
         names = [*tables(), *(view.name for view in views())]
         return dict(zip(names, self._rows(f"FROM {name} ORDER BY ALL" for name in names), strict=True))
+
+    def as_stored(self) -> dict[str, list[tuple]]:
+        """The rows of every table in the order in which they lie there."""
+        return dict(zip(tables(), self._rows(f"FROM {name}" for name in tables()), strict=True))
 
     def query(self, sql: str) -> list[tuple]:
         return self._rows([sql])[0]
@@ -186,12 +194,9 @@ def test_stages_that_fill_the_same_columns_have_rows_of_their_own(archive):
 
 
 def test_rows_that_come_twice_are_refused(archive):
-    rows = {"model_id": ["a"], "step": [1]}
-    once, again = (
-        archive.build_artifact("training", {"model_id": name}, {"training": rows}) for name in ("a", "alias")
-    )
+    once, again = (archive.add(stage, "a", training={"step": [1], "tokens": [8]}) for stage in ("training", "import"))
     archive.record("quick", once, again)
-    with pytest.raises(WorkError, match=r"rows of training must differ in model_id, step, got: .*a.*training"):
+    with pytest.raises(WorkError, match=r"rows of training must differ in model_id, step, got: .*a.*import"):
         archive.build()
     assert not archive.path.exists()
 
@@ -214,6 +219,7 @@ def test_files_of_other_names_are_ignored(archive, monkeypatch):
         ({"step": pa.array([1], pa.int64())}, "column step must be int32, got int64"),
         ({"step": pa.array([1], pa.int32()), "los": [1.0]}, "training has no column los"),
         ({"tokens": [1]}, "its key lacks step"),
+        ({"step": pa.array([1], pa.int32())}, "its rows must be about "),
         (None, "not a Parquet file"),
     ],
 )
@@ -351,7 +357,118 @@ def test_builders_take_turns(archive):
 
 
 def test_an_empty_store_makes_an_empty_warehouse(archive):
-    assert sources(archive.store) == []
+    assert indexed_artifacts(archive.store) == []
     assert archive.build()
     rows = archive.everything()
     assert {name for name, found in rows.items() if found} == {"warehouse"}
+
+
+# What is taken over from the warehouse before
+
+
+class Laboratory:
+    """An archive of studies in which anything happens: models measured first or again, studies run anew, losses."""
+
+    def __init__(self, archive: Archive, seed: int) -> None:
+        self.archive = archive
+        self.chance = random.Random(seed)
+        self.models = [f"{n_layers}L-s{seed}" for n_layers in (1, 2) for seed in range(3)]
+        self.results: dict[tuple[str, str], Artifact] = {}  # the newest by stage and subject
+        for corpus in ("text", "prose"):
+            rows = {"corpora": {"corpus_id": [corpus], "bigram_loss_nats": [3.0]}}
+            self.results["tokens", corpus] = archive.build_artifact("tokens", {"corpus_id": corpus}, rows)
+
+    def measure(self) -> None:
+        model, random_number = self.chance.choice(self.models), self.chance.random
+        n_layers, heads = int(model[0]), {"layer": [0, 0], "head": [0, 1]}
+        about = {"n_layers": [n_layers], "n_heads": [2], "total_heads": [2 * n_layers], "seed": [int(model[-1])]}
+        about["corpus_id"] = [self.chance.choice(["text", "prose"])]
+        patterns = [[random_number(), 1.0] for _ in range(2)]
+        content = {
+            "training": {"models": about, "training": {"step": [1], "loss_nats": [random_number()]}},
+            "behaviour": {
+                "heads": {"step": [9, 9], **heads, "entropy": [random_number(), 0.5]},
+                "evaluations": {"step": [9], "validation_loss_nats": [2.5 + random_number()]},
+            },
+            "weight-circuits": {"heads": {"step": [0, 9], **heads, "confidence": [random_number(), None]}},
+            "importance": {"importance": {**heads, "method": ["lrp"] * 2, "score": [random_number(), 0.5]}},
+            "pruning": {"importance": {**heads, "method": ["gate"] * 2, "score": [random_number(), 0.5]}},
+            "redundancy": {"head_patterns": {**heads, "sequence": [0, 0], "query": [1, 1], "weights": patterns}},
+        }
+        stage = self.chance.choice(["training", "redundancy", *content])
+        self.results[stage, model] = self.archive.add(stage, model, **content[stage])
+
+    def run(self) -> None:
+        study = self.chance.choice(["one", "two", "three"])
+        models = self.chance.sample(self.models, self.chance.randint(1, len(self.models)))
+        axes = self.chance.choice(["", "run=1 "])
+        cells = {name: f"{axes}n_layers={name[0]} seed={name[-1]}" for name in models}
+        named = [artifact for (_, subject), artifact in self.results.items() if subject in {"text", "prose", *models}]
+        self.archive.record(study, *named, cells=cells)
+
+    def lose(self) -> None:
+        artifact = self.results.pop(self.chance.choice([*self.results]))
+        self.archive.store.remove(artifact.folder)
+
+    def spoil(self) -> None:
+        """Something is found to be corrupt, or nobody knows yet."""
+        stage, subject = self.chance.choice([*self.results])
+        artifact = self.results.pop((stage, subject))
+        if self.chance.random() < 0.5:
+            return self.archive.store.quarantine(stage, artifact.manifest.key, "it is corrupt")
+        file = min(artifact.folder.glob("*.parquet"))
+        file.write_bytes(file.read_bytes()[::-1])
+        tasks.storage.store._verified.cache_clear()
+        self.archive.store.open(stage, artifact.manifest.key)
+
+    def forget(self) -> None:
+        study = self.chance.choice(["one", "two", "three"])
+        for artifact in self.archive.store.artifacts("study"):
+            if artifact.manifest.facts["study"] == study:
+                self.archive.store.remove(artifact.folder)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_taken_over_are_those_of_a_warehouse_built_anew(archive, seed, monkeypatch, tmp_path):
+    (tmp_path / "claims").mkdir()
+    for name in ("heads-specialise", "heads-prunable"):
+        shutil.copy(claim_files.CLAIMS / f"{name}.sql", tmp_path / "claims")
+    monkeypatch.setattr(claim_files, "CLAIMS", tmp_path / "claims")
+    laboratory = Laboratory(archive, seed)
+    for _ in range(40):
+        laboratory.measure()
+    for _ in range(3):
+        laboratory.run()
+        for _ in range(6):
+            happens = laboratory.chance.choices(["measure", "run", "lose", "spoil", "forget"], [4, 4, 1, 1, 0.5])[0]
+            getattr(laboratory, happens)()
+        assert archive.build()
+        taken_over = archive.as_stored()
+        build_warehouse(archive.store, archive.path, anew=True)
+        assert archive.as_stored() == taken_over
+
+
+def test_only_what_changed_is_read_again(built, monkeypatch):
+    built.record("heads", built.add("behaviour", "b", evaluations={"step": [1]}))
+    built.build()
+    read: list[Artifact] = []
+    of = deliveries.deliveries
+    monkeypatch.setattr(deliveries, "deliveries", lambda store, changed: read.extend(changed) or of(store, changed))
+    newer = built.add("behaviour", "b", evaluations={"step": [1, 2]})
+    record = built.record("heads", newer)
+    built.build()
+    assert read == [newer, record]
+    assert built.query("SELECT count(*) FROM training") == [(2,)]
+    build_warehouse(built.store, built.path, anew=True)
+    assert len(read) == 2 + 4
+
+
+def test_nothing_is_taken_over_from_a_damaged_file(built):
+    content = bytearray(built.path.read_bytes())
+    for place in range(150_000, len(content), 1 << 18):  # in each block
+        content[place] ^= 1
+    built.path.write_bytes(content)
+    built.record("heads", built.add("training", "b", training={"step": [1]}))
+    assert built.build()
+    assert is_whole(built.path)
+    assert built.query("SELECT model_id, step FROM training") == [("a", 1), ("a", 2), ("b", 1)]

@@ -268,6 +268,12 @@ class TestCorruption:
         store.build(spec(), writes(x=b"0123456789"))
         assert (store.find(spec()).folder / "x.bin").read_bytes() == b"0123456789"
 
+    def test_a_damaged_file_that_nobody_asked_about(self, store):
+        artifact = store.build(spec(), writes(x=b"0123456789", y=b"abc"))
+        (artifact.folder / "x.bin").write_bytes(b"0123456780")
+        assert store.verified("corpus", spec().key, among=frozenset({"y.bin", "of another stage"})) == artifact
+        assert store.verified("corpus", spec().key, among=frozenset({"x.bin"})) is None
+
     def test_changed_fact(self, store):
         """Facts are in no other hash than the manifest's own checksum."""
         path = store.build(spec(), lambda folder: {"loss_nats": 2.25}).folder / MANIFEST

@@ -1,0 +1,161 @@
+"""Which files fill which table: those of each stage, once they are known to be whole and to fit it."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.errors import WorkError
+from tasks.results import claim_files, tables
+from tasks.results.indexed_artifacts import subject_of
+from tasks.results.tables import Table, table_named
+from tasks.storage.artifact import MAKE_MODELS, Artifact
+from tasks.storage.store import Store
+
+# tables that no stage delivers
+FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "warehouse"}
+
+
+@dataclass
+class Delivery:
+    """What one stage has of one table: its files, those with the same columns together."""
+
+    files: dict[tuple[str, ...], list[Path]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns that any of the files has."""
+        return set().union(*self.files)
+
+
+class _Found(NamedTuple):
+    """A file for a table: its columns and, unless it fits, what is wrong with it."""
+
+    table: Table
+    file: Path
+    columns: tuple[str, ...]
+    misfit: str | None
+
+
+def are_whole(store: Store, artifacts: Iterable[Artifact]) -> bool:
+    """Whether all tables in these artifacts are as they were written; an artifact that isn't is quarantined.
+
+    Nothing else in them is read: whoever uses weights verifies them.
+    """
+
+    def is_whole(artifact: Artifact) -> bool:
+        return bool(store.verified(artifact.manifest.stage, artifact.manifest.key, among=delivered_files()))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return all(list(pool.map(is_whole, artifacts)))
+
+
+def deliveries(store: Store, artifacts: Sequence[Artifact]) -> dict[str, dict[str, Delivery]]:
+    """By table and stage the files to read.
+
+    Raises: WorkError when a file doesn't fit its table (its artifact is then quarantined), or two stages fill one
+        column of one row.
+    """
+    by_table: dict[str, dict[str, Delivery]] = defaultdict(lambda: defaultdict(Delivery))
+    misfits = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for artifact, files in zip(artifacts, pool.map(lambda each: list(_files_of(each)), artifacts), strict=True):
+            stage = artifact.manifest.stage
+            if misfit := next((found for found in files if found.misfit), None):
+                misfits.append(f"{misfit.file}: {misfit.misfit}")
+                store.quarantine(stage, artifact.manifest.key, str(misfit.misfit))
+            for found in files:
+                by_table[found.table.name][stage].files[found.columns].append(found.file)
+    if misfits:
+        more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
+        raise WorkError(
+            f"tables must fit data/schema.sql, got {misfits[0]}{more}. "
+            "Such artifacts are now quarantined: run their study again."
+        )
+    return {name: _side_by_side(table_named(name), by_stage) for name, by_stage in by_table.items()}
+
+
+@cache
+def delivered_files() -> frozenset[str]:
+    """Names of the files in artifacts that hold tables."""
+    return frozenset(f"{name}.parquet" for name in tables.tables().keys() - FILLED_HERE)
+
+
+def _files_of(artifact: Artifact) -> Iterator[_Found]:
+    for name in sorted(delivered_files() & artifact.manifest.files.keys()):
+        table, file = table_named(name.removesuffix(".parquet")), artifact.folder / name
+        columns, misfit = _columns(table, file, subject_of(artifact))
+        yield _Found(table, file, columns, misfit)
+
+
+def _columns(table: Table, file: Path, subject: str) -> tuple[tuple[str, ...], str | None]:
+    """A Parquet file's columns and, unless it fits the table and its rows are about the subject, what is wrong."""
+    try:
+        metadata = pq.read_metadata(file)
+    except pa.ArrowInvalid as error:
+        return (), f"not a Parquet file: {claim_files.first_line(error)}"
+    schema = metadata.schema.to_arrow_schema()
+    names = tuple(schema.names)
+    return names, _misfit(table, schema, names) or _of_others(metadata, subject)
+
+
+def _misfit(table: Table, schema: pa.Schema, names: tuple[str, ...]) -> str | None:
+    if schema.equals(_expected(table.name, names)):
+        return None
+    if names[0] != table.key[0]:
+        return f"its first column must be {table.key[0]}, got {names[0]}"
+    for column in schema:
+        if column.name not in table.schema.names:
+            return f"{table.name} has no column {column.name}"
+        expected = table.schema.field(column.name).type
+        if column.type != expected:
+            return f"column {column.name} must be {expected}, got {column.type}"
+    absent = [column for column in table.key if column not in names]
+    return f"its key lacks {', '.join(absent)}" if absent else None
+
+
+@cache
+def _expected(name: str, names: tuple[str, ...]) -> pa.Schema:
+    """The schema of a file of a table with columns of these names; an empty one if it doesn't fit the table."""
+    table = table_named(name)
+    fits = names[:1] == table.key[:1] and {*table.key} <= {*names} <= {*table.schema.names}
+    return pa.schema([table.schema.field(column) for column in names] if fits else [])
+
+
+def _of_others(metadata: pq.FileMetaData, subject: str) -> str | None:
+    """What is wrong with a file that has rows about another subject, by the statistics of its first column."""
+    about = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
+    others = {end for ends in about if ends and ends.has_min_max for end in (ends.min, ends.max)} - {subject}
+    return f"its rows must be about {subject}, got {min(others)}" if others else None
+
+
+def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Delivery]:
+    """The deliveries to join: stages that fill the same columns have rows of their own, and count as one.
+
+    Raises: WorkError when stages share some columns, but not all.
+    """
+    joined: dict[frozenset[str], str] = {}
+    side_by_side: dict[str, Delivery] = {}
+    for stage, delivery in by_stage.items():
+        columns = frozenset(delivery.columns.difference(table.key))
+        if same := next((own for own, by in joined.items() if own == columns or {by, stage} <= {*MAKE_MODELS}), None):
+            earlier_stage = joined.pop(same)
+            for names, files in side_by_side.pop(earlier_stage).files.items():
+                delivery.files[names] += files
+            stage, columns = f"{earlier_stage} and {stage}", columns | same
+        elif shared := next((both for other in joined if (both := columns & other)), None):
+            other = next(name for filled, name in joined.items() if filled & columns)
+            raise WorkError(
+                f"{table.name}.{min(shared)} must be filled by one stage, or by two that fill all the same columns, "
+                f"got {other} and {stage}. Leave it out of one."
+            )
+        joined[columns] = stage
+        side_by_side[stage] = delivery
+    return side_by_side
