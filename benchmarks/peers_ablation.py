@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformer_lens import TransformerBridge
 
-from benchmarks.ablation import N_CTX, N_SEQUENCES, SHAPES, TOLERANCE, one_pass, random_model, random_text
+from benchmarks.ablation import N_CTX, SEQUENCES, TOLERANCE, one_pass, random_model, random_text
 from benchmarks.circuits import in_turns
 from benchmarks.peers_circuits import compare, there
 from models.losses import token_losses
@@ -45,11 +45,10 @@ def peer_effects(peer: TransformerBridge, text: Int[Tensor, "sequence pos"]) -> 
 def main() -> None:
     """Compare, then print the ratios."""
     torch.set_num_threads(1)  # as in the stage: models are measured side by side
-    text = random_text()
-    for shape in SHAPES:
-        model = random_model(*shape)
+    for shape, n_sequences in SEQUENCES.items():
+        model, text = random_model(*shape), random_text(n_sequences)
         peer = there(model)
-        print(f"{'x'.join(map(str, shape))}, {N_SEQUENCES} sequences of {N_CTX}")
+        print(f"{'x'.join(map(str, shape))}, {n_sequences} sequences of {N_CTX}")
         compare("zero-ablation effects", one_pass(model, text), peer_effects(peer, text).double(), TOLERANCE)
         ours, theirs = in_turns(partial(one_pass, model, text), partial(peer_effects, peer, text))
         print(f"  all heads: {ours:.2f} s, TransformerLens {theirs:.2f} s: {theirs / ours:.1f} times")
