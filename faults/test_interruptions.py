@@ -74,6 +74,7 @@ def test_while_indexing(finished, reference, study, interrupted):
 
 @pytest.mark.fault("Ctrl-C while programs are loaded", HOLDS)
 def test_at_the_beginning(finished, reference, study, interrupted):
+    finished.forget("behaviour")
     log = finished.folder / "data" / "logs" / "run.log"
     log.unlink()
     interrupted(started(finished, study), log.exists)
@@ -104,7 +105,7 @@ def test_while_models_train(signals, finished, reference, study, interrupted):
 @pytest.mark.fault("Ctrl-C while a model is compiled", "it ends within 3 s, with one line and no process left")
 def test_while_compiling(finished, reference, study, interrupted, tmp_path):
     compiled = tmp_path / "compiled.toml"
-    compiled.write_text(study.read_text().replace('compile = "never"', 'compile = "always"'))
+    compiled.write_text(_renamed(study, "compiled").replace('compile = "never"', 'compile = "always"'))
     terminal = started(finished, compiled)
     interrupted(terminal, lambda: "compiling" in terminal.shown and _runs(terminal, "g++", "cc1plus"))
     assert finished.results() == reference.results()
@@ -113,7 +114,7 @@ def test_while_compiling(finished, reference, study, interrupted, tmp_path):
 @pytest.mark.fault("Ctrl-C after a training was saved", "the next run says from where it goes on, and does")
 def test_what_was_saved_is_gone_on_from(finished, study, interrupted, tmp_path):
     long = tmp_path / "long.toml"
-    long.write_text(study.read_text().replace("tokens = 400_000", "tokens = 40_000_000"))
+    long.write_text(_renamed(study, "long").replace("tokens = 400_000", "tokens = 40_000_000"))
     staging = finished.folder / "data" / "store" / ".staging"
 
     def both_were_saved() -> bool:
@@ -127,6 +128,11 @@ def test_what_was_saved_is_gone_on_from(finished, study, interrupted, tmp_path):
     words = [f"goes on from {percent}" for percent in percents]
     again = interrupted(terminal, lambda: all(word in terminal.shown for word in words))
     assert re.findall(r"[\d.]+ %", again) == percents
+
+
+def _renamed(study: Path, name: str) -> str:
+    """The text of a study, called otherwise."""
+    return study.read_text().replace('name = "faulty"', f'name = "{name}"')
 
 
 def _has_server(terminal: Terminal) -> bool:

@@ -28,8 +28,8 @@ ASKED_FIRST += ("phase_changes", "pruning_curve", "importance_agreement", "claim
 class Template:
     """An artifact of a real run, from which copies for other models are made."""
 
-    def __init__(self, artifact: Artifact) -> None:
-        self.stage, self.facts = artifact.manifest.stage, artifact.manifest.facts
+    def __init__(self, artifact: Artifact, tokens: Artifact) -> None:
+        self.stage, self.facts, self.tokens = artifact.manifest.stage, artifact.manifest.facts, tokens
         names = [name for name in TABLES if f"{name}.parquet" in artifact.manifest.files]
         self.frames = {name: pq.read_table(artifact.folder / f"{name}.parquet").to_pandas() for name in names}
 
@@ -39,7 +39,7 @@ class Template:
                 write_table(folder, name, self._of(frame, model_id, seed))
             return {**self.facts, "model_id": model_id}
 
-        return store.build(Spec(self.stage, "v1", {"model": model_id}, {}, {}), write)
+        return store.build(Spec(self.stage, "v1", {"model": model_id}, {"tokens": self.tokens}, {}), write)
 
     @staticmethod
     def _of(frame: pd.DataFrame, model_id: str, seed: int) -> pd.DataFrame:
@@ -68,7 +68,8 @@ def add_study(store: Store, name: str, templates: dict[str, list[Template]], see
 def templates(reference) -> dict[str, list[Template]]:
     """What is made of each stage, trained models first."""
     stages = ("training", "behaviour", "importance", "pruning")
-    return {stage: [Template(artifact) for artifact in reference.artifacts(stage)] for stage in stages}
+    (tokens,) = reference.artifacts("tokens")
+    return {stage: [Template(artifact, tokens) for artifact in reference.artifacts(stage)] for stage in stages}
 
 
 @pytest.fixture(scope="module")
