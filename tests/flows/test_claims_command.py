@@ -9,8 +9,8 @@ from test_command_line import call
 
 from tasks import places
 from tasks.results import claim_files
-from tasks.results.tables import write_table
-from tasks.storage.artifact import Spec
+from tasks.results.tables import table_named, write_table
+from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
 
 
@@ -22,14 +22,28 @@ def results(monkeypatch, tmp_path) -> None:
 
 
 def record(tables: Tables, version: str = "v1", study: str = "quick") -> None:
-    """Puts a study's record into the store."""
+    """Puts a study's record into the store, and an artifact of each model or corpus that has rows."""
+    by_subject: dict[tuple[str, str], dict[str, list]] = {("study", study): {}}
+    for name, rows in tables.items():
+        key = table_named(name).key[0]
+        for row in rows:
+            by_subject.setdefault((key, row[key]), {}).setdefault(name, []).append(row)
+    own = by_subject.pop(("study", study))
+    inputs = {}
+    for (key, subject), of_subject in by_subject.items():
+        inputs[subject] = put(Spec("made", version, {key: subject}, {}, {}), of_subject, {key: subject})
+    put(Spec("study", version, {}, inputs, {}), own, {"study": study})
+
+
+def put(spec: Spec, tables: Tables, facts: dict[str, str]) -> Artifact:
+    """Puts an artifact with these tables into the store."""
 
     def write(folder: Path) -> dict[str, str]:
         for name, rows in tables.items():
             write_table(folder, name, rows)
-        return {"study": study}
+        return facts
 
-    Store(places.store_folder()).build(Spec("study", version, {}, {}, {}), write)
+    return Store(places.store_folder()).build(spec, write)
 
 
 def test_claims_in_words(monkeypatch, capsys):
