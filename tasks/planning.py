@@ -175,7 +175,7 @@ def training_warnings(study: Study) -> Iterator[str]:
         )
     share = _share_to_induce(study)
     if share is not None and share < LITTLE_TO_INDUCE:
-        yield f"{little_to_induce(share)} Raise n_ctx or training.tokens, or take text that repeats itself more."
+        yield f"{little_to_induce(share)} Take text that repeats itself more, or raise n_ctx."
 
 
 def _share_to_induce(study: Study) -> float | None:

@@ -43,7 +43,8 @@ def render_report(
             apart = not_compared(before, now, "the run before", "this one")
             since = {"changes": changes(before, now), "not_compared": apart, "by_chance": by_chance(before, now)}
         on_page, on_explorer = _in_parts(on_progress)
-        linked = [prose_with_head_links(line, answered_by(results)) for line in answer]
+        model = answered_by(results)
+        linked = [prose_with_head_links(line, model) for line in answer]
         write_page(results, folder, on_page, answer=linked, previous=before, **since)
         write_explorer(results, models, folder / EXPLORER, answer, on_progress=on_explorer)
     return {"study": study, "answer": answer, "summary": vars(now)}

@@ -11,7 +11,7 @@ from tasks.text.token_reading import Tokens
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # tokens looked back over, the current one included
 MOST_TOKENS = 2**21  # of validation text that are looked at
 
-LITTLE_TO_INDUCE = 0.1  # of next tokens: with less, few models form an induction head; see flows/studies/english.toml
+LITTLE_TO_INDUCE = 0.1  # of next tokens, between what formed induction heads and what didn't: reports/README.md
 
 Ids = NDArray[np.int64]
 
