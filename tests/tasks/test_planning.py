@@ -1,6 +1,8 @@
 """What a run of a study would do, and whether the disk has room for it, before anything is there."""
 
+import random
 import shutil
+import string
 from collections import namedtuple
 
 import pytest
@@ -9,7 +11,7 @@ from tiny import tiny_text
 from tasks import artifact_specs, planning, steps
 from tasks.errors import WorkError
 from tasks.making import open_store
-from tasks.planning import PlannedArtifact, plan_artifacts, require_space
+from tasks.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
 from tasks.study.schema import parse_study
 
 Usage = namedtuple("Usage", "total used free")
@@ -83,3 +85,21 @@ def test_changed_code_of_text_is_taken_to_give_the_same_text(monkeypatch):
     assert measured.done
     for each in (trained, measured):
         assert each.why.endswith("; stays if its text comes out the same")
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_text_that_hardly_repeats_itself_is_warned_of_once_it_has_tokens(tmp_path, repeated):
+    rng = random.Random(0)
+    for i in range(60):
+        halves = ["".join(rng.choices(string.ascii_letters, k=60)) for _ in range(2)]
+        (tmp_path / f"{i}.txt").write_text(halves[0] + halves[not repeated])
+    corpus = {"paths": [str(tmp_path / "*.txt")], "validation_fraction": 0.3}
+    fields = {"corpus": corpus, "tokenizer": {"vocabulary": 257}, "model": {"n_ctx": 128}}
+    study = parse_study("letters.toml", {"name": "letters", **fields})
+
+    def warned() -> bool:
+        return any("gives an induction head little to do" in warning for warning in training_warnings(study))
+
+    assert not warned()
+    steps.tokenise.fn(study.tokenizer, steps.read_corpus.fn(study.corpus))
+    assert warned() is not repeated
