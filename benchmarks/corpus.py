@@ -36,7 +36,7 @@ def generate(library: Path, path: Path, size: int) -> None:
     write_corpus(CorpusConfig(), library)
     lines = [line for document in read_documents(library) for line in document.text.splitlines(keepends=True)]
     choose = random.Random(0)
-    with path.open("w") as file:
+    with path.open("w", encoding="utf-8") as file:
         while size > 0:
             start = choose.randrange(len(lines) - 1_000)
             text = "".join(choose.sample(lines[start : start + 1_000], 500))
@@ -67,7 +67,7 @@ def compare(corpus: Path, tokens: Path) -> tuple[float, float]:
 def write_line(path: Path) -> None:
     """Write one line of 200 MB."""
     text = "".join(f"{number:08x}" for number in range(LINE_BYTES // 8))
-    path.write_text(text if path.suffix == ".txt" else json.dumps({"text": text}))
+    path.write_text(text if path.suffix == ".txt" else json.dumps({"text": text}), encoding="utf-8")
 
 
 def measured(function: Callable[..., Any], *args: Any) -> tuple[Any, float, float]:
@@ -84,7 +84,8 @@ def _measure(function: Callable[..., Any], *args: Any) -> tuple[Any, float, floa
 
 def peak_megabytes() -> float:
     """The most memory that this process had at once; `ru_maxrss` would count that of its parent before it began."""
-    (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (peak,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(peak.split()[1]) / 1024
 
 

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from tasks.errors import UserError, WorkError
+from tasks.machines.own_environment import print_any_letter, require_folder, shut_out_surroundings
 
 if TYPE_CHECKING:
     from tasks.study.schema import Study
@@ -224,7 +225,7 @@ def export(
         bool, typer.Option("--all-steps", help="Every checkpoint, each in a folder of its own: step0000100 and so on.")
     ] = False,
 ) -> None:
-    """Write a model, with its tokenizer, in a format that other tools read, or `[[models]]` of a study."""
+    """Write a model, with its tokenizer, in a format that other tools read, and other studies."""
     from flows.export_command import export_model
 
     export_model(model, folder, to, study, step, all_steps)
@@ -313,7 +314,10 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
+    shut_out_surroundings()
+    print_any_letter()
     try:
+        require_folder()
         app()
     except (UserError, WorkError) as error:
         _say(str(error))

@@ -18,7 +18,7 @@ from prefect.client.orchestration import get_client
 from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-from tasks.errors import UserError
+from tasks.errors import UserError, WorkError
 from tasks.machines.child_process import end_with_this_process
 
 
@@ -38,10 +38,15 @@ def _reach_server() -> None:
         with get_client(sync_client=True) as client:
             client.api_version()
     except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError) as error:
+        got = f"{type(error).__name__}: {str(error).rstrip('.')}"
+        if not (address := PREFECT_API_URL.value()):
+            raise WorkError(
+                f"A temporary server of Prefect's must start on this machine, got {got}. Run the command again; if it"
+                " fails again, start one by `headstream up` and name it in PREFECT_API_URL."
+            ) from error
         raise UserError(
-            f"Prefect's server must answer at {PREFECT_API_URL.value() or 'an address of its own'}, got"
-            f" {type(error).__name__}: {error}. Start it with `headstream up`; if it asks for a password, set"
-            " PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without it."
+            f"Prefect's server must answer at {address}, got {got}. Start it with `headstream up`; if it asks for a"
+            " password, set PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without it."
         ) from error
     if not PREFECT_API_URL.value():
         from prefect.server.api.server import SubprocessASGIServer  # the client has imported it, which takes seconds

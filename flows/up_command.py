@@ -16,6 +16,7 @@ from rich.console import Console
 
 from tasks import places
 from tasks.errors import WorkError
+from tasks.machines.own_environment import reach_directly
 from tasks.machines.services import Service, Services, opened_services, require_free_address, run_program
 
 POOL = "headstream"
@@ -50,6 +51,7 @@ def serve(host: str, port: int, database_url: str | None) -> None:
         WorkError: a service did not start, or keeps ending.
     """
     require_free_address(host, port)
+    reach_directly(host)
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     environment = environment_for(address, port, database_url)

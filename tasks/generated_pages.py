@@ -5,4 +5,4 @@ from pathlib import Path
 
 def rewrite_below(mark: str, page: Path, text: str) -> None:
     """Replace what stands below the mark."""
-    page.write_text(page.read_text().partition(mark)[0] + f"{mark}\n{text}")
+    page.write_text(page.read_text(encoding="utf-8").partition(mark)[0] + f"{mark}\n{text}", encoding="utf-8")

@@ -20,7 +20,7 @@ def output_to_log(words: LastWords) -> Iterator[TextIO]:
     """
     log = _open_log(places.log_folder() / "run.log")
     saved = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
-    with os.fdopen(os.dup(2), "w") as terminal:
+    with os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace") as terminal:
         words.others.add(terminal.fileno())
         _redirect({1: log, 2: log})
         try:

@@ -186,7 +186,7 @@ def _memory_limit() -> Iterator[None]:
         yield
         return
     soft, hard = _ADDRESS_SPACE
-    cap = int(_MEMORY_IN_USE.read_text().split()[0]) * resource.getpagesize() + 2 * MEMORY_GIB * 2**30
+    cap = int(_MEMORY_IN_USE.read_text(encoding="utf-8").split()[0]) * resource.getpagesize() + 2 * MEMORY_GIB * 2**30
     if soft == resource.RLIM_INFINITY or cap < soft:
         resource.setrlimit(resource.RLIMIT_AS, (cap, hard))
     try:

@@ -28,7 +28,7 @@ class StudyResults:
 
     def sql(self, query: str) -> str:
         """A SELECT as it runs, and as it can be pasted into `headstream sql`."""
-        lines = (QUERIES / f"{query}.sql").read_text().splitlines()
+        lines = (QUERIES / f"{query}.sql").read_text(encoding="utf-8").splitlines()
         return "\n".join(dropwhile(lambda line: line.startswith("--"), lines)).replace("$study", quoted(self.study))
 
     def rows(self, query: str) -> list[dict[str, Any]]:

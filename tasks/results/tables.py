@@ -55,7 +55,7 @@ def table_schema(name: str) -> pa.Schema:
 
 def schema_script() -> str:
     """data/schema.sql, and after it what its `--` comments say, as COMMENT statements."""
-    sql = SCHEMA.read_text()
+    sql = SCHEMA.read_text(encoding="utf-8")
     return "\n".join([sql, *_comment_statements(sql)])
 
 

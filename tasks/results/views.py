@@ -53,7 +53,7 @@ def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _read_view(path: Path) -> View:
     """A view from its file: header lines before the first empty `--` describe it, those after it its columns."""
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     header = [line.removeprefix("--").strip() for line in takewhile(lambda line: line.startswith("--"), lines)]
     empty = header.index("")
     like = [line.removesuffix(".*") for line in header[empty + 1 :] if line.endswith(".*")]

@@ -108,7 +108,7 @@ def _code_fingerprint() -> str:
         claim_files.SOURCES,
         *(path for folder in (views.VIEWS, claim_files.CLAIMS) for path in sorted(folder.glob("*.sql"))),
     ]
-    return _sha256([(path.name, path.read_text()) for path in code])
+    return _sha256([(path.name, path.read_text(encoding="utf-8")) for path in code])
 
 
 def _sha256(value: object) -> str:

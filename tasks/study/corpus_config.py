@@ -1,9 +1,10 @@
 """The [corpus] section of a study: which text is read, and how it is cut, repaired and split."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
+from tasks.study.mistakes import short
 from tasks.study.names import PATH
 
 BuiltIn = Literal["python-stdlib", "sotu"]
@@ -52,6 +53,17 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         le=1 << 50,
         description="Maximum number of bytes that a corpus may hold once it is decompressed.",
     )
+
+    @field_validator("source", mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        names = given if isinstance(given, list | tuple) else [given]
+        if given is not None and not all(name in get_args(BuiltIn) for name in names):
+            raise ValueError(
+                f"must be {' or '.join(map(repr, get_args(BuiltIn)))}, or a list of them, got {short(given)}. For text"
+                " of your own, give paths instead."
+            )
+        return given
 
     @model_validator(mode="before")
     @classmethod

@@ -15,12 +15,13 @@ from tasks.study.names import IN_WORDS
 LENGTH = 600
 
 # Pydantic's names of types, in the path to a value that may have several.
-_OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[")
+_OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[|literal\[")
 
 
 def described(invalid: ValidationError, config: type[BaseModel]) -> str:
     """One line about the first mistake in a study, and how many others there are."""
-    first, *others = invalid.errors()
+    errors = invalid.errors()
+    first, others = errors[0], {_path(error) for error in errors} - {_path(errors[0])}
     text = terminal_safe(_described(first, config))
     more = f" (and {len(others)} more)" if others else ""
     return (text if len(text) <= LENGTH else f"{text[:LENGTH]}…") + more
@@ -31,15 +32,15 @@ def message(error: Any) -> str:
     if error["type"] == "value_error":
         return re.sub(r"^Value error, ", "", error["msg"])
     if error["type"] == "string_pattern_mismatch":
-        return f"must be {IN_WORDS[error['ctx']['pattern']]}, got {_SHORT.repr(error['input'])}."
+        return f"must be {IN_WORDS[error['ctx']['pattern']]}, got {short(error['input'])}."
     wanted = re.sub(r"^Input should", "must", error["msg"])
     wanted = re.sub(r"^(String|List|Tuple|Value) should", r"must", wanted)
-    return f"{wanted}, got {_SHORT.repr(error['input'])}."
+    return f"{wanted}, got {short(error['input'])}."
 
 
 def word(value: Any) -> str:
     """A value as it is if it is a plain word, else quoted and shortened."""
-    return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else _SHORT.repr(value)
+    return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else short(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -51,7 +52,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _described(error: Any, config: Any) -> str:
-    *sections, field = [part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part)] or [""]
+    *sections, field = _path(error) or ("",)
     if field == "[key]":
         *sections, _ = sections
         field = "a name"
@@ -66,6 +67,11 @@ def _described(error: Any, config: Any) -> str:
         return f"{place}{field} must be given, got nothing. Add it."
     name = f"{place}{field}: " if field else ""
     return f"{name}{message(error)}"
+
+
+def _path(error: Any) -> tuple[str, ...]:
+    """Where a mistake is, whichever of the types that may stand there it is none of."""
+    return tuple(part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part))
 
 
 def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -113,3 +119,8 @@ class _Short(reprlib.Repr):
 
 _SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxother = 100
+
+
+def short(value: Any) -> str:
+    """A value as Python writes it, shortened to a few words."""
+    return _SHORT.repr(value)

@@ -41,20 +41,36 @@ COMMANDS = (
 )
 
 
-def headstream(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HEADSTREAM_HOME": str(home), "PREFECT_HOME": str(home / "prefect")}
+def headstream(
+    *arguments: str, home: Path, folder: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HEADSTREAM_HOME": str(home), "PREFECT_HOME": str(home / "prefect"), **variables}
     environment.pop("PREFECT_API_URL", None)
     command = [str(Path(sys.executable).parent / "headstream"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=300, check=False, cwd=folder
+    )
 
 
 @pytest.fixture(scope="module")
-def smoke(home):
-    """A run of it; and what another terminal shows of that."""
+def hostile(tmp_path_factory):
+    """A folder with modules of the user's own, by names that others have, and a proxy that doesn't answer."""
+    folder = tmp_path_factory.mktemp("hostile")
+    for name in ("models", "tasks", "flows", "headstream", "numpy", "typing"):
+        (folder / f"{name}.py").write_text("raise SystemExit('not meant')\n")
+    proxy = "http://127.0.0.1:9"
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    proxies = {"HTTP_PROXY": proxy, "http_proxy": proxy, "ALL_PROXY": proxy, "NO_PROXY": "example.org"}
+    return {"folder": folder} | ascii_only | proxies
+
+
+@pytest.fixture(scope="module")
+def smoke(home, hostile):
+    """A run of it, wherever it is typed; and what another terminal shows of that."""
     command = [str(Path(sys.executable).parent / "headstream"), "watch", "smoke", "--wait"]
     environment = {**os.environ, "HEADSTREAM_HOME": str(home)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:
-        done = headstream("run", "smoke", home=home)
+        done = headstream("run", "smoke", home=home, **hostile)
         assert done.returncode == 0, done.stderr
         done.watched = watch.communicate(timeout=60)[0].splitlines()
         assert watch.returncode == 0

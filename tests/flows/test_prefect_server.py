@@ -7,7 +7,7 @@ import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.prefect_server import _reach_server
-from tasks.errors import UserError
+from tasks.errors import UserError, WorkError
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,18 @@ def test_a_prefect_server_that_does_not_answer(url, error):
     with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}), pytest.raises(UserError) as refusal:
         _reach_server()
     assert f"must answer at {url}, got {error}" in str(refusal.value)
+
+
+def test_a_temporary_server_that_does_not_start(monkeypatch):
+    def fails(**options):
+        raise RuntimeError("It ended with code 1.")
+
+    monkeypatch.setattr("flows.prefect_server.get_client", fails)
+    with temporary_settings({PREFECT_API_URL: None}), pytest.raises(WorkError) as failure:
+        _reach_server()
+    assert "must start on this machine, got RuntimeError: It ended with code 1. Run the command again" in str(
+        failure.value
+    )
 
 
 def test_a_prefect_server_that_wants_a_password():

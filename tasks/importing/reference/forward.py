@@ -67,7 +67,7 @@ def _of_transformer_lens(foreign: ForeignModel) -> tuple[FileTensors, Mapping[st
 
 
 def _json(foreign: ForeignModel, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(next(path for path in foreign.files if path.name == name).read_text())
+    found: dict[str, Any] = json.loads(next(path for path in foreign.files if path.name == name).read_bytes())
     return found
 
 

@@ -43,6 +43,27 @@ def test_mistakes_in_one_of_several_sections_say_which():
     assert refused(models=[{"name": "a"}]) == "my.toml: [[models]] 1: path must be given, got nothing. Add it."
 
 
+@pytest.mark.parametrize("source", ["folder", ["sotu", "folder"], 3, [["sotu"]]])
+def test_a_source_that_is_not_built_in(source):
+    assert refused(corpus={"source": source}) == (
+        "my.toml: [corpus] source: must be 'python-stdlib' or 'sotu', or a list of them,"
+        f" got {source!r}. For text of your own, give paths instead."
+    )
+
+
+def test_a_source_and_paths_of_ones_own_exclude_each_other():
+    for source in ("sotu", []):
+        assert "exactly one of source and paths must be given" in refused(
+            corpus={"source": source, "paths": ["x"] if source else []}
+        )
+
+
+def test_mistakes_of_a_value_that_may_be_of_several_types_count_once():
+    message = refused(models=[{"name": "a", "path": 3}])
+    assert message.startswith("my.toml: [[models]] 1: path: must be")
+    assert "more)" not in message
+
+
 def test_any_model_or_training_field_can_be_an_axis():
     assert not set(Architecture.model_fields) & set(TrainingConfig.model_fields)  # a name means one thing
     study = parse_study(

@@ -1,0 +1,54 @@
+"""A command in surroundings that nobody would wish for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import proxy_bypass
+
+import pytest
+
+from tasks.machines.own_environment import reach_directly, shut_out_surroundings
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_no_proxy_stands_before_this_machine(monkeypatch):
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("NO_PROXY", "example.org,localhost")
+    shut_out_surroundings()
+    reach_directly("10.1.1.1")
+    assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == "example.org,localhost,127.0.0.1,::1,10.1.1.1"
+    assert [bool(proxy_bypass(host)) for host in ("localhost:4200", "127.0.0.1:80", "example.org", "example.com")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+
+
+STUDIES = f"{sys.executable} -m headstream studies"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_output_that_was_closed_is_not_missed(closed, tmp_path):
+    environment = {**os.environ, "HEADSTREAM_HOME": str(tmp_path)}
+    done = subprocess.run(
+        f"{STUDIES} {closed}", shell=True, env=environment, cwd=ROOT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_folder_that_was_removed_is_refused_in_one_line(tmp_path):
+    (tmp_path / "gone").mkdir()
+    command = f"cd gone; rmdir ../gone; {Path(sys.executable).parent}/headstream studies"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "headstream: the current folder must exist, got one that was removed. Go to another.\n"
+
+
+def test_letters_that_the_locale_lacks(tmp_path):
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment = {**os.environ, **ascii_only, "HEADSTREAM_HOME": str(tmp_path)}
+    (tmp_path / "own.toml").write_text('name = "own"\nquestion = "Wofür?"\n', encoding="utf-8")
+    printed = "from tasks.machines.own_environment import print_any_letter as p; p(); print(chr(252))"
+    for arguments in (["-m", "headstream", "plan", str(tmp_path / "own.toml")], ["-c", printed]):
+        done = subprocess.run([sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout == "ü\n".encode()
