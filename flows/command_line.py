@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from tasks.errors import UserError, WorkError
-from tasks.machines.own_environment import print_any_letter, require_folder, shut_out_surroundings
+from tasks.machines.own_environment import keep_prefects_files, print_any_letter, require_folder, shut_out_surroundings
 
 if TYPE_CHECKING:
     from tasks.study.schema import Study
@@ -315,6 +315,7 @@ def _say(text: str) -> None:
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
     shut_out_surroundings()
+    keep_prefects_files()
     print_any_letter()
     try:
         require_folder()

@@ -37,6 +37,11 @@ def report_folder(study: str) -> Path:
     return home() / "reports" / "generated" / study
 
 
+def prefect_folder() -> Path:
+    """The folder of Prefect's database, of its servers that `headstream run` and `headstream up` start."""
+    return home() / "data" / "prefect"
+
+
 def log_folder() -> Path:
     """The folder of the logs of all that `headstream up` runs."""
     return home() / "data" / "logs"

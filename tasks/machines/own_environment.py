@@ -4,6 +4,7 @@ import os
 import sys
 from io import TextIOWrapper
 
+from tasks import places
 from tasks.errors import UserError
 
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
@@ -17,6 +18,18 @@ def shut_out_surroundings() -> None:
     """
     os.environ |= {"PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
     reach_directly(*THIS_MACHINE)
+
+
+def keep_prefects_files() -> None:
+    """Have Prefect keep its database below HEADSTREAM_HOME, unless PREFECT_HOME says where; profiles stay the user's.
+
+    In ~/.prefect there may be a database of another version, or nothing may be written at all.
+    """
+    if not os.environ.get("PREFECT_HOME"):
+        os.environ["PREFECT_HOME"] = str(places.prefect_folder())
+        profiles = os.path.expanduser("~/.prefect/profiles.toml")
+        if os.access(profiles, os.R_OK):
+            os.environ.setdefault("PREFECT_PROFILES_PATH", profiles)
 
 
 def reach_directly(*hosts: str) -> None:

@@ -44,8 +44,9 @@ COMMANDS = (
 def headstream(
     *arguments: str, home: Path, folder: Path | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HEADSTREAM_HOME": str(home), "PREFECT_HOME": str(home / "prefect"), **variables}
-    environment.pop("PREFECT_API_URL", None)
+    environment = {**os.environ, "HEADSTREAM_HOME": str(home), **variables}
+    for variable in ("PREFECT_HOME", "PREFECT_API_URL"):
+        environment.pop(variable, None)
     command = [str(Path(sys.executable).parent / "headstream"), *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=300, check=False, cwd=folder
@@ -61,7 +62,7 @@ def hostile(tmp_path_factory):
     proxy = "http://127.0.0.1:9"
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     proxies = {"HTTP_PROXY": proxy, "http_proxy": proxy, "ALL_PROXY": proxy, "NO_PROXY": "example.org"}
-    return {"folder": folder} | ascii_only | proxies
+    return {"folder": folder, "HOME": "/nonexistent"} | ascii_only | proxies
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from urllib.request import proxy_bypass
 
 import pytest
 
-from tasks.machines.own_environment import reach_directly, shut_out_surroundings
+from tasks.machines.own_environment import keep_prefects_files, reach_directly, shut_out_surroundings
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,6 +25,24 @@ def test_no_proxy_stands_before_this_machine(monkeypatch):
 
 
 STUDIES = f"{sys.executable} -m headstream studies"
+
+
+def test_prefects_database_is_below_the_home_and_profiles_are_the_users(monkeypatch, tmp_path):
+    for variable in ("PREFECT_HOME", "PREFECT_PROFILES_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
+    keep_prefects_files()
+    assert os.environ["PREFECT_HOME"] == str(tmp_path / "home" / "data" / "prefect")
+    assert "PREFECT_PROFILES_PATH" not in os.environ
+    monkeypatch.delenv("PREFECT_HOME")
+    (tmp_path / ".prefect").mkdir()
+    (tmp_path / ".prefect" / "profiles.toml").write_text("[profiles.own]\n")
+    keep_prefects_files()
+    assert os.environ["PREFECT_PROFILES_PATH"] == str(tmp_path / ".prefect" / "profiles.toml")
+    monkeypatch.setenv("PREFECT_HOME", "elsewhere")
+    keep_prefects_files()
+    assert os.environ["PREFECT_HOME"] == "elsewhere"
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

@@ -90,7 +90,9 @@ def test_nothing_outlives_a_process_that_is_killed(number, worker):
 
 def test_nothing_outlives_its_guard_and_the_block():
     with opened_services() as running:
-        (guard,) = [p for p in psutil.Process().children() if "tasks.machines.guard" in p.cmdline()]
+        own = psutil.Process()
+        until(lambda: any("tasks.machines.guard" in child.cmdline() for child in own.children()))
+        (guard,) = [child for child in own.children() if "tasks.machines.guard" in child.cmdline()]
         guard.kill()
         guard.wait()
         service = running.start("server", [sys.executable, "-c", ENDLESS], os.environ)
