@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -180,8 +180,9 @@ def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int) -> None:
         kind_of(cell.architecture, cell.training, resolve_numerics(cell.architecture, cell.training, d_vocab)[0])
         for cell in longest_first(cells, d_vocab)
     )
-    for kind in islice((kind for kind in kinds if kind.numerics.compiled), most):
-        run_in_process(compile_kind, kind, d_vocab)
+    with suppress(WorkError, OSError):  # a model that needs what could not be compiled says why
+        for kind in islice((kind for kind in kinds if kind.numerics.compiled), most):
+            run_in_process(compile_kind, kind, d_vocab)
 
 
 def require_text(tokens: Mapping[ModelCell, Artifact]) -> None:

@@ -1,10 +1,12 @@
-"""What a step does outside of a flow is tried again as in one."""
+"""What a step does outside of a flow is tried again as in one; and what is compiled meanwhile."""
 
 import pytest
 
 from tasks import steps
 from tasks.errors import WorkError
+from tasks.machines.child_process import ProcessDied
 from tasks.study.corpus_config import CorpusConfig
+from tasks.study.schema import parse_study
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +54,16 @@ def test_text_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatch)
     monkeypatch.setattr(steps, "write_corpus", write_and_change)
     corpus = steps.alone(steps.read_corpus, CorpusConfig(paths=(str(file.parent),), document_bytes=256))
     assert corpus.manifest.facts["bytes"] == len(file.read_text())
+
+
+def test_what_could_not_be_compiled_ahead_is_told_by_the_model_that_needs_it(monkeypatch):
+    compiled = []
+
+    def killed(compile_kind, kind, d_vocab):
+        compiled.append(kind)
+        raise ProcessDied("compile_kind: its process was killed by signal 9 before it was done.")
+
+    monkeypatch.setattr(steps, "run_in_process", killed)
+    study = parse_study("s", {"name": "s", "training": {"compile": "always"}})
+    steps.compile_ahead(study.cells, 512, most=2)  # in a thread, where it would be a traceback
+    assert len(compiled) == 1
