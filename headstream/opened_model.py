@@ -57,7 +57,7 @@ class Attention:
     def __repr__(self) -> str:
         first = "to BOS" if self.opens_with_bos else "to the first"
         headings = "".join(f"{heading:>14}" for heading in (first, "to itself", "to previous", "after copies"))
-        lines = [f"Attention on {len(self.tokens)} tokens: {' '.join(self.tokens)}", f"{'mean share':<10}{headings}"]
+        lines = [f"Attention on {counted(len(self.tokens), 'token')}: {' '.join(self.tokens)}", f"{'mean share':<10}{headings}"]
         return "\n".join([*lines, *(f"{head:<10}{self._shares(head)}" for head in self.heads)])
 
     def _shares(self, head: str) -> str:
@@ -80,7 +80,7 @@ class NamedTensors(dict[str, Tensor]):
         self.tokens = tuple(tokens)
 
     def __repr__(self) -> str:
-        lines = [f"Trace of {len(self.tokens)} tokens: {' '.join(self.tokens)}"]
+        lines = [f"Trace of {counted(len(self.tokens), 'token')}: {' '.join(self.tokens)}"]
         width = max(map(len, self), default=0)
         return "\n".join([*lines, *(f"  {name:<{width}}  {[*tensor.shape]}" for name, tensor in self.items())])
 
