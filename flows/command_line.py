@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
+from tasks import places
 from tasks.errors import UserError, WorkError
-from tasks.machines.own_environment import keep_prefects_files, print_any_letter, require_folder, shut_out_surroundings
+from tasks.machines.own_environment import keep_prefect_in, print_any_letter, require_folder, shut_out_surroundings
 
 if TYPE_CHECKING:
     from tasks.study.schema import Study
@@ -72,6 +73,7 @@ def run(
         if lines := found_finished(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
         else:
+            keep_prefect_in(places.prefect_cache(), places.prefect_folder())
             with output_to_log(words) as terminal:
                 from flows.run_command import run_with_progress  # imports Prefect
 
@@ -284,6 +286,7 @@ def up(
     ] = None,
 ) -> None:
     """Run Prefect's server, a worker and the scheduled deployments until Ctrl-C."""
+    keep_prefect_in(places.prefect_folder())
     from flows.up_command import serve
 
     serve(host, port, database_url)
@@ -315,7 +318,6 @@ def _say(text: str) -> None:
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
     shut_out_surroundings()
-    keep_prefects_files()
     print_any_letter()
     try:
         require_folder()

@@ -57,7 +57,10 @@ class Attention:
     def __repr__(self) -> str:
         first = "to BOS" if self.opens_with_bos else "to the first"
         headings = "".join(f"{heading:>14}" for heading in (first, "to itself", "to previous", "after copies"))
-        lines = [f"Attention on {counted(len(self.tokens), 'token')}: {' '.join(self.tokens)}", f"{'mean share':<10}{headings}"]
+        lines = [
+            f"Attention on {counted(len(self.tokens), 'token')}: {' '.join(self.tokens)}",
+            f"{'mean share':<10}{headings}",
+        ]
         return "\n".join([*lines, *(f"{head:<10}{self._shares(head)}" for head in self.heads)])
 
     def _shares(self, head: str) -> str:

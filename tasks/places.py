@@ -1,6 +1,7 @@
 """Where files are: those that ship with the code, and those that runs write below HEADSTREAM_HOME."""
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,8 +39,17 @@ def report_folder(study: str) -> Path:
 
 
 def prefect_folder() -> Path:
-    """The folder of Prefect's database, of its servers that `headstream run` and `headstream up` start."""
+    """The folder of Prefect's database in HEADSTREAM_HOME: of `headstream up`, and of `run` where there is no cache."""
     return home() / "data" / "prefect"
+
+
+def prefect_cache() -> Path:
+    """The folder of the database of Prefect's temporary servers, one for all of a user's HEADSTREAM_HOMEs.
+
+    To make such a database takes Prefect twenty seconds.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache) / "headstream" / f"prefect-{version('prefect')}"
 
 
 def log_folder() -> Path:

@@ -2,9 +2,10 @@
 
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 
-from tasks import places
 from tasks.errors import UserError
 
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
@@ -20,16 +21,23 @@ def shut_out_surroundings() -> None:
     reach_directly(*THIS_MACHINE)
 
 
-def keep_prefects_files() -> None:
-    """Have Prefect keep its database below HEADSTREAM_HOME, unless PREFECT_HOME says where; profiles stay the user's.
+def keep_prefect_in(*folders: Path) -> None:
+    """Have Prefect keep its database in the first of some folders that can be written; profiles stay the user's.
 
-    In ~/.prefect there may be a database of another version, or nothing may be written at all.
+    PREFECT_HOME comes before them. In ~/.prefect, Prefect's own choice, there may be a database of another version,
+    or nothing may be written at all.
     """
-    if not os.environ.get("PREFECT_HOME"):
-        os.environ["PREFECT_HOME"] = str(places.prefect_folder())
-        profiles = os.path.expanduser("~/.prefect/profiles.toml")
-        if os.access(profiles, os.R_OK):
-            os.environ.setdefault("PREFECT_PROFILES_PATH", profiles)
+    if os.environ.get("PREFECT_HOME"):
+        return
+    profiles = os.path.expanduser("~/.prefect/profiles.toml")
+    if os.access(profiles, os.R_OK):
+        os.environ.setdefault("PREFECT_PROFILES_PATH", profiles)
+    for folder in folders:
+        os.environ["PREFECT_HOME"] = str(folder)
+        with suppress(OSError):  # of the last folder, what writes there tells
+            folder.mkdir(parents=True, exist_ok=True)  # Prefect makes no parents
+            if os.access(folder, os.W_OK):
+                return
 
 
 def reach_directly(*hosts: str) -> None:

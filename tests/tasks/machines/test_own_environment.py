@@ -8,7 +8,7 @@ from urllib.request import proxy_bypass
 
 import pytest
 
-from tasks.machines.own_environment import keep_prefects_files, reach_directly, shut_out_surroundings
+from tasks.machines.own_environment import keep_prefect_in, reach_directly, shut_out_surroundings
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -27,21 +27,24 @@ def test_no_proxy_stands_before_this_machine(monkeypatch):
 STUDIES = f"{sys.executable} -m headstream studies"
 
 
-def test_prefects_database_is_below_the_home_and_profiles_are_the_users(monkeypatch, tmp_path):
+def test_prefects_database_is_where_it_can_be_written_and_profiles_are_the_users(monkeypatch, tmp_path):
     for variable in ("PREFECT_HOME", "PREFECT_PROFILES_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
-    keep_prefects_files()
-    assert os.environ["PREFECT_HOME"] == str(tmp_path / "home" / "data" / "prefect")
+    blocked, own = tmp_path / "file" / "prefect", tmp_path / "home" / "data" / "prefect"
+    (tmp_path / "file").touch()
+    keep_prefect_in(blocked, own)
+    assert os.environ["PREFECT_HOME"] == str(own)
+    assert own.is_dir()
     assert "PREFECT_PROFILES_PATH" not in os.environ
     monkeypatch.delenv("PREFECT_HOME")
     (tmp_path / ".prefect").mkdir()
     (tmp_path / ".prefect" / "profiles.toml").write_text("[profiles.own]\n")
-    keep_prefects_files()
+    keep_prefect_in(tmp_path / "first", own)
+    assert os.environ["PREFECT_HOME"] == str(tmp_path / "first")
     assert os.environ["PREFECT_PROFILES_PATH"] == str(tmp_path / ".prefect" / "profiles.toml")
     monkeypatch.setenv("PREFECT_HOME", "elsewhere")
-    keep_prefects_files()
+    keep_prefect_in(own)
     assert os.environ["PREFECT_HOME"] == "elsewhere"
 
 
