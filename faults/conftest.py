@@ -1,6 +1,5 @@
 """Homes for faults to strike, and one that nothing disturbed."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ import pytest
 from tiny import tiny_text
 
 from faults.home import Home, environment_for
+from tasks.machines.services import free_port
 
 ROOT = Path(__file__).parents[1]
 PREFECT = str(Path(sys.executable).parent / "prefect")
@@ -29,9 +29,7 @@ def study(tmp_path_factory) -> Path:
 def api(tmp_path_factory) -> Iterator[str]:
     """The address of a Prefect server."""
     folder = tmp_path_factory.mktemp("prefect")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}/api"
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(

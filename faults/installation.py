@@ -1,6 +1,5 @@
 """An installation for faults to strike: a home with a Prefect of its own, where `headstream up` runs."""
 
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelled
 
 from faults.home import HEADSTREAM, Home, environment_for
+from tasks.machines.services import free_port
 
 COMMANDS = {
     "worker": "worker start",
@@ -34,9 +34,7 @@ class Installation:
     up: subprocess.Popen[bytes]
 
     def __init__(self, folder: Path, corpus: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/api"
         self._notices, self._said = folder / "notices", folder / "up.txt"
         environment = environment_for(folder, self.url) | {

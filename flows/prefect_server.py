@@ -1,25 +1,34 @@
 """Prefect as the command line uses it: quiet, and with a server of its own where none is up."""
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-# Before Prefect is imported: no telemetry, which fails loudly offline; enough time for its server to start on a busy
-# machine; and no log lines in a run's log (Prefect's server keeps them).
+# Before Prefect is imported: no telemetry, which fails loudly offline; and no log lines in a run's log, since Prefect's
+# server keeps them.
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
 os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # the text is made before the flow begins
 
 import httpx
+import prefect
 from prefect.client.orchestration import get_client
 from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
+from tasks import places
 from tasks.errors import UserError, WorkError
 from tasks.machines.child_process import end_with_this_process
+from tasks.machines.services import free_port
+
+START_SECONDS = 120.0
+STOP_SECONDS = 5.0
+EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
 
 @contextmanager
@@ -30,26 +39,62 @@ def starting_server() -> Iterator[Future[None]]:
     scheduler which runs have died, which a run in a terminal doesn't need, and take a second to stop.
     """
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(1) as thread:
-        yield thread.submit(_reach_server)
+        if address := PREFECT_API_URL.value():
+            yield thread.submit(_reach_server, address)
+        else:
+            with _temporary_server() as (server, address), temporary_settings({PREFECT_API_URL: address}):
+                yield thread.submit(_await_server, server, address)
 
 
-def _reach_server() -> None:
+def _reach_server(address: str) -> None:
     try:
         with get_client(sync_client=True) as client:
             client.api_version()
     except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError) as error:
-        got = f"{type(error).__name__}: {str(error).rstrip('.')}"
-        if not (address := PREFECT_API_URL.value()):
-            raise WorkError(
-                f"A temporary server of Prefect's must start on this machine, got {got}. Run the command again; if it"
-                " fails again, start one by `headstream up` and name it in PREFECT_API_URL."
-            ) from error
         raise UserError(
-            f"Prefect's server must answer at {address}, got {got}. Start it with `headstream up`; if it asks for a"
-            " password, set PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without it."
+            f"Prefect's server must answer at {address}, got {type(error).__name__}: {str(error).rstrip('.')}. Start it"
+            " with `headstream up`; if it asks for a password, set PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to"
+            " do without it."
         ) from error
-    if not PREFECT_API_URL.value():
-        from prefect.server.api.server import SubprocessASGIServer  # the client has imported it, which takes seconds
 
-        if server := SubprocessASGIServer().server_process:
-            end_with_this_process(server.pid)
+
+@contextmanager
+def _temporary_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A server of Prefect's that ends with the block, and the address of its API.
+
+    Prefect would start the same by itself, but import the whole server here first, which takes seconds, and wait for a
+    process that has ended.
+    """
+    port = str(free_port())
+    command = [sys.executable, "-m", "uvicorn", "--app-dir", str(prefect.__module_path__.parent), "--factory"]
+    command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1", "--port", port]
+    command += ["--log-level", "error", "--lifespan", "on"]
+    with subprocess.Popen(command, env=os.environ | EPHEMERAL, stdin=subprocess.DEVNULL) as server:
+        try:
+            yield server, f"http://127.0.0.1:{port}/api"
+        finally:
+            server.terminate()
+            try:
+                server.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()
+
+
+def _await_server(server: subprocess.Popen[bytes], address: str) -> None:
+    """Wait until a server answers.
+
+    Raises:
+        WorkError: it ended, or didn't answer in time.
+    """
+    end_with_this_process(server.pid)
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        with suppress(httpx.HTTPError):
+            if httpx.get(f"{address}/health").is_success:
+                return
+        time.sleep(0.1)
+    got = "no answer" if (code := server.poll()) is None else f"its end with code {code}"
+    raise WorkError(
+        f"a temporary server of Prefect's must start on this machine, got {got}: {places.log_folder() / 'run.log'} may"
+        " say why. Run the command again; or start a server by `headstream up` and name it in PREFECT_API_URL."
+    )

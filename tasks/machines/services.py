@@ -141,6 +141,14 @@ def run_program(command: Sequence[str], environment: Mapping[str, str]) -> None:
         raise WorkError(f"`{' '.join(command)}` must succeed, but failed: {said}")
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 def require_free_address(host: str, port: int) -> None:
     """Raises UserError when no server can listen at an address, or no client could use it."""
     if host in ("", "::", "0.0.0.0"):

@@ -3,10 +3,11 @@
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
+import httpx
 import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from flows.prefect_server import _reach_server
+from flows.prefect_server import _reach_server, starting_server
 from tasks.errors import UserError, WorkError
 
 
@@ -15,20 +16,25 @@ from tasks.errors import UserError, WorkError
 )
 def test_a_prefect_server_that_does_not_answer(url, error):
     with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}), pytest.raises(UserError) as refusal:
-        _reach_server()
+        _reach_server(url)
     assert f"must answer at {url}, got {error}" in str(refusal.value)
 
 
-def test_a_temporary_server_that_does_not_start(monkeypatch):
-    def fails(**options):
-        raise RuntimeError("It ended with code 1.")
+def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "sqlite+aiosqlite:////proc/prefect.db")
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    failed = pytest.raises(WorkError, match=r"must start on this machine, got its end with code \d: .*run\.log")
+    with temporary_settings({PREFECT_API_URL: None}), starting_server() as server, failed:
+        server.result(timeout=60)
 
-    monkeypatch.setattr("flows.prefect_server.get_client", fails)
-    with temporary_settings({PREFECT_API_URL: None}), pytest.raises(WorkError) as failure:
-        _reach_server()
-    assert "must start on this machine, got RuntimeError: It ended with code 1. Run the command again" in str(
-        failure.value
-    )
+
+def test_a_temporary_server_answers_and_ends_with_the_block():
+    with temporary_settings({PREFECT_API_URL: None}), starting_server() as server:
+        server.result()
+        address = PREFECT_API_URL.value()
+        assert httpx.get(f"{address}/version").is_success
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{address}/version")
 
 
 def test_a_prefect_server_that_wants_a_password():
@@ -44,4 +50,4 @@ def test_a_prefect_server_that_wants_a_password():
         Thread(target=server.handle_request).start()
         url = f"http://127.0.0.1:{server.server_port}/api"
         with temporary_settings({PREFECT_API_URL: url}), pytest.raises(UserError, match="PREFECT_API_AUTH_STRING"):
-            _reach_server()
+            _reach_server(url)

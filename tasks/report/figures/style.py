@@ -166,7 +166,8 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure as SVG for light and dark pages; equal figures give equal bytes."""
     if layout := figure.get_layout_engine():
         layout.execute(figure)  # here, since matplotlib would draw all of the figure once more for it
-        figure.set_layout_engine("none")
+        with mpl.rc_context({"figure.constrained_layout.use": False}):
+            figure.set_layout_engine(None)  # "none" would leave a placeholder, for which it would, too
     figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
     dark = f"<style>@media (prefers-color-scheme: dark) {{{_DARK_RULES}}}</style>"
     path.write_text(path.read_text(encoding="utf-8").replace("</style>", f"</style>\n  {dark}", 1), encoding="utf-8")
