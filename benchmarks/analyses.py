@@ -9,8 +9,9 @@ python -m benchmarks.analyses
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from models.losses import sequence_losses
 from models.transformer import Transformer
 from tasks.machines.child_process import run_in_process
 from tasks.measuring.stages import ANALYSES, measure, part_of
+from tasks.scheduling import longest_stages_first
 from tasks.study.analysis_config import AnalysisConfig, Stage
 from tasks.study.corpus_config import CorpusConfig
 from tasks.study.tokenizer_config import TokenizerConfig
@@ -87,6 +89,7 @@ class Cost(NamedTuple):
     peak_megabytes: float  # with Python and torch
 
 
+LARGE = Subject(n_layers=12, n_heads=12, d_model=768, d_head=64, n_ctx=128)
 QUICK = Subject(n_layers=2, n_heads=4, d_model=128, d_head=32, n_ctx=128)
 DEEP = Subject(
     n_layers=6, n_heads=8, d_model=256, d_head=32, n_ctx=128, vocabulary=4096, normalization="layernorm",
@@ -122,11 +125,14 @@ def costs_of(subject: Subject, config: AnalysisConfig, tokens: Path) -> dict[Sta
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         subject.write(folder / "model")
-        stages = [stage for stage in ANALYSES if stage != "feed-forward" or subject.feed_forward != "none"]
         return {
             stage: run_in_process(timed_stage, stage, config, folder / "model", tokens, folder / stage)
-            for stage in stages
+            for stage in _stages_of(subject)
         }
+
+
+def _stages_of(subject: Subject) -> list[Stage]:
+    return [stage for stage in ANALYSES if stage != "feed-forward" or subject.feed_forward != "none"]
 
 
 def seconds_a_pass(subject: Subject) -> float:
@@ -174,8 +180,30 @@ def print_growth(tokens: dict[int, Path]) -> None:
             print(f"  {stage:20} {slope:4.1f}", flush=True)
 
 
-def main() -> None:
-    """Print what the two shapes cost, and how costs grow."""
+def minutes_of_all(subject: Subject, tokens: Path) -> float:
+    """Wall-clock minutes of all stages, two at once, those that take longest first."""
+    with TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as threads:
+        folder = Path(temporary)
+        subject.write(folder / "model")
+        stages = longest_stages_first(_stages_of(subject))
+        begun = time.perf_counter()
+        run = partial(run_in_process, timed_stage)
+        list(threads.map(lambda stage: run(stage, AnalysisConfig(), folder / "model", tokens, folder / stage), stages))
+        return (time.perf_counter() - begun) / 60
+
+
+def pruning_minutes(subject: Subject, tokens: Path) -> float:
+    """Wall-clock minutes of the stage pruning, on one thread."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        subject.write(folder / "model")
+        stage: Stage = "pruning"
+        cost: Cost = run_in_process(timed_stage, stage, AnalysisConfig(), folder / "model", tokens, folder / stage)
+        return cost.seconds / 60
+
+
+def main() -> dict[str, str]:
+    """Print what the two shapes cost, and how costs grow; returns what targets ask of larger ones."""
     with TemporaryDirectory() as temporary:
         corpus = Path(temporary) / "corpus"
         corpus.mkdir()
@@ -187,6 +215,11 @@ def main() -> None:
         print_growth(tokens)
         print_costs("2 x 4, d_model 128, vocabulary 512", QUICK, tokens[512])
         print_costs("6 x 8, d_model 256, layernorm, gelu, vocabulary 4096", DEEP, tokens[4096])
+        deep = minutes_of_all(DEEP, tokens[4096])
+        print(f"all stages of that, two at once: {deep:.1f} min", flush=True)
+        pruning = pruning_minutes(LARGE, tokens[512])
+        print(f"pruning of 12 x 12, d_model 768, vocabulary 512: {pruning:.1f} min", flush=True)
+        return {"deep": f"{deep:.1f} min", "pruning": f"{pruning:.1f} min"}
 
 
 if __name__ == "__main__":

@@ -3,8 +3,14 @@
 import heapq
 from collections.abc import Iterable
 
+from tasks.study.analysis_config import Stage
 from tasks.study.cells import Cell
 from tasks.training.device import training_flops
+
+LONGEST_STAGES: tuple[Stage, ...] = (
+    "pruning", "importance", "activation-circuits", "redundancy", "probes", "behaviour", "weight-circuits",
+    "feed-forward",
+)  # fmt: skip
 
 
 def longest_first(cells: Iterable[Cell], d_vocab: int) -> list[Cell]:
@@ -20,6 +26,11 @@ def first_finished_first(cells: Iterable[Cell], d_vocab: int, jobs: int) -> list
         heapq.heappush(free_at, end)
         ends.append((end, place, cell))
     return [cell for *_, cell in sorted(ends, key=lambda e: e[:2])]
+
+
+def longest_stages_first(stages: Iterable[Stage]) -> list[Stage]:
+    """The order to measure a model in: what takes long, the more so in large models, isn't left to the end."""
+    return sorted(stages, key=LONGEST_STAGES.index)
 
 
 def _work(cell: Cell, d_vocab: int) -> float:

@@ -55,7 +55,7 @@ from tasks.report.rendering import render_report
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.study_results import open_results
 from tasks.results.warehouse import build_warehouse
-from tasks.scheduling import longest_first
+from tasks.scheduling import longest_first, longest_stages_first
 from tasks.storage.artifact import Artifact
 from tasks.storage.latest_records import latest_record
 from tasks.study.analysis_config import AnalysisConfig, Stage
@@ -285,7 +285,7 @@ def start_analyses(
     """Submit the stages of the analysis of a model, which follow its training."""
     gpus = gpu_share if config.device == "cuda" else 0.0
     shared = {"config": config, "cell": cell, "model": model, "tokens": tokens, "gpu_share": gpus}
-    return [submit(analyse, gpus, stage=stage, **shared) for stage in config.stages]
+    return [submit(analyse, gpus, stage=stage, **shared) for stage in longest_stages_first(config.stages)]
 
 
 @step("measure {stage} of {cell.label}")

@@ -1,7 +1,8 @@
 """The order of trainings, and that of measuring what they end with."""
 
 from models.architecture import Architecture
-from tasks.scheduling import first_finished_first, longest_first
+from tasks.measuring.stages import ANALYSES
+from tasks.scheduling import first_finished_first, longest_first, longest_stages_first
 from tasks.study.cells import Cell
 from tasks.study.training_config import TrainingConfig
 
@@ -12,3 +13,8 @@ def test_long_trainings_begin_first_and_short_ones_are_measured_first():
     assert [cell.label for cell in started] == ["4", "2", "1", "0"]
     assert [cell.label for cell in first_finished_first(started, 512, jobs=2)] == ["2", "1", "4", "0"]
     assert first_finished_first(started, 512, jobs=1) == started
+
+
+def test_every_stage_has_its_turn():
+    assert longest_stages_first(["behaviour", "probes", "pruning"]) == ["pruning", "probes", "behaviour"]
+    assert sorted(longest_stages_first(ANALYSES)) == sorted(ANALYSES)
