@@ -18,7 +18,9 @@ os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # t
 import httpx
 import prefect
 from prefect.client.orchestration import get_client
+from prefect.events.worker import EventsWorker
 from prefect.exceptions import PrefectException
+from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 from tasks import places
@@ -73,6 +75,8 @@ def _temporary_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         try:
             yield server, f"http://127.0.0.1:{port}/api"
         finally:
+            for worker in (APILogWorker, EventsWorker):  # they would go on trying for a minute
+                worker.drain_all(timeout=STOP_SECONDS)
             server.terminate()
             try:
                 server.wait(STOP_SECONDS)

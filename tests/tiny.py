@@ -4,7 +4,7 @@ import json
 import random
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -17,6 +17,7 @@ from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_reading import Tokens
 from tasks.text.token_writing import write_given_tokens, write_tokens
 
+FOLDER = TemporaryDirectory(prefix="headstream-tests-")  # goes with the process
 WORDS = ("river", "stream", "head", "spring", "water", "bed", "flows", "down", "under", "over")
 WORDS += ("the", "a", "of", "and", "deep", "cold", "clear", "runs", "to", "sea")
 
@@ -24,7 +25,7 @@ WORDS += ("the", "a", "of", "and", "deep", "cold", "clear", "runs", "to", "sea")
 @cache
 def tiny_text(n_documents: int = 120, seed: int = 0) -> Path:
     """A folder of text files: random sentences over 20 words, about 40 kB."""
-    folder = Path(mkdtemp(prefix="headstream-text-"))
+    folder = Path(mkdtemp(prefix="text-", dir=FOLDER.name))
     rng = random.Random(seed)
     for i in range(n_documents):
         words = [rng.choice(WORDS) for _ in range(70)]
@@ -35,7 +36,7 @@ def tiny_text(n_documents: int = 120, seed: int = 0) -> Path:
 @cache
 def tiny_tokens(vocabulary: int = 270) -> Path:
     """A folder of token shards of that text."""
-    root = Path(mkdtemp(prefix="headstream-tokens-"))
+    root = Path(mkdtemp(prefix="tokens-", dir=FOLDER.name))
     corpus, tokens = root / "corpus", root / "tokens"
     for folder in (corpus, tokens):
         folder.mkdir()
@@ -47,7 +48,7 @@ def tiny_tokens(vocabulary: int = 270) -> Path:
 @cache
 def tokens_without_bos() -> Path:
     """A folder of tokens of that text as a model without BOS reads it, by a given tokenizer."""
-    root = Path(mkdtemp(prefix="headstream-given-"))
+    root = Path(mkdtemp(prefix="given-", dir=FOLDER.name))
     corpus, tokens = root / "corpus", root / "tokens"
     for folder in (corpus, tokens):
         folder.mkdir()
@@ -62,7 +63,7 @@ def letter_tokens(vocabulary: int = 43) -> Path:
     """A folder of tokens over so small a vocabulary that models with a dimension a token are small: those of
     `tiny_tokens`, dealt out among letters.
     """
-    source, folder = tiny_tokens(), Path(mkdtemp(prefix="headstream-letters-"))
+    source, folder = tiny_tokens(), Path(mkdtemp(prefix="letters-", dir=FOLDER.name))
     about = json.loads((source / "tokens.json").read_text())
     counts = np.zeros(vocabulary, np.int64)
     for split, shards in about["shards"].items():

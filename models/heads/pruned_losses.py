@@ -26,11 +26,16 @@ def losses_without(
     Cost: a pass a set, less what is shared and left out.
     """
     masks = {heads: mask_without(model, heads) for heads in pruned}
-    losses: dict[HeadSet, list[Tensor]] = {heads: [] for heads in masks}
+    # Filled in place: thousands of small tensors that stay, between large ones that go, would keep these from being
+    # used again, and memory would grow to gigabytes.
+    losses = {heads: torch.empty(len(sequences), dtype=torch.float64) for heads in masks}
+    start = 0
     for batch in batches(model, sequences, traced=False):
+        rows = slice(start, start + len(batch))
         for heads, logits in _branches(model, model.embed(batch[:, :-1]), 0, masks, fill):
-            losses[heads].append(token_losses(logits, batch[:, 1:]).double().mean(1).cpu())
-    return {heads: torch.cat(parts) for heads, parts in losses.items()}
+            losses[heads][rows] = token_losses(logits, batch[:, 1:]).double().mean(1)
+        start = rows.stop
+    return losses
 
 
 def _branches(

@@ -62,7 +62,7 @@ def hostile(tmp_path_factory):
     proxy = "http://127.0.0.1:9"
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     proxies = {"HTTP_PROXY": proxy, "http_proxy": proxy, "ALL_PROXY": proxy, "NO_PROXY": "example.org"}
-    return {"folder": folder, "HOME": "/nonexistent"} | ascii_only | proxies
+    return {"folder": folder, "HOME": "/proc"} | ascii_only | proxies
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,10 @@ def test_the_run_was_seen_from_another_terminal(smoke, home):
     assert any(line.startswith("smoke: 0 of 3 models done, ") for line in said)
     assert any(line.startswith("n_layers=2 seed=0: measuring") for line in said)
     assert smoke.watched[-2:] == ["smoke is done.", f"Report: {places.report_folder('smoke') / 'report.md'}"]
+
+
+def test_prefect_has_nothing_left_to_say(smoke):
+    assert "Error logging to API" not in smoke.stderr + (places.log_folder() / "run.log").read_text()
 
 
 def test_run_again_does_nothing(smoke, home):
