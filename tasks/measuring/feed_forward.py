@@ -7,8 +7,15 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.clustered_errors import clustered_mean
-from models.feed_forward_ablation import NeuronAblation, losses_without_feed_forward, mean_activations, neuron_ablations
+from models.feed_forward_ablation import (
+    NeuronAblation,
+    losses_without_feed_forward,
+    mean_activations,
+    neuron_ablations,
+    neuron_parts,
+)
 from models.losses import sequence_losses
+from tasks.measuring.budgets import affordable
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import FeedForwardConfig
 
@@ -17,15 +24,17 @@ from tasks.study.analysis_config import FeedForwardConfig
 def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> None:
     """Write feed_forward_ablations, of a model that has feed-forward layers.
 
-    Cost: reruns of later layers for each part of each layer: with the square of layers, and with vocabulary. Heads
-    hardly count, and checkpoints don't.
+    Cost: reruns of later layers for each part of each layer and sequence, which `max_reruns` bounds, each as a pass
+    grows in layers and vocabulary. Heads hardly count, and checkpoints don't.
 
     Raises:
         UserError: the text is too short for one sequence.
     """
-    model, (text, documents) = trained.model, trained.evaluation_text(config.windows)
+    model = trained.model
     if not model.architecture.mlp_width or not len(model.layers):
         return
+    n_parts = len(model.layers) * len(neuron_parts(model.architecture.mlp_width, config.n_groups))
+    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, n_parts))
     means = mean_activations(model, trained.reference_text(config.reference_windows).sequences)
     fills = {"zero": [torch.zeros_like(mean) for mean in means], "mean": means}
     intact = sequence_losses(model, text)

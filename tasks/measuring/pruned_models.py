@@ -25,6 +25,7 @@ from tasks.training.checkpoints import (
 
 LIMITS = {"within 1 %": 0.01, "within 5 %": 0.05}  # of the relative increase of the loss
 TIMED = {1: 10, 32: 1}  # sequences in a forward pass, and how many times as often it is timed: short ones are noisier
+LEAST_TURNS, ENOUGH_SECONDS = 2, 1.0  # after which no more turns are timed
 N_COMPARED = 4  # sequences on which logits are compared
 
 
@@ -107,11 +108,14 @@ def keep_models(
 def _forward_seconds(
     models: Sequence[Transformer], tokens: Int[Tensor, "batch pos"], batch_size: int, repeats: int
 ) -> list[float]:
-    """Median seconds of each model's forward pass of so many sequences, measured in turns."""
+    """Median seconds of each model's forward pass of so many sequences, in turns: fewer where those take long."""
     device = models[0].W_E.device
     batch = tokens.repeat(-(-batch_size // len(tokens)), 1)[:batch_size].to(device)
     seconds: list[list[float]] = [[] for _ in models]
-    for _ in range(1 + repeats):  # the first is slower
+    begun = time.perf_counter()
+    for turn in range(1 + repeats):  # the first is slower
+        if turn > LEAST_TURNS and time.perf_counter() - begun > ENOUGH_SECONDS:
+            break
         for own, model in zip(seconds, models, strict=True):
             start = time.perf_counter()
             model(batch)

@@ -234,7 +234,9 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         " less than so much more loss, and that with half of the heads.",
     )
     repeats: Count = Field(
-        5, description="Timed passes of 32 sequences through each pruned model; ten times as many of one."
+        5,
+        description="Timed passes of 32 sequences through each pruned model, fewer where they take long; ten times as"
+        " many of one.",
     )
     seed: Seed = Field(0, description="Seed of the random pruning orders and of the noise on gates.")
 
@@ -289,6 +291,11 @@ class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fa
     )
     reference_windows: Count = Field(
         64, description="Other validation sequences, whose mean activations replace those of ablated neurons."
+    )
+    max_reruns: Count = Field(
+        2048,
+        description="Groups of neurons in all layers, times sequences, at most: of a deeper model, fewer sequences are"
+        " used, though 8 (or all) at least.",
     )
     n_groups: Count = Field(8, description="Groups into which each layer's neurons are cut, to be ablated one by one.")
 

@@ -52,6 +52,11 @@ def test_every_part_of_every_layer_has_its_rows(tmp_path):
         assert of_all == pytest.approx(of_all[:1] * len(of_all)), "all are shares of one effect"
 
 
+def test_of_many_groups_fewer_sequences_are_used(tmp_path):
+    config = FeedForwardConfig(windows=12, reference_windows=5, n_groups=3, max_reruns=72)  # 8 parts of two layers
+    assert set(measure(tmp_path, random_model(), config)["n_sequences"].to_pylist()) == {9}
+
+
 def test_the_only_layer_has_all_of_the_effect(tmp_path):
     known = []
     for sign in (1, -1):  # what lowers the loss with one raises it with the other
