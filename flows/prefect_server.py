@@ -40,12 +40,15 @@ def starting_server() -> Iterator[Future[None]]:
     The flow must wait for the result, which is an error if the server doesn't answer. Heartbeats are off: they tell a
     scheduler which runs have died, which a run in a terminal doesn't need, and take a second to stop.
     """
-    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(1) as thread:
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(2) as threads:
         if address := PREFECT_API_URL.value():
-            yield thread.submit(_reach_server, address)
+            yield threads.submit(_reach_server, address)
         else:
             with _temporary_server() as (server, address), temporary_settings({PREFECT_API_URL: address}):
-                yield thread.submit(_await_server, server, address)
+                try:
+                    yield threads.submit(_await_server, server, address)
+                finally:
+                    threads.submit(_send_what_is_left).result()
 
 
 def _reach_server(address: str) -> None:
@@ -75,13 +78,17 @@ def _temporary_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         try:
             yield server, f"http://127.0.0.1:{port}/api"
         finally:
-            for worker in (APILogWorker, EventsWorker):  # they would go on trying for a minute
-                worker.drain_all(timeout=STOP_SECONDS)
             server.terminate()
             try:
                 server.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 server.kill()
+
+
+def _send_what_is_left() -> None:
+    """Send logs and events while there is a server: Prefect would go on trying for a minute."""
+    for worker in (APILogWorker, EventsWorker):
+        worker.drain_all(timeout=STOP_SECONDS)
 
 
 def _await_server(server: subprocess.Popen[bytes], address: str) -> None:

@@ -1,5 +1,6 @@
 """Prefect's server as the command line finds it."""
 
+import asyncio
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -29,6 +30,14 @@ def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, t
 
 
 def test_a_temporary_server_answers_and_ends_with_the_block():
+    async def used():
+        _use_temporary_server()
+
+    _use_temporary_server()
+    asyncio.run(used())  # as in a notebook, whose loop runs already
+
+
+def _use_temporary_server():
     with temporary_settings({PREFECT_API_URL: None}), starting_server() as server:
         server.result()
         address = PREFECT_API_URL.value()
