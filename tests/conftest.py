@@ -1,9 +1,5 @@
 """Shapes in annotations of models/ are checked at every call, under pytest only."""
 
-import os
-from unittest.mock import patch
-
-import pytest
 import torch
 from jaxtyping import install_import_hook
 
@@ -12,10 +8,3 @@ modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "fe
 modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # the tensors are small, and other work may run beside the tests
-
-
-@pytest.fixture(autouse=True)
-def environment():
-    """What a test, or the command that it calls, sets in the environment ends with it."""
-    with patch.dict(os.environ):
-        yield
