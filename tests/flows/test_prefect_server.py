@@ -1,6 +1,7 @@
 """Prefect's server as the command line finds it."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -34,7 +35,8 @@ def test_a_temporary_server_answers_and_ends_with_the_block():
         _use_temporary_server()
 
     _use_temporary_server()
-    asyncio.run(used())  # as in a notebook, whose loop runs already
+    with ThreadPoolExecutor(1) as thread:  # other tests may have left a loop running in this one
+        thread.submit(asyncio.run, used()).result()  # as in a notebook, whose loop runs already
 
 
 def _use_temporary_server():
