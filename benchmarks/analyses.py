@@ -120,14 +120,17 @@ def timed_stage(
     return Cost(time.perf_counter() - started, time.process_time() - processor, peak_megabytes())
 
 
-def costs_of(subject: Subject, config: AnalysisConfig, tokens: Path) -> dict[Stage, Cost]:
-    """What each stage costs, of those that a model has."""
+def costs_of(
+    subject: Subject, config: AnalysisConfig, tokens: Path, stages: Sequence[Stage] = tuple(ANALYSES)
+) -> dict[Stage, Cost]:
+    """What each of some stages costs, of those that a model has."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         subject.write(folder / "model")
         return {
             stage: run_in_process(timed_stage, stage, config, folder / "model", tokens, folder / stage)
             for stage in _stages_of(subject)
+            if stage in stages
         }
 
 
@@ -192,16 +195,6 @@ def minutes_of_all(subject: Subject, tokens: Path) -> float:
         return (time.perf_counter() - begun) / 60
 
 
-def pruning_minutes(subject: Subject, tokens: Path) -> float:
-    """Wall-clock minutes of the stage pruning, on one thread."""
-    with TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        subject.write(folder / "model")
-        stage: Stage = "pruning"
-        cost: Cost = run_in_process(timed_stage, stage, AnalysisConfig(), folder / "model", tokens, folder / stage)
-        return cost.seconds / 60
-
-
 def main() -> dict[str, str]:
     """Print what the two shapes cost, and how costs grow; returns what targets ask of larger ones."""
     with TemporaryDirectory() as temporary:
@@ -217,7 +210,7 @@ def main() -> dict[str, str]:
         print_costs("6 x 8, d_model 256, layernorm, gelu, vocabulary 4096", DEEP, tokens[4096])
         deep = minutes_of_all(DEEP, tokens[4096])
         print(f"all stages of that, two at once: {deep:.1f} min", flush=True)
-        pruning = pruning_minutes(LARGE, tokens[512])
+        pruning = costs_of(LARGE, AnalysisConfig(), tokens[512], ["pruning"])["pruning"].seconds / 60
         print(f"pruning of 12 x 12, d_model 768, vocabulary 512: {pruning:.1f} min", flush=True)
         return {"deep": f"{deep:.1f} min", "pruning": f"{pruning:.1f} min"}
 

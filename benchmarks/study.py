@@ -56,11 +56,11 @@ def plain_seconds(study: Study, folder: Path) -> float:
         return PLAIN_SHARE * (time.perf_counter() - begun)
 
 
-def run_seconds(home: Path) -> tuple[float, float]:
+def run_seconds(home: Path, study: str = STUDY) -> tuple[float, float]:
     """Wall-clock and processor seconds of `headstream run` with a home."""
     before = getrusage(RUSAGE_CHILDREN)
     begun = time.perf_counter()
-    command = [str(Path(sys.executable).parent / "headstream"), "run", STUDY]
+    command = [str(Path(sys.executable).parent / "headstream"), "run", study]
     subprocess.run(command, env={**os.environ, "HEADSTREAM_HOME": str(home)}, check=True, capture_output=True)
     seconds = time.perf_counter() - begun
     _reap_orphans()
