@@ -1,5 +1,8 @@
 """Shapes in annotations of models/ are checked at every call, under pytest only."""
 
+import os
+
+import pytest
 import torch
 from jaxtyping import install_import_hook
 
@@ -8,3 +11,13 @@ modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "fe
 modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # the tensors are small, and other work may run beside the tests
+
+
+@pytest.fixture(autouse=True)
+def environment():
+    """What a test, or the command that it calls, sets in the environment ends with it."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)

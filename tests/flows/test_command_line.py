@@ -80,8 +80,6 @@ def smoke(home, hostile):
 
 def call(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
     monkeypatch.setattr(sys, "argv", ["headstream", *arguments])
-    for changes_the_environment in ("shut_out_surroundings", "keep_prefect_in"):
-        monkeypatch.setattr(command_line, changes_the_environment, lambda *_: None)
     try:
         command_line.main()
         code = 0
