@@ -1,7 +1,6 @@
 """Prefect as the command line uses it: quiet, and with a server of its own where none is up."""
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -23,10 +22,8 @@ from prefect.exceptions import PrefectException
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-from tasks import places
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import end_with_this_process
-from tasks.machines.services import free_port
+from tasks.machines.services import Service, free_port, opened_services
 
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
@@ -64,25 +61,18 @@ def _reach_server(address: str) -> None:
 
 
 @contextmanager
-def _temporary_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A server of Prefect's that ends with the block, and the address of its API.
+def _temporary_server() -> Iterator[tuple[Service, str]]:
+    """A server of Prefect's that ends with the block, or with this process, and the address of its API.
 
-    Prefect would start the same by itself, but import the whole server here first, which takes seconds, and wait for a
-    process that has ended.
+    Prefect would start the same by itself, but import the whole server here first, which takes seconds, wait for a
+    process that has ended, and leave it behind when this one is killed.
     """
     port = str(free_port())
     command = [sys.executable, "-m", "uvicorn", "--app-dir", str(prefect.__module_path__.parent), "--factory"]
     command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1", "--port", port]
     command += ["--log-level", "error", "--lifespan", "on"]
-    with subprocess.Popen(command, env=os.environ | EPHEMERAL, stdin=subprocess.DEVNULL) as server:
-        try:
-            yield server, f"http://127.0.0.1:{port}/api"
-        finally:
-            server.terminate()
-            try:
-                server.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                server.kill()
+    with opened_services() as services:
+        yield services.start("run-server", command, os.environ | EPHEMERAL), f"http://127.0.0.1:{port}/api"
 
 
 def _send_what_is_left() -> None:
@@ -91,21 +81,20 @@ def _send_what_is_left() -> None:
         worker.drain_all(timeout=STOP_SECONDS)
 
 
-def _await_server(server: subprocess.Popen[bytes], address: str) -> None:
+def _await_server(server: Service, address: str) -> None:
     """Wait until a server answers.
 
     Raises:
         WorkError: it ended, or didn't answer in time.
     """
-    end_with_this_process(server.pid)
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and server.poll() is None:
+    while time.monotonic() < deadline and not server.has_ended():
         with suppress(httpx.HTTPError):
             if httpx.get(f"{address}/health").is_success:
                 return
         time.sleep(0.1)
-    got = "no answer" if (code := server.poll()) is None else f"its end with code {code}"
+    got = f"its end with code {server.process.returncode}" if server.has_ended() else "no answer"
     raise WorkError(
-        f"a temporary server of Prefect's must start on this machine, got {got}: {places.log_folder() / 'run.log'} may"
-        " say why. Run the command again; or start a server by `headstream up` and name it in PREFECT_API_URL."
+        f"a temporary server of Prefect's must start on this machine, got {got}: {server.log} may say why. Run"
+        " the command again; or start a server by `headstream up` and name it in PREFECT_API_URL."
     )

@@ -7,7 +7,6 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
@@ -76,7 +75,7 @@ def _work(sender: Connection, variables: dict, work: Callable[..., Any], args: t
     os.environ.update(variables)
     for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal, which asks the parent
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_after_parent, args=(os._exit, 1), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         result = work(*args, on_progress=lambda value: sender.send(("progress", value)), **kwargs)
         sender.send(("result", result))
@@ -110,14 +109,8 @@ def _cause_of_death(name: str, exit_code: int | None) -> str:
     return f"{name}: its process {how}{memory} before it was done."
 
 
-def end_with_this_process(pid: int) -> None:
-    """Have another process end when this one does, even if this one is killed."""
-    _context.Process(target=_after_parent, args=(os.kill, pid, signal.SIGTERM), daemon=True).start()
-
-
-def _after_parent(do: Callable[..., object], *arguments: int) -> None:
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    with suppress(ProcessLookupError):
-        do(*arguments)
+    os._exit(1)

@@ -1,15 +1,22 @@
 """Prefect's server as the command line finds it."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import httpx
+import psutil
 import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from waiting import until
 
 from flows.prefect_server import _reach_server, starting_server
+from tasks import places
 from tasks.errors import UserError, WorkError
 
 
@@ -25,7 +32,7 @@ def test_a_prefect_server_that_does_not_answer(url, error):
 def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, tmp_path):
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "sqlite+aiosqlite:////proc/prefect.db")
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    failed = pytest.raises(WorkError, match=r"must start on this machine, got its end with code \d: .*run\.log")
+    failed = pytest.raises(WorkError, match=r"must start on this machine, got its end with code \d: .*run-server\.log")
     with temporary_settings({PREFECT_API_URL: None}), starting_server() as server, failed:
         server.result(timeout=60)
 
@@ -46,6 +53,34 @@ def _use_temporary_server():
         assert httpx.get(f"{address}/version").is_success
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}/version")
+
+
+KILLED = """
+import os, signal
+from flows.prefect_server import starting_server
+with starting_server():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_temporary_server_ends_with_a_run_that_is_killed_as_soon_as_it_began(tmp_path):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(places.ROOT),
+        "HEADSTREAM_HOME": str(tmp_path),
+        "MARK": str(tmp_path),
+    }
+    environment.pop("PREFECT_API_URL", None)
+    done = subprocess.run([sys.executable, "-c", KILLED], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    until(lambda: not [process for process in psutil.process_iter() if mark(process) == str(tmp_path)])
+
+
+def mark(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("MARK")
+    except psutil.Error:
+        return None
 
 
 def test_a_prefect_server_that_wants_a_password():
