@@ -139,6 +139,19 @@ def kill(process: subprocess.Popen[str]) -> None:
     assert not [p.cmdline() for p in alive]
 
 
+def runs_below(pid: int, *names: str) -> bool:
+    """Whether a process below another has one of these words in its command line."""
+    family = psutil.Process(pid).children(recursive=True)
+    return any(name in " ".join(_command_line(process)) for process in family for name in names)
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
+
+
 def wait_until(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
     """Wait until a running command has brought something about."""
     deadline = time.monotonic() + SECONDS

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 from terminals import Terminal
 from waiting import until
 
-from faults.home import HEADSTREAM, SECONDS, STAGES, Home, made_from, require_same
+from faults.home import HEADSTREAM, SECONDS, STAGES, Home, made_from, require_same, runs_below
 
 CODES = {"Ctrl-C": 130, "SIGTERM": 143, "SIGHUP": 129}
 LINE = r"headstream: stopped[^\n]*; the same command goes on from there\."
@@ -86,7 +85,7 @@ def test_while_the_server_starts(finished, reference, study, interrupted):
     home = alone(finished)
     home.forget("behaviour")
     terminal = started(home, study)
-    interrupted(terminal, lambda: _has_server(terminal))
+    interrupted(terminal, lambda: runs_below(terminal.process.pid, "uvicorn"))
     require_next_run(finished, reference, study)
 
 
@@ -107,7 +106,7 @@ def test_while_compiling(finished, reference, study, interrupted, tmp_path):
     compiled = tmp_path / "compiled.toml"
     compiled.write_text(_renamed(study, "compiled").replace('compile = "never"', 'compile = "always"'))
     terminal = started(finished, compiled)
-    interrupted(terminal, lambda: "compiling" in terminal.shown and _runs(terminal, "g++", "cc1plus"))
+    interrupted(terminal, lambda: "compiling" in terminal.shown and runs_below(terminal.process.pid, "g++", "cc1plus"))
     assert finished.results() == reference.results()
 
 
@@ -133,20 +132,3 @@ def test_what_was_saved_is_gone_on_from(finished, study, interrupted, tmp_path):
 def _renamed(study: Path, name: str) -> str:
     """The text of a study, called otherwise."""
     return study.read_text().replace('name = "faulty"', f'name = "{name}"')
-
-
-def _has_server(terminal: Terminal) -> bool:
-    return _runs(terminal, "uvicorn")
-
-
-def _runs(terminal: Terminal, *names: str) -> bool:
-    """Whether a process below the command has one of these words in its command line."""
-    family = psutil.Process(terminal.process.pid).children(recursive=True)
-    return any(name in " ".join(_command_line(process)) for process in family for name in names)
-
-
-def _command_line(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
-        return []

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from faults.home import STAGES, Home, kill, made_from, require_same, wait_until
+from faults.home import STAGES, Home, kill, made_from, require_same, runs_below, wait_until
 
 
 @pytest.mark.fault("kill -9 while `{stage}` is made", "the next run has the same rows and weights")
@@ -21,13 +21,15 @@ def test_killed_in_a_stage(stage, finished, reference, study):
     require_same(finished, reference)
 
 
-@pytest.mark.fault("kill -9 of a run that started Prefect itself", "the server ends as well; the same rows and weights")
-def test_killed_with_a_server_of_its_own(finished, reference, study):
+@pytest.mark.fault("kill -9 of a run {moment}", "the Prefect server that it started ends; the same rows and weights")
+@pytest.mark.parametrize("moment", ["as soon as it started a Prefect server", "beside a Prefect server of its own"])
+def test_killed_with_a_server_of_its_own(moment, finished, reference, study):
     alone = {name: value for name, value in finished.environment.items() if name != "PREFECT_API_URL"}
     home = replace(finished, environment=alone)
     home.forget("behaviour")
     process = home.start("run", str(study))
-    wait_until(lambda: home.artifacts("behaviour"), process)
+    has_server, works = lambda: runs_below(process.pid, "uvicorn"), lambda: home.artifacts("behaviour")
+    wait_until(has_server if moment.startswith("as soon") else works, process)
     kill(process)
     home.run_well("run", str(study))
     require_same(home, reference)
