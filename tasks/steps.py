@@ -372,7 +372,15 @@ def write_report(record: Artifact) -> Path:
     incidental = rendering.INCIDENTAL_FILES
     models = files_of_models(open_store(), record)
     report = find_or_make(
-        spec, name, render_report, warehouse, name, previous=previous, models=models, incidental=incidental
+        spec,
+        name,
+        render_report,
+        warehouse,
+        name,
+        previous=previous,
+        models=models,
+        side_by_side=True,
+        incidental=incidental,
     )
     return publish_report(report, places.report_folder(name))
 

@@ -12,12 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
-import duckdb
+from empty_warehouse import empty_warehouse
 from invented_importance import IMPORTANCE
 
 from tasks.results.claims import insert_claims
-from tasks.results.tables import quoted, write_table
-from tasks.results.views import create_tables_and_views
+from tasks.results.tables import write_table
 
 TOKENS_PER_STEP = 4096
 STEPS = [0, 1, 4, 16, 64, 150, 300, 420, 560, 760, 1220]
@@ -80,18 +79,13 @@ def write_warehouse(
     path: Path, *models: Model, study: str = "invented", question: str = "Does it?", without: Collection[str] = ()
 ) -> Path:
     """A warehouse that holds one study; a `table` or `table.column` in `without` stays empty."""
-    with TemporaryDirectory() as folder, duckdb.connect() as connection:
-        connection.execute(f"ATTACH {quoted(str(path))} AS built")
-        connection.execute("USE built")
-        create_tables_and_views(connection)
+    with TemporaryDirectory() as folder, empty_warehouse(path) as connection:
         for name, rows in _tables(models, study, question).items():
             if rows and name not in without:
                 kept = [{k: v for k, v in row.items() if f"{name}.{k}" not in without} for row in rows]
                 file = write_table(Path(folder), name, kept)
                 connection.execute(f"INSERT INTO {name} BY NAME FROM read_parquet(?)", [str(file)])
         insert_claims(connection)
-        connection.execute("USE memory")
-        connection.execute("DETACH built")
     return path
 
 

@@ -1,4 +1,4 @@
-"""The page that a report is: what its templates can ask for, and how they become markdown, figures and queries."""
+"""The page that a report is: what its templates can ask for, and how they become markdown and queries."""
 
 import html
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from matplotlib.figure import Figure
 
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
 from tasks.places import ROOT
@@ -15,9 +14,8 @@ from tasks.plain_text import terminal_safe
 from tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from tasks.report.explorer.head_links import prose_with_head_links, with_head_links
-from tasks.report.figures import FIGURES
-from tasks.report.figures.style import Picture, house_style, save
 from tasks.report.glossary import with_glossary
+from tasks.report.pictures import Picture, Pictures
 from tasks.results.study_results import StudyResults
 from tasks.storage.provenance import package_version
 
@@ -26,8 +24,8 @@ VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")  # that nu
 MAX_ROWS = 24  # of a table
 
 
-def write_page(results: StudyResults, folder: Path, on_progress: Callable[[float], None], **said: Any) -> None:
-    """Write `report.md`, `figures/` and `queries/` into the folder; `on_progress` hears the fraction done as it grows.
+def write_page(results: StudyResults, pictures: Pictures, folder: Path, **said: Any) -> None:
+    """Write `report.md` and `queries/` into the folder; pictures of all figures are there.
 
     `said` is what templates can ask for by name, beside `page`.
     """
@@ -39,15 +37,13 @@ def write_page(results: StudyResults, folder: Path, on_progress: Callable[[float
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    with house_style():
-        page = _Page(results, folder, on_progress)
-        text = environment.get_template("report.md.jinja").render(
-            page=page,
-            induction_circuits=[prose_with_head_links(text, model) for model, text in induction_paragraphs(results)],
-            skip_trigrams=skip_trigram_sentence(results),
-            versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
-            **said,
-        )
+    text = environment.get_template("report.md.jinja").render(
+        page=_Page(results, pictures, folder),
+        induction_circuits=[prose_with_head_links(text, model) for model, text in induction_paragraphs(results)],
+        skip_trigrams=skip_trigram_sentence(results),
+        versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
+        **said,
+    )
     (folder / "report.md").write_text(without_dead_links(with_glossary(text)), encoding="utf-8")
 
 
@@ -60,12 +56,12 @@ def without_dead_links(text: str) -> str:
 class _Page:
     """What templates can ask for."""
 
-    def __init__(self, results: StudyResults, folder: Path, on_progress: Callable[[float], None]) -> None:
+    def __init__(self, results: StudyResults, pictures: Pictures, folder: Path) -> None:
         self.rows = results.rows  # of a SELECT of reports/queries
         self.left_out: list[str] = []  # why pictures are not there
-        self._results, self._folder, self._on_progress = results, folder, on_progress
+        self._results, self._pictures, self._folder = results, pictures, folder
         self._n_shown = 0  # tables, pictures and paragraphs
-        self._drawn: set[str] = set()
+        self._asked: set[str] = set()  # figures
 
     def part(self, heading: str, caller: Callable[[], str]) -> Markdown:
         """A heading and what stands below it; nothing if that shows no table, no picture and nothing else of the data.
@@ -103,20 +99,19 @@ class _Page:
         All but the first are folded. Nothing if the figure was shown before, or has nothing to show: `left_out` says
         why.
         """
-        if name in self._drawn:
+        if name in self._asked:
             return Markdown("")
-        self._drawn.add(name)
+        self._asked.add(name)
         blocks: list[Markdown] = []
         said: set[str] = set()
-        for picture in FIGURES[name](self._results):
-            if picture.figure:
-                block = self._picture(picture, picture.figure, look="" if picture.look in said else picture.look)
+        for picture in self._pictures[name]:
+            if picture.file:
+                block = self._picture(picture, look="" if picture.look in said else picture.look)
                 said.add(picture.look)
                 blocks.append(_folded(picture.folded, block) if blocks and picture.folded else block)
             else:
                 self.left_out.append(picture.sentence)
         self._n_shown += len(blocks)
-        self._on_progress(len(self._drawn) / len(FIGURES))
         return Markdown("\n\n".join(blocks))
 
     def figures_of_the_answer(self) -> Markdown:
@@ -142,12 +137,9 @@ class _Page:
         text = study["written"] or study["config"] or "{}"
         return code_block(text, "json" if text.startswith("{") else "toml")
 
-    def _picture(self, picture: Picture, figure: Figure, look: str) -> Markdown:
+    def _picture(self, picture: Picture, look: str) -> Markdown:
         """The picture, what to see in it if that was not said yet, what it says in numbers, and its SELECTs."""
-        path = self._folder / "figures" / f"{picture.name}.svg"
-        path.parent.mkdir(exist_ok=True)
-        save(figure, path)
-        image = f"![{picture.name.replace('_', ' ')}](figures/{path.name})"
+        image = f"![{picture.name.replace('_', ' ')}]({picture.file})"
         text = " ".join(escaped(sentence) for sentence in (look, picture.sentence) if sentence)
         return Markdown(f"{image}\n\n{text} {self.sql(*picture.queries)}")
 

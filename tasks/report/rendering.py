@@ -1,18 +1,26 @@
 """A study's report, rendered from the warehouse, and its explorer, which shows its models, too."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tasks.machines.child_process import run_in_process
 from tasks.report.answer import answer_lines, answered_by
 from tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
 from tasks.report.explorer.head_links import prose_with_head_links
 from tasks.report.explorer.model_files import EXPLORER, ModelFiles
-from tasks.results.study_results import open_results
+from tasks.report.page import write_page
+from tasks.report.pictures import Pictures
+from tasks.results.study_results import StudyResults, open_results
 
 INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how long
-SHARE_OF_PAGE = 0.8  # of the time that a report takes, the rest being the explorer's
+SHARES = 2  # of the figures, each drawn by a process of its own
+SHARE_OF_PARTS = 0.9  # of the time that a report takes, the rest being the page's
+
+Part = Callable[..., Pictures]  # of StudyResults, a folder, and whom to tell of progress
 
 
 def render_report(
@@ -22,34 +30,84 @@ def render_report(
     on_progress: Callable[[float], None] = lambda fraction: None,
     previous: Mapping[str, Any] | None = None,
     models: Mapping[str, ModelFiles] = MappingProxyType({}),
+    side_by_side: bool = False,
 ) -> dict[str, Any]:
     """Write `report.md`, `figures/`, `queries/` and `explorer.html` into the folder; equal results give equal bytes.
 
-    `previous` is what the study's last run found, `models` where the weights are that the explorer takes in.
-    `on_progress` hears the fraction done. Returns facts: the lines of the answer, and what this run found.
+    `previous` is what the study's last run found, `models` where the weights are that the explorer takes in. The
+    figures and the explorer can be made side by side, in processes of their own. `on_progress` hears the fraction done.
+    Returns facts: the lines of the answer, and what this run found.
 
     Raises:
         UserError: the study isn't in the warehouse.
     """
-    # matplotlib and torch take seconds to import, and few processes need them.
-    from tasks.report.explorer.explorer_contents import write_explorer
-    from tasks.report.page import write_page
-
     with open_results(warehouse, study) as results:
+        explorer = partial(write_models, models=dict(models))
+        if side_by_side:
+            shares = [partial(draw_figures, first=first, every=SHARES) for first in range(SHARES)]
+            pictures = _made_apart(warehouse, study, folder, on_progress, [explorer, *shares])
+        else:
+            pictures = explorer(results, folder) | draw_figures(results, folder)
         answer, now = answer_lines(results), summarise(results)
         before = Summary.from_json(previous) if previous else None
         since: dict[str, Any] = {}
         if before:
             apart = not_compared(before, now, "the run before", "this one")
             since = {"changes": changes(before, now), "not_compared": apart, "by_chance": by_chance(before, now)}
-        on_page, on_explorer = _in_parts(on_progress)
         model = answered_by(results)
         linked = [prose_with_head_links(line, model) for line in answer]
-        write_page(results, folder, on_page, answer=linked, previous=before, **since)
-        write_explorer(results, models, folder / EXPLORER, answer, on_progress=on_explorer)
+        write_page(results, pictures, folder, answer=linked, previous=before, **since)
+    on_progress(1.0)
     return {"study": study, "answer": answer, "summary": vars(now)}
 
 
-def _in_parts(hear: Callable[[float], None]) -> tuple[Callable[[float], None], Callable[[float], None]]:
-    """Who hears how far the page is, and the explorer after it."""
-    return (lambda part: hear(SHARE_OF_PAGE * part)), (lambda part: hear(SHARE_OF_PAGE + (1 - SHARE_OF_PAGE) * part))
+def _made_apart(
+    warehouse: Path, study: str, folder: Path, on_progress: Callable[[float], None], parts: list[Part]
+) -> Pictures:
+    """The pictures of all parts of a report, which processes of their own make."""
+    heard = [0.0] * len(parts)
+
+    def hear(part: int, fraction: float) -> None:
+        heard[part] = fraction
+        on_progress(SHARE_OF_PARTS * sum(heard) / len(parts))
+
+    def make(part: int) -> Pictures:
+        made: Pictures = run_in_process(
+            make_part, parts[part], warehouse, study, folder, on_progress=partial(hear, part)
+        )
+        return made
+
+    with ThreadPoolExecutor(len(parts)) as threads:
+        return {name: pictures for made in threads.map(make, range(len(parts))) for name, pictures in made.items()}
+
+
+def make_part(part: Part, warehouse: Path, study: str, folder: Path, on_progress: Callable[[float], None]) -> Pictures:
+    """Make one part of a report in this process."""
+    with open_results(warehouse, study) as results:
+        return part(results, folder, on_progress)
+
+
+# matplotlib and torch take seconds to import, and few processes need them.
+
+
+def draw_figures(
+    results: StudyResults, folder: Path, on_progress: Callable[[float], None] = lambda fraction: None, **which: int
+) -> Pictures:
+    """Draw the report's figures, or those of one share."""
+    from tasks.report.drawing import draw
+
+    return draw(results, folder, on_progress, **which)
+
+
+def write_models(
+    results: StudyResults,
+    folder: Path,
+    on_progress: Callable[[float], None] = lambda fraction: None,
+    *,
+    models: Mapping[str, ModelFiles],
+) -> Pictures:
+    """Write the explorer, which has no pictures of the report's."""
+    from tasks.report.explorer.explorer_contents import write_explorer
+
+    write_explorer(results, models, folder / EXPLORER, answer_lines(results), on_progress=on_progress)
+    return {}

@@ -1,5 +1,6 @@
 """What a report knows: one study of a warehouse, seen through the named SELECTs of reports/queries."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import dropwhile
@@ -12,19 +13,26 @@ import pandas as pd
 from tasks import places
 from tasks.errors import UserError
 from tasks.results.tables import quoted
-from tasks.results.warehouse_reading import attach_warehouse
+from tasks.results.views import views
+from tasks.results.warehouse_reading import WAREHOUSE, attach_warehouse
 
 QUERIES = places.ROOT / "reports" / "queries"
+COMPUTED = "memory"  # a connection's own database
 
 
 class StudyResults:
-    """The results of one study; the same question has the same answer in the same order, always."""
+    """The results of one study; the same question has the same answer in the same order, always.
+
+    A view is computed once, when a question first reads it: many questions read the same few, which read one another.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, study: str) -> None:
         self.study = study
         self._connection = connection
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
+        self._views = {view.name: view.select for view in views()}
+        connection.execute(f"SET search_path = '{COMPUTED}.main,{WAREHOUSE}.main'")
 
     def sql(self, query: str) -> str:
         """A SELECT as it runs, and as it can be pasted into `headstream sql`."""
@@ -34,7 +42,7 @@ class StudyResults:
     def rows(self, query: str) -> list[dict[str, Any]]:
         """The rows of a SELECT; None is a missing value."""
         if query not in self._rows:
-            found = self._connection.execute(self.sql(query))
+            found = self._execute(query)
             names = [name for name, *_ in found.description or ()]
             self._rows[query] = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         return self._rows[query]
@@ -42,8 +50,20 @@ class StudyResults:
     def frame(self, query: str) -> pd.DataFrame:
         """The rows of a SELECT; in columns of numbers NaN is a missing value."""
         if query not in self._frames:
-            self._frames[query] = self._connection.execute(self.sql(query)).df()
+            self._frames[query] = self._execute(query).df()
         return self._frames[query].copy()
+
+    def _execute(self, query: str) -> duckdb.DuckDBPyConnection:
+        select = self.sql(query)
+        self._compute_views(select)
+        return self._connection.execute(select)
+
+    def _compute_views(self, select: str) -> None:
+        """Keep the rows of each view that a SELECT reads, after those that it reads in turn."""
+        for name in sorted(self._views.keys() & set(re.findall(r"\w+", select))):
+            if view := self._views.pop(name, ""):
+                self._compute_views(view)
+                self._connection.execute(f"CREATE TABLE {COMPUTED}.main.{name} AS {view}")
 
 
 def study_of_model(warehouse: Path, model_id: str) -> str | None:

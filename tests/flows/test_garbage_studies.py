@@ -21,9 +21,6 @@ from tasks.storage.artifact import json_sha256
 from tasks.study.schema import MOST_MODELS, Study, parse_study
 from tasks.study.sources import MAX_BYTES
 
-# Threads that other tests left behind use `random`, and hypothesis takes that for the strategies' doing.
-pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
-
 STUDY: dict[str, Any] = {
     "name": "mine",
     "question": "Does it?",

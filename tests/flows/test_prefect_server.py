@@ -39,20 +39,15 @@ def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, t
 
 def test_a_temporary_server_answers_and_ends_with_the_block():
     async def used():
-        _use_temporary_server()
+        with temporary_settings({PREFECT_API_URL: None}), starting_server() as server:
+            server.result()
+            address = PREFECT_API_URL.value()
+            assert httpx.get(f"{address}/version").is_success
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{address}/version")
 
-    _use_temporary_server()
     with ThreadPoolExecutor(1) as thread:  # other tests may have left a loop running in this one
         thread.submit(asyncio.run, used()).result()  # as in a notebook, whose loop runs already
-
-
-def _use_temporary_server():
-    with temporary_settings({PREFECT_API_URL: None}), starting_server() as server:
-        server.result()
-        address = PREFECT_API_URL.value()
-        assert httpx.get(f"{address}/version").is_success
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{address}/version")
 
 
 KILLED = """

@@ -20,7 +20,7 @@ from tasks.report.figures.path_term_bars import path_term_bars
 from tasks.report.figures.probe_accuracies import probe_accuracies
 from tasks.report.figures.pruning_plots import pruning_curves
 from tasks.report.figures.score_term_bars import score_term_bars
-from tasks.report.figures.style import Picture
+from tasks.report.pictures import Picture
 from tasks.results.study_results import StudyResults
 
 Drawing = Callable[[StudyResults], list[Picture]]

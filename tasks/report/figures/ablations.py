@@ -5,7 +5,8 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, Picture, name_places, panel
+from tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, name_places, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import counted, not_drawn
 from tasks.results.study_results import StudyResults
 

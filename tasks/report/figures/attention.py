@@ -13,7 +13,8 @@ from pandas import DataFrame
 
 from models.heads.attended_keys import induction_keys, previous_token_keys
 from tasks.plain_text import terminal_safe
-from tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel, panel_grid, tint
+from tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, as_map, panel, panel_grid, tint
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed
 from tasks.results.study_results import StudyResults
 

@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.markdown import readable
-from tasks.report.figures.style import MUTED, WIDTH, Palette, Picture
+from tasks.report.figures.style import MUTED, WIDTH, Palette
 from tasks.report.model_choice import best_label_of_each_depth
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed, models_left_out
 from tasks.results.study_results import StudyResults
 

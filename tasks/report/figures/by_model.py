@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.style import Picture
 from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
+from tasks.report.pictures import Picture
 from tasks.report.sentences import models_left_out
 from tasks.results.study_results import StudyResults
 

@@ -8,8 +8,9 @@ from matplotlib.lines import Line2D
 from pandas import DataFrame
 
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, Picture, wrapped
+from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, wrapped
 from tasks.report.model_choice import best_label_of_each_depth
+from tasks.report.pictures import Picture
 from tasks.report.sentences import models_left_out, risen
 from tasks.results.study_results import StudyResults
 

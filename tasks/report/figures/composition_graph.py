@@ -10,7 +10,8 @@ from matplotlib.path import Path
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, Picture, as_map, panel
+from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, as_map, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed, not_drawn
 from tasks.results.study_results import StudyResults
 

@@ -9,7 +9,8 @@ from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
 from tasks.markdown import short_count
-from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH, Picture
+from tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed
 from tasks.results.study_results import StudyResults
 

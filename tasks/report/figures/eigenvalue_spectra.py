@@ -11,7 +11,8 @@ from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, Picture, as_map, headline, panel
+from tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed, not_drawn
 from tasks.results.study_results import StudyResults
 

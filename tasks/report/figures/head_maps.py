@@ -8,7 +8,8 @@ from pandas import DataFrame
 from tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.style import ROLE_COLORS, WIDTH, Picture, wrapped
+from tasks.report.figures.style import ROLE_COLORS, WIDTH, wrapped
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed, models_left_out, risen
 from tasks.results.study_results import StudyResults
 

@@ -13,7 +13,8 @@ from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, Picture, as_map, tint
+from tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, tint
+from tasks.report.pictures import Picture
 from tasks.report.sentences import counted
 from tasks.results.study_results import StudyResults
 

@@ -6,7 +6,8 @@ from pandas import DataFrame
 
 from tasks.report.figures.by_model import best_models, picture_each
 from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.style import BLUE, INK, MUTED, Picture, name_places, panel
+from tasks.report.figures.style import BLUE, INK, MUTED, name_places, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import counted, extremes
 from tasks.results.study_results import StudyResults
 

@@ -7,20 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from tasks.report.figures.style import (
-    CARD,
-    GREEN,
-    INK,
-    KIND_COLORS,
-    MUTED,
-    PURPLE,
-    TEAL,
-    Picture,
-    as_map,
-    headline,
-    panel,
-)
+from tasks.report.figures.style import CARD, GREEN, INK, KIND_COLORS, MUTED, PURPLE, TEAL, as_map, headline, panel
 from tasks.report.model_choice import labels_best_first
+from tasks.report.pictures import Picture
 from tasks.report.sentences import listed
 from tasks.results.study_results import StudyResults
 

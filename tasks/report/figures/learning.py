@@ -10,7 +10,8 @@ from pandas import DataFrame, Series
 
 from tasks.report.differences import Values, extreme
 from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.style import DOTTED, MUTED, WIDTH, Palette, Picture, label_ends, panel
+from tasks.report.figures.style import DOTTED, MUTED, WIDTH, Palette, label_ends, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import extremes
 from tasks.results.study_results import StudyResults
 

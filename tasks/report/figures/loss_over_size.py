@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from tasks.markdown import short_count
-from tasks.report.figures.style import WIDTH, Palette, Picture, label_ends
+from tasks.report.figures.style import WIDTH, Palette, label_ends
+from tasks.report.pictures import Picture
 from tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "loss_over_size", ("loss_over_size",)

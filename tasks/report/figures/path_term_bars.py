@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, isna
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, Picture, name_places
+from tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, name_places
+from tasks.report.pictures import Picture
 from tasks.report.sentences import counted, listed, not_drawn
 from tasks.results.study_results import StudyResults
 

@@ -8,7 +8,8 @@ from pandas import DataFrame
 
 from tasks.markdown import MISSING
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, Picture, name_places, panel
+from tasks.report.figures.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, name_places, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import counted, listed
 from tasks.results.study_results import StudyResults
 

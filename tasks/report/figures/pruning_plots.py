@@ -8,7 +8,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from pandas import DataFrame
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, DASHED, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH, Picture
+from tasks.report.figures.style import BLUE, DASHED, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
+from tasks.report.pictures import Picture
 from tasks.report.pruning_words import HOW, pruning_line
 from tasks.report.sentences import counted, listed
 from tasks.results.study_results import StudyResults

@@ -4,7 +4,8 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import GREY, KIND_COLORS, MUTED, PINK, PURPLE, TEAL, Picture, name_places, panel
+from tasks.report.figures.style import GREY, KIND_COLORS, MUTED, PINK, PURPLE, TEAL, name_places, panel
+from tasks.report.pictures import Picture
 from tasks.report.sentences import not_drawn
 from tasks.results.study_results import StudyResults
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from textwrap import fill
@@ -79,22 +78,6 @@ _DARK_RULES = "".join(
     for light, dark in IN_THE_DARK.items()
     for part in ("fill", "stroke")
 )
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure, what it says in numbers, and the SELECTs it is made of.
-
-    `look` says what to see in it, in a sentence for people who don't know the field. Without a figure, the sentence
-    says why there is none. After the first of a figure, a picture is folded behind its `folded`, if it has that.
-    """
-
-    name: str
-    sentence: str
-    queries: tuple[str, ...]
-    figure: Figure | None = None
-    look: str = ""
-    folded: str = ""
 
 
 class Palette:

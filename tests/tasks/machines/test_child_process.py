@@ -119,8 +119,10 @@ def test_an_error_of_the_parent_kills_the_child():
 # Prints the process that is to end with it.
 PARENT = """
 from test_child_process import endless
+from tasks.machines import child_process
 from tasks.machines.child_process import run_in_process
 if __name__ == "__main__":
+    child_process._context.set_forkserver_preload([])  # what a server of its own would import takes seconds
     run_in_process(endless, on_progress=lambda pid: print(pid, flush=True))
 """
 

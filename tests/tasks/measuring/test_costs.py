@@ -1,14 +1,13 @@
 """The stage that times passes: its table, what its numbers must agree with, and the exponents that a view fits."""
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
+from empty_warehouse import empty_warehouse
 from pydantic import ValidationError
 
 from models.flops import forward_flops
 from tasks.measuring.costs import D_VOCAB, Pass, architectures_of, time_passes
 from tasks.results.tables import table_schema, write_table
-from tasks.results.views import create_tables_and_views
 from tasks.study.costs_config import CostsConfig
 
 CONFIG = CostsConfig(
@@ -33,8 +32,7 @@ def table(tmp_path_factory):
 @pytest.fixture
 def exponents_of(tmp_path):
     """A function from rows of `costs` to those of the view."""
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    with empty_warehouse() as connection:
 
         def exponents(rows: list[dict]) -> list[dict]:
             file = write_table(tmp_path, "costs", [{"study": "s", **row} for row in rows])

@@ -1,8 +1,8 @@
 """Planted circuits through the stages and the view that names them: which are found, whole, and which are not there."""
 
-import duckdb
 import pytest
 import torch
+from empty_warehouse import empty_warehouse
 from planted import induction_through_values, initial_like, planted_induction, pointer_model, rotated, shuffled
 from tiny import letter_tokens
 
@@ -10,7 +10,6 @@ from tasks.measuring.activation_circuits import measure_activation_circuits
 from tasks.measuring.behaviour import measure_behaviour
 from tasks.measuring.trained_model import TrainedModel
 from tasks.measuring.weight_circuits import measure_weight_circuits
-from tasks.results.views import create_tables_and_views
 from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import save_checkpoint, write_model_card
@@ -40,30 +39,29 @@ def sizes():
 @pytest.fixture
 def measured(tmp_path):
     """A function that measures a model and gives a warehouse of what was found."""
+    with empty_warehouse() as connection:
 
-    def measure(model, keep_initial=True):
-        if keep_initial:
-            save_checkpoint(tmp_path, initial_like(model), 0)
-        save_checkpoint(tmp_path, model, 3)
-        write_model_card(tmp_path, model, 100)
-        for name, (measure_stage, config) in STAGES.items():
-            (tmp_path / name).mkdir()
-            measure_stage(config, TrainedModel("m", tmp_path, letter_tokens(), tmp_path / name))
-        connection = duckdb.connect()
-        create_tables_and_views(connection)
-        n_layers = len(model.layers)
-        connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, ? AS n_layers", [n_layers])
-        for table in ("evaluations", "compositions", "score_terms", "causal_checks", "joint_checks"):
-            (file,) = tmp_path.glob(f"*/{table}.parquet")
-            connection.execute(f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [str(file)])
-        connection.execute(
-            "INSERT INTO heads BY NAME FROM read_parquet(?) AS a JOIN read_parquet(?) AS b"
-            " USING (model_id, step, layer, head)",
-            [str(tmp_path / name / "heads.parquet") for name in ("behaviour", "weights")],
-        )
-        return connection
+        def measure(model, keep_initial=True):
+            if keep_initial:
+                save_checkpoint(tmp_path, initial_like(model), 0)
+            save_checkpoint(tmp_path, model, 3)
+            write_model_card(tmp_path, model, 100)
+            for name, (measure_stage, config) in STAGES.items():
+                (tmp_path / name).mkdir()
+                measure_stage(config, TrainedModel("m", tmp_path, letter_tokens(), tmp_path / name))
+            n_layers = len(model.layers)
+            connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, ? AS n_layers", [n_layers])
+            for table in ("evaluations", "compositions", "score_terms", "causal_checks", "joint_checks"):
+                (file,) = tmp_path.glob(f"*/{table}.parquet")
+                connection.execute(f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [str(file)])
+            connection.execute(
+                "INSERT INTO heads BY NAME FROM read_parquet(?) AS a JOIN read_parquet(?) AS b"
+                " USING (model_id, step, layer, head)",
+                [str(tmp_path / name / "heads.parquet") for name in ("behaviour", "weights")],
+            )
+            return connection
 
-    return measure
+        yield measure
 
 
 def rows_of(connection, query):

@@ -1,9 +1,9 @@
 """Heads that training removed, by pruning or by closing their gates, are no heads: nothing is measured on them."""
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 import torch
+from empty_warehouse import empty_warehouse
 from test_every_stage import CONFIG, SMALL
 from tiny import tiny_tokens
 
@@ -13,7 +13,6 @@ from models.heads.head import Head, heads_of, mask_without, removed_heads
 from models.heads.removal import remove_heads
 from models.transformer import Transformer
 from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.results.views import create_tables_and_views
 from tasks.text.token_reading import Tokens
 from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
@@ -118,8 +117,7 @@ def test_attention_is_summed_up_over_what_is_there(measured):
 
 
 def test_the_share_that_can_be_removed_is_of_what_is_there(measured):
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    with empty_warehouse() as connection:
         connection.execute("INSERT INTO models BY NAME SELECT 'm' AS model_id, 6 AS total_heads")
         path = str(measured / "pruning" / "pruning.parquet")
         connection.execute("INSERT INTO pruning BY NAME FROM read_parquet(?)", [path])

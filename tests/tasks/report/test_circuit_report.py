@@ -1,8 +1,8 @@
 import html
 import re
 
-import duckdb
 import pytest
+from empty_warehouse import empty_warehouse
 from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from markdown_it import MarkdownIt
 
@@ -12,7 +12,6 @@ from tasks.report.circuit_words import _paragraph, circuit_line, induction_parag
 from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
-from tasks.results.views import create_tables_and_views
 
 ONE, ZERO = Model(n_layers=1, n_heads=2, induction=0.02), Model(n_layers=0)
 HOSTILE = ("<|bos|>", "<b>", "|", "$x$", "`a`", "\\", "*", "_")
@@ -168,8 +167,7 @@ def test_skip_trigrams_are_right_or_bugs_or_neither(tmp_path):
         ("·", "·", 0.0, 0.03, True),
     ]
     named = ("source", "output", "corpus_probability", "output_probability", "is_bug")
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    with empty_warehouse() as connection:
         rows_of_head = [
             {"model_id": "m", "step": step, "layer": 0, "head": 1, "rank": rank, "destination": "x", "n_pairs": 100}
             | dict(zip(named, row, strict=True))

@@ -16,7 +16,9 @@ from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_spreads
 from tasks.plain_text import terminal_safe
+from tasks.report import drawing
 from tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
+from tasks.report.figures.style import save
 from tasks.report.publishing import publish_report
 from tasks.report.rendering import render_report
 from tasks.results.sql import run_sql
@@ -159,7 +161,7 @@ def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
 
 def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):
     folder, _ = quick
-    render_report(warehouse, "invented", tmp_path)
+    render_report(warehouse, "invented", tmp_path, side_by_side=True)
     for path in folder.rglob("*"):
         if path.is_file():
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes()
@@ -266,7 +268,8 @@ def test_seeds_have_spreads(tmp_path):
     assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
 
-def test_hostile_text_stays_text(tmp_path):
+def test_hostile_text_stays_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "save", save)
     model = Model(passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}")
     failed = Model(seed=1, cell=f"optimizer={HOSTILE}2", failure=HOSTILE)
     text, _ = rendered(tmp_path, model, failed, question=HOSTILE)

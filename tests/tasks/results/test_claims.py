@@ -1,7 +1,6 @@
 import re
 from math import inf
 
-import duckdb
 import numpy as np
 import pytest
 from claimed_studies import (
@@ -14,6 +13,7 @@ from claimed_studies import (
     skip_trigram_bugs,
     sparse_is_linear,
 )
+from empty_warehouse import empty_warehouse
 
 from tasks import places
 from tasks.errors import UserError
@@ -23,7 +23,6 @@ from tasks.results.claims import _Value, _with_error_over_text, decide, insert_c
 from tasks.results.configurations import depends_on, named
 from tasks.results.intervals import Interval, mean_interval
 from tasks.results.tables import write_table
-from tasks.results.views import create_tables_and_views
 
 CLAIMS = {claim.claim_id: claim for claim in read_claims()}
 DECIDED = [claim_id for claim_id, claim in CLAIMS.items() if claim.rule]
@@ -45,8 +44,7 @@ def fill(connection, folder, *studies: Tables) -> None:
 
 @pytest.fixture(scope="module")
 def empty():
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    with empty_warehouse() as connection:
         connection.execute("SET threads = 1")
         yield connection
 
@@ -85,8 +83,7 @@ def invented() -> tuple[dict[str, Tables], dict[str, list[float]]]:
 def world(tmp_path_factory):
     """One warehouse with every invented study, a function that decides, and the studies' values."""
     studies, values = invented()
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    with empty_warehouse() as connection:
         connection.execute("SET threads = 1")
         fill(connection, tmp_path_factory.mktemp("world"), *studies.values())
 

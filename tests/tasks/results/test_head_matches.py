@@ -2,14 +2,13 @@
 
 from itertools import permutations
 
-import duckdb
 import numpy as np
 import pytest
+from empty_warehouse import empty_warehouse
 from scipy.spatial.distance import jensenshannon
 
 from tasks.results.head_matches import distances, insert_head_matches
 from tasks.results.tables import write_table
-from tasks.results.views import create_tables_and_views
 
 QUERIES = [(0, 3), (0, 5), (2, 4)]  # sequence and position
 
@@ -29,8 +28,7 @@ def rows_of(model_id, patterns):
 
 def matched(tmp_path, cells, patterns):
     """Rows of head_matches of a study whose models have such places in its grid."""
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    with empty_warehouse() as connection:
         members = [{"study": "s", "model_id": name, "cell": cell} for name, cell in cells.items()]
         rows = [row for name, own in patterns.items() for row in rows_of(name, own)]
         for table, filled in (("study_models", members), ("head_patterns", rows)):

@@ -4,20 +4,20 @@ from math import sqrt
 import duckdb
 import numpy as np
 import pytest
+from empty_warehouse import empty_warehouse
 from scipy import stats
 from simulated_trajectories import PREFIX_MATCHING, REPEAT_GAIN, kinds_of, logistic, proportional, steps_of, straight
 
 from tasks.measuring.trained_model import Rows
 from tasks.results.table_reference import README, README_MARK, tables_in_markdown
 from tasks.results.tables import write_table
-from tasks.results.views import create_tables_and_views, views
+from tasks.results.views import views
 
 
 @pytest.fixture
 def database(tmp_path):
-    """An empty warehouse in memory, and a function that fills one of its tables."""
-    with duckdb.connect() as connection:
-        create_tables_and_views(connection)
+    """An empty warehouse, and a function that fills one of its tables."""
+    with empty_warehouse() as connection:
 
         def fill(table: str, rows: Rows) -> None:
             connection.execute(

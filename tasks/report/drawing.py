@@ -1,0 +1,35 @@
+"""The figures of a report as files, drawn before its page is written."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tasks.report.figures import FIGURES
+from tasks.report.figures.style import house_style, save
+from tasks.report.pictures import Picture, Pictures
+from tasks.results.study_results import StudyResults
+
+
+def draw(
+    results: StudyResults, folder: Path, on_progress: Callable[[float], None], first: int = 0, every: int = 1
+) -> Pictures:
+    """Write pictures of every so many-th figure below `figures/` in the folder; what is left is what to say of each.
+
+    `on_progress` hears the fraction done.
+    """
+    names = list(FIGURES)[first::every]
+    pictures: Pictures = {}
+    with house_style():
+        for name in names:
+            pictures[name] = [_drawn(picture, folder) for picture in FIGURES[name](results)]
+            on_progress(len(pictures) / len(names))
+    return pictures
+
+
+def _drawn(picture: Picture, folder: Path) -> Picture:
+    if picture.figure is None:
+        return picture
+    file = f"figures/{picture.name}.svg"
+    (folder / file).parent.mkdir(exist_ok=True)
+    save(picture.figure, folder / file)
+    return replace(picture, figure=None, file=file)
