@@ -379,8 +379,9 @@ def write_report(record: Artifact) -> Path:
         name,
         previous=previous,
         models=models,
-        side_by_side=True,
+        beside=run_in_process,
         incidental=incidental,
+        apart=False,
     )
     return publish_report(report, places.report_folder(name))
 

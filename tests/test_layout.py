@@ -86,7 +86,7 @@ def test_the_tree_in_contributing_names_every_module_and_no_other():
 ROOMS = ("study", "storage", "results", "text", "training", "measuring")
 BESIDE = {
     "importing": {"study", "storage", "results", "text", "training"},
-    "report": {"results", "storage", "text", "training", "machines"},
+    "report": {"results", "storage", "text", "training"},
     "machines": {"study", "storage"},
     "studies": {"study", "storage"},
     "watching": {"study", "storage", "results", "text", "training", "measuring", "report"},

@@ -1,13 +1,12 @@
 """A study's report, rendered from the warehouse, and its explorer, which shows its models, too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tasks.machines.child_process import run_in_process
 from tasks.report.answer import answer_lines, answered_by
 from tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
 from tasks.report.explorer.head_links import prose_with_head_links
@@ -30,30 +29,31 @@ def render_report(
     on_progress: Callable[[float], None] = lambda fraction: None,
     previous: Mapping[str, Any] | None = None,
     models: Mapping[str, ModelFiles] = MappingProxyType({}),
-    side_by_side: bool = False,
+    beside: Callable[..., Pictures] | None = None,
 ) -> dict[str, Any]:
     """Write `report.md`, `figures/`, `queries/` and `explorer.html` into the folder; equal results give equal bytes.
 
-    `previous` is what the study's last run found, `models` where the weights are that the explorer takes in. The
-    figures and the explorer can be made side by side, in processes of their own. `on_progress` hears the fraction done.
-    Returns facts: the lines of the answer, and what this run found.
+    `previous` is what the study's last run found, `models` where the weights are that the explorer takes in.
+    `on_progress` hears the fraction done. Where there is `beside`, which does work in a process of its own, it makes
+    the explorer and the figures at once. Returns facts: the lines of the answer, and what this run found.
 
     Raises:
         UserError: the study isn't in the warehouse.
     """
     with open_results(warehouse, study) as results:
         explorer = partial(write_models, models=dict(models))
-        if side_by_side:
+        if beside:
             shares = [partial(draw_figures, first=first, every=SHARES) for first in range(SHARES)]
-            pictures = _made_apart(warehouse, study, folder, on_progress, [explorer, *shares])
+            make = partial(beside, warehouse=warehouse, study=study, folder=folder)
+            pictures = _made_at_once([partial(make, make_part, part) for part in (explorer, *shares)], on_progress)
         else:
             pictures = explorer(results, folder) | draw_figures(results, folder)
         answer, now = answer_lines(results), summarise(results)
         before = Summary.from_json(previous) if previous else None
         since: dict[str, Any] = {}
         if before:
-            apart = not_compared(before, now, "the run before", "this one")
-            since = {"changes": changes(before, now), "not_compared": apart, "by_chance": by_chance(before, now)}
+            left_out = not_compared(before, now, "the run before", "this one")
+            since = {"changes": changes(before, now), "not_compared": left_out, "by_chance": by_chance(before, now)}
         model = answered_by(results)
         linked = [prose_with_head_links(line, model) for line in answer]
         write_page(results, pictures, folder, answer=linked, previous=before, **since)
@@ -61,24 +61,17 @@ def render_report(
     return {"study": study, "answer": answer, "summary": vars(now)}
 
 
-def _made_apart(
-    warehouse: Path, study: str, folder: Path, on_progress: Callable[[float], None], parts: list[Part]
-) -> Pictures:
-    """The pictures of all parts of a report, which processes of their own make."""
+def _made_at_once(parts: Sequence[Callable[..., Pictures]], on_progress: Callable[[float], None]) -> Pictures:
+    """The pictures of all parts of a report."""
     heard = [0.0] * len(parts)
 
     def hear(part: int, fraction: float) -> None:
         heard[part] = fraction
         on_progress(SHARE_OF_PARTS * sum(heard) / len(parts))
 
-    def make(part: int) -> Pictures:
-        made: Pictures = run_in_process(
-            make_part, parts[part], warehouse, study, folder, on_progress=partial(hear, part)
-        )
-        return made
-
     with ThreadPoolExecutor(len(parts)) as threads:
-        return {name: pictures for made in threads.map(make, range(len(parts))) for name, pictures in made.items()}
+        work = [threads.submit(make, on_progress=partial(hear, part)) for part, make in enumerate(parts)]
+        return {name: pictures for part in work for name, pictures in part.result().items()}
 
 
 def make_part(part: Part, warehouse: Path, study: str, folder: Path, on_progress: Callable[[float], None]) -> Pictures:

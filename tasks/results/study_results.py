@@ -14,10 +14,10 @@ from tasks import places
 from tasks.errors import UserError
 from tasks.results.tables import quoted
 from tasks.results.views import views
-from tasks.results.warehouse_reading import WAREHOUSE, attach_warehouse
+from tasks.results.warehouse_reading import attach_warehouse
 
 QUERIES = places.ROOT / "reports" / "queries"
-COMPUTED = "memory"  # a connection's own database
+COMPUTED = "memory.computed"  # a schema of a connection's own database
 
 
 class StudyResults:
@@ -32,7 +32,9 @@ class StudyResults:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
         self._views = {view.name: view.select for view in views()}
-        connection.execute(f"SET search_path = '{COMPUTED}.main,{WAREHOUSE}.main'")
+        (warehouse,) = connection.execute("SELECT current_database()").fetchone() or ()
+        connection.execute(f"CREATE SCHEMA {COMPUTED}")
+        connection.execute(f"SET search_path = '{COMPUTED},{warehouse}.main'")
 
     def sql(self, query: str) -> str:
         """A SELECT as it runs, and as it can be pasted into `headstream sql`."""
@@ -63,7 +65,7 @@ class StudyResults:
         for name in sorted(self._views.keys() & set(re.findall(r"\w+", select))):
             if view := self._views.pop(name, ""):
                 self._compute_views(view)
-                self._connection.execute(f"CREATE TABLE {COMPUTED}.main.{name} AS {view}")
+                self._connection.execute(f"CREATE TABLE {COMPUTED}.{name} AS {view}")
 
 
 def study_of_model(warehouse: Path, model_id: str) -> str | None:

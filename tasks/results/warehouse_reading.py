@@ -7,8 +7,6 @@ import duckdb
 from tasks.errors import UserError, WorkError
 from tasks.results.tables import quoted
 
-WAREHOUSE = "results"  # its name in a connection
-
 
 def attach_warehouse(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> None:
     """Make the warehouse, read-only, what a connection's queries are about.
@@ -21,8 +19,8 @@ def attach_warehouse(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> 
         raise UserError("no results yet: run `headstream run quick`")
     try:
         # duckdb.connect(path) would share the database that another thread has open, be it that of an older file.
-        connection.execute(f"ATTACH {quoted(str(warehouse))} AS {WAREHOUSE} (READ_ONLY)")
-        connection.execute(f"USE {WAREHOUSE}")
+        connection.execute(f"ATTACH {quoted(str(warehouse))} AS results (READ_ONLY)")
+        connection.execute("USE results")
     except duckdb.Error as error:
         raise WorkError(
             f"{warehouse} must be a warehouse that nobody writes to, got: {str(error).splitlines()[0]} "

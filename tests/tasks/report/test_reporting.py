@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from tasks import artifact_specs
 from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
+from tasks.machines.child_process import run_in_process
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_spreads
 from tasks.plain_text import terminal_safe
 from tasks.report import drawing
@@ -161,7 +162,7 @@ def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
 
 def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):
     folder, _ = quick
-    render_report(warehouse, "invented", tmp_path, side_by_side=True)
+    render_report(warehouse, "invented", tmp_path, beside=run_in_process)
     for path in folder.rglob("*"):
         if path.is_file():
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes()
