@@ -1,6 +1,7 @@
 """Measure the main views over ten million rows: `python -m benchmarks.many_rows [MILLIONS]`.
 
-Each is asked in turns with a SELECT for the same rows over plain DuckDB tables: no keys, no comments, no views.
+Each is asked in turns with a SELECT for the same rows and columns over plain DuckDB tables: no keys, no comments, no
+views.
 """
 
 import sys
@@ -19,6 +20,11 @@ MILLIONS = 10.0
 TURNS = 5
 LAYERS, HEADS, CHECKPOINTS, SEEDS = 12, 12, 14, 5
 SCORES = ("induction_random_period", "prefix_matching", "previous_token", "duplicate_token", "bos_attention", "entropy")
+NOT_MEASURED = (
+    "induction_natural", "positional_offset_without_bos", "positional_share_without_bos", "entropy_without_bos",
+    "mean_distance_without_bos", "confidence_without_bos",
+)  # fmt: skip
+ANTI_INDUCTION = "induction_random_period >= 0.2 AND -induction_copying_logit > 1.96 * induction_copying_logit_sem"
 
 LAST = "(SELECT model_id, max(step) AS step FROM {} GROUP BY model_id)"
 PLAIN = {
@@ -28,12 +34,13 @@ PLAIN = {
             CASE
                 WHEN induction_random_period >= 0.2 AND induction_copying_logit > 1.96 * induction_copying_logit_sem
                     THEN 'induction'
+                WHEN {ANTI_INDUCTION} THEN 'anti-induction'
                 WHEN previous_token >= 0.4 THEN 'previous token'
                 WHEN duplicate_token >= 0.3 THEN 'duplicate token'
                 WHEN bos_attention >= 0.5 THEN 'BOS'
                 ELSE 'other'
             END AS role,
-            {", ".join(SCORES)}
+            {", ".join(SCORES)}, {", ".join(NOT_MEASURED)}
         FROM heads
         SEMI JOIN {LAST.format("heads")} AS last USING (model_id, step)
         JOIN models USING (model_id)
@@ -53,14 +60,16 @@ PLAIN = {
     """,
     "induction_by_depth": f"""
         WITH best AS (
-            SELECT model_id, max(induction_random_period) AS induction,
+            SELECT model_id,
+                max(induction_random_period) FILTER (NOT coalesce({ANTI_INDUCTION}, false)) AS induction,
                 max(previous_token) FILTER (layer = 0) AS previous
             FROM heads
             SEMI JOIN {LAST.format("heads")} AS last USING (model_id, step)
             GROUP BY model_id
         )
         SELECT n_layers, count(*), avg(induction), list(induction ORDER BY seed), avg(previous),
-            list(previous ORDER BY seed), avg(validation_loss_nats), stddev_samp(validation_loss_nats)
+            list(previous ORDER BY seed), avg(repeat_gain_nats), stddev_samp(repeat_gain_nats),
+            avg(validation_loss_nats), stddev_samp(validation_loss_nats)
         FROM models
         JOIN best USING (model_id)
         JOIN (FROM evaluations SEMI JOIN {LAST.format("evaluations")} AS last USING (model_id, step)) USING (model_id)

@@ -1,10 +1,8 @@
 -- One row a head of each model's last checkpoint: its main scores and, in plain words, its role.
 --
 -- named_models.*
--- heads.*
--- label: the head as people write it, like L1H3
+-- head_roles.*
 -- shares_keys_with: other heads of its layer that have the same keys and values, like [L1H2]; NULL if each head has its own
--- role: induction, anti-induction, previous token, duplicate token, positional or BOS, the first whose score reaches its threshold (macros of data/schema.sql); induction also needs to raise the logit of what follows, anti-induction lowers it; other if none does; NULL if no score was measured
 -- positional_offset: heads.positional_offset_without_bos, positions
 -- positional_share: heads.positional_share_without_bos
 -- entropy: heads.entropy_without_bos
@@ -20,7 +18,7 @@ SELECT
     step,
     layer,
     head,
-    head_label(layer, head) AS label,
+    label,
     if(
         n_key_value_heads < heads_per_layer[layer + 1],
         list_transform(
@@ -32,19 +30,7 @@ SELECT
         ),
         NULL
     ) AS shares_keys_with,
-    CASE
-        WHEN induction_random_period >= induction_attention()
-            AND clearly_positive(induction_copying_logit, induction_copying_logit_sem) THEN 'induction'
-        WHEN induction_random_period >= induction_attention()
-            AND clearly_positive(-induction_copying_logit, induction_copying_logit_sem) THEN 'anti-induction'
-        WHEN previous_token >= previous_token_attention() THEN 'previous token'
-        WHEN duplicate_token >= duplicate_token_attention() THEN 'duplicate token'
-        WHEN positional_share_without_bos >= positional_share_of_role() THEN 'positional'
-        WHEN bos_attention >= bos_attention_of_role() THEN 'BOS'
-        WHEN coalesce(
-            induction_random_period, previous_token, duplicate_token, positional_share_without_bos, bos_attention
-        ) IS NOT NULL THEN 'other'
-    END AS role,
+    role,
     induction_random_period,
     induction_copying_logit,
     previous_token,
@@ -57,7 +43,7 @@ SELECT
     entropy_without_bos AS entropy,
     mean_distance_without_bos AS mean_distance,
     confidence_without_bos AS confidence
-FROM last_heads
+FROM head_roles
 LEFT JOIN named_models USING (model_id)
 LEFT JOIN sharing USING (model_id, layer)
 ORDER BY name, seed, model_id, layer, head

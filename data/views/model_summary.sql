@@ -32,7 +32,7 @@ best AS (
         arg_max(label, previous_token) AS best_previous_token_head,
         max(previous_token) FILTER (layer = 0) AS best_previous_token_layer_0,
         arg_max(label, previous_token) FILTER (layer = 0) AS best_previous_token_head_layer_0
-    FROM head_summary
+    FROM head_roles
     GROUP BY model_id
 )
 SELECT
