@@ -168,8 +168,11 @@ def require_free_address(host: str, port: int) -> None:
 
 
 def rotate_log(log: Path) -> None:
-    """Move older logs one number on, copy a log to name.log.1, and empty it even if the disk is full."""
-    if not log.exists():
+    """Move older logs one number on, copy a log to name.log.1, and empty it even if the disk is full.
+
+    One that is empty stays as it is: it would push out those that say something.
+    """
+    if not log.exists() or not log.stat().st_size:
         return
     for age in range(KEPT_LOGS - 1, 0, -1):
         with suppress(FileNotFoundError):

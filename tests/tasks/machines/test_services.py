@@ -14,7 +14,14 @@ from waiting import until
 from tasks import places
 from tasks.errors import UserError, WorkError
 from tasks.machines import services
-from tasks.machines.services import MAX_RESTARTS, opened_services, require_free_address, run_program
+from tasks.machines.services import (
+    KEPT_LOGS,
+    MAX_RESTARTS,
+    opened_services,
+    require_free_address,
+    rotate_log,
+    run_program,
+)
 
 ENDLESS = "import signal; signal.pause()"
 PARENT = f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', '{ENDLESS}']); "
@@ -176,3 +183,23 @@ def test_an_address_must_be_free():
 def test_an_address_must_be_one_that_clients_can_use(host):
     with pytest.raises(UserError, match="must be one address of this machine"):
         require_free_address(host, 4200)
+
+
+def test_older_logs_are_kept_up_to_a_number_of_them_unless_they_are_empty(tmp_path):
+    log = tmp_path / "server.log"
+    for i in range(KEPT_LOGS + 3):
+        log.write_text(f"{i}" * (i % 2))  # every second one says nothing
+        rotate_log(log)
+        assert log.read_text() == ""
+    kept = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert kept == {
+        "server.log": "",
+        "server.log.1": "7",
+        "server.log.2": "5",
+        "server.log.3": "3",
+        "server.log.4": "1",
+    }
+    for _ in range(KEPT_LOGS):
+        log.write_text("new")
+        rotate_log(log)
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"", "new"}
