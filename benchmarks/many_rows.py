@@ -1,7 +1,7 @@
 """Measure the main views over ten million rows: `python -m benchmarks.many_rows [MILLIONS]`.
 
-Each is asked in turns with a SELECT for the same rows and columns over plain DuckDB tables: no keys, no comments, no
-views.
+Each is asked in turns with a SELECT for the same rows, and columns as costly, over plain DuckDB tables: no keys, no
+comments, no views.
 """
 
 import sys

@@ -32,7 +32,7 @@ def find_or_make(
     """Find an artifact, or have `work` fill its folder, and publish when that begins, how far it is, and its end.
 
     The work is done in a process apart, while what it needs is held and gives that its environment; or in this one, if
-    it is short or uses all cores by itself.
+    it is short, uses all cores by itself, or has processes of its own.
     """
     show = on_progress or (lambda fraction: publish(Event(spec.stage, subject, fraction, key=spec.key)))
 

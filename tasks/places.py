@@ -53,7 +53,7 @@ def prefect_cache() -> Path:
 
 
 def log_folder() -> Path:
-    """The folder of the logs of all that `headstream up` runs."""
+    """The folder of the logs of runs, and of all that `headstream up` runs."""
     return home() / "data" / "logs"
 
 

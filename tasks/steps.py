@@ -37,7 +37,7 @@ from tasks.artifact_specs import (
 from tasks.errors import UserError, WorkError
 from tasks.importing.imported_cell import ImportedCell, ModelCell
 from tasks.importing.model_import import import_model
-from tasks.machines.child_process import ProcessDied, run_in_process, start_fork_server
+from tasks.machines.child_process import ProcessDied, run_in_process, run_side_by_side, start_fork_server
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
 from tasks.making import find_or_make, open_store
@@ -379,7 +379,7 @@ def write_report(record: Artifact) -> Path:
         name,
         previous=previous,
         models=models,
-        beside=run_in_process,
+        make_parts=run_side_by_side,
         incidental=incidental,
         apart=False,
     )

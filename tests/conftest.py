@@ -1,4 +1,4 @@
-"""Shapes in annotations of models/ are checked at every call, under pytest only."""
+"""For every test: shapes in annotations of models/ are checked at each call, and the environment is put back."""
 
 import os
 
@@ -14,7 +14,7 @@ torch.set_num_threads(1)  # the tensors are small, and other work may run beside
 
 
 @pytest.fixture(autouse=True)
-def environment():
+def restored_environment():
     """What a test, or the command that it calls, sets in the environment ends with it."""
     before = dict(os.environ)
     yield

@@ -6,9 +6,11 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from multiprocessing import forkserver
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from tasks import places
@@ -47,40 +49,70 @@ def run_in_process(
         UserError, WorkError, OSError: as the work raised them; a WorkError for anything else that it raised.
         ProcessDied: the child ended without an answer.
     """
+    works = [partial(work, *args, **kwargs)]
+    return run_side_by_side(works, lambda _, progress: on_progress(progress), environment)[0]
+
+
+def run_side_by_side(
+    works: Sequence[partial[Any]], on_progress: Callable[[int, Any], None], environment: Mapping[str, str] | None = None
+) -> list[Any]:
+    """Do several works at once, each as `run_in_process` does one; whatever ends one early ends all.
+
+    `on_progress` hears which of them reports what. Returns their results.
+    """
     # Torch would keep compiled code below /tmp, where anybody may have put some for the child to run.
     variables = {"TORCHINDUCTOR_CACHE_DIR": str(places.compiler_cache()), **os.environ, **(environment or {})}
+    children: list[tuple[BaseProcess, Connection]] = []
+    results: list[Any] = [None] * len(works)
+    try:
+        for work in works:
+            children.append(_start(work, variables))
+        waiting = {receiver: place for place, (_, receiver) in enumerate(children)}
+        while waiting:
+            for receiver in wait([*waiting]):
+                assert isinstance(receiver, Connection)
+                place = waiting[receiver]
+                child, _ = children[place]
+                try:
+                    kind, value = receiver.recv()
+                except EOFError:
+                    child.join()
+                    raise ProcessDied(_cause_of_death(works[place].func.__name__, child.exitcode)) from None
+                if kind == "error":
+                    raise value
+                if kind == "result":
+                    results[place] = value
+                    del waiting[receiver]
+                    child.join(CLEAN_EXIT_SECONDS)
+                else:
+                    on_progress(place, value)
+        return results
+    finally:
+        for child, receiver in children:
+            receiver.close()
+            child.kill()
+        for child, _ in children:
+            child.join()
+
+
+def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProcess, Connection]:
     receiver, sender = _context.Pipe(duplex=False)
-    child = _context.Process(target=_work, args=(sender, variables, work, args, kwargs), daemon=True)
+    child = _context.Process(target=_work, args=(sender, variables, work), daemon=True)
     child.start()
     sender.close()
-    try:
-        while True:
-            kind, value = receiver.recv()
-            if kind == "error":
-                raise value
-            if kind == "result":
-                child.join(CLEAN_EXIT_SECONDS)
-                return value
-            on_progress(value)
-    except EOFError:
-        child.join()
-        raise ProcessDied(_cause_of_death(work.__name__, child.exitcode)) from None
-    finally:
-        receiver.close()
-        child.kill()
-        child.join()
+    return child, receiver
 
 
-def _work(sender: Connection, variables: dict, work: Callable[..., Any], args: tuple, kwargs: dict) -> None:
+def _work(sender: Connection, variables: Mapping[str, str], work: partial[Any]) -> None:
     os.environ.update(variables)
     for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal, which asks the parent
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        result = work(*args, on_progress=lambda value: sender.send(("progress", value)), **kwargs)
+        result = work(on_progress=lambda value: sender.send(("progress", value)))
         sender.send(("result", result))
     except Exception as error:
-        sender.send(("error", _error_for_parent(work.__name__, error)))
+        sender.send(("error", _error_for_parent(work.func.__name__, error)))
 
 
 def _error_for_parent(name: str, error: Exception) -> Exception:

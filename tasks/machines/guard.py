@@ -1,7 +1,6 @@
 """Ending process groups, even when the process that started them was killed.
 
-`python -m tasks.machines.guard` reads groups from its standard input, a rank and a number a line, and ends them when
-that closes.
+As a program it reads groups from its standard input, a rank and a number a line, and ends them when that closes.
 """
 
 import os

@@ -27,13 +27,14 @@ def keep_prefect_in(*folders: Path) -> None:
     PREFECT_HOME comes before them. In ~/.prefect, Prefect's own choice, there may be a database of another version,
     or nothing may be written at all.
     """
-    if os.environ.get("PREFECT_HOME"):
+    if given := os.environ.get("PREFECT_HOME"):
+        os.environ["PREFECT_HOME"] = os.path.abspath(os.path.expanduser(given))  # its server starts elsewhere
         return
     profiles = os.path.expanduser("~/.prefect/profiles.toml")
     if os.access(profiles, os.R_OK):
         os.environ.setdefault("PREFECT_PROFILES_PATH", profiles)
     for folder in folders:
-        os.environ["PREFECT_HOME"] = str(folder)
+        os.environ["PREFECT_HOME"] = os.path.abspath(folder)
         with suppress(OSError):  # of the last folder, what writes there tells
             folder.mkdir(parents=True, exist_ok=True)  # Prefect makes no parents
             if os.access(folder, os.W_OK):

@@ -1,4 +1,4 @@
-"""Programs that run beside this one, each in a process group of its own, with its output in a log of limited size.
+"""Programs that run beside this one, each in a process group of its own, with its output in a log.
 
 None outlives this process: it ends their groups, and tasks/machines/guard.py does if this process is killed.
 """
@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from tasks import places
 from tasks.errors import UserError, WorkError
+from tasks.machines import guard
 from tasks.machines.guard import Group, end_groups, running_groups
 
 MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
@@ -33,7 +35,6 @@ class Service:
         self.name, self.log = name, places.log_folder() / f"{name}.log"
         self._command, self._environment, self._announce = command, dict(environment), announce
         self._restarts: deque[float] = deque(maxlen=MAX_RESTARTS)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
         rotate_log(self.log)
         self.process = self._start()
 
@@ -61,7 +62,7 @@ class Service:
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as output:  # appending, so that a log that was emptied goes on at its beginning
+        with open_log(self.log) as output:
             process = subprocess.Popen(
                 self._command,
                 env=self._environment,
@@ -110,11 +111,9 @@ class Services:
 @contextmanager
 def opened_services() -> Iterator[Services]:
     """Services that end with the block, or with this process if that is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tasks.machines.guard"], cwd=places.ROOT, stdin=subprocess.PIPE, start_new_session=True
-    ) as guard:
-        assert guard.stdin is not None
-        services = Services(guard.stdin.fileno())
+    with subprocess.Popen([sys.executable, guard.__file__], stdin=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdin is not None
+        services = Services(process.stdin.fileno())
         try:
             yield services
         finally:
@@ -167,16 +166,28 @@ def require_free_address(host: str, port: int) -> None:
             ) from None
 
 
+def open_log(log: Path) -> BinaryIO:
+    """A log to append to, so that one that is emptied goes on at its beginning.
+
+    It is nothing where it can't be written, which the work itself will tell.
+    """
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab", buffering=0)
+    except OSError:
+        return open(os.devnull, "ab", buffering=0)
+
+
 def rotate_log(log: Path) -> None:
     """Move older logs one number on, copy a log to name.log.1, and empty it even if the disk is full.
 
     One that is empty stays as it is: it would push out those that say something.
     """
-    if not log.exists() or not log.stat().st_size:
-        return
-    for age in range(KEPT_LOGS - 1, 0, -1):
-        with suppress(FileNotFoundError):
-            log.with_name(f"{log.name}.{age}").replace(log.with_name(f"{log.name}.{age + 1}"))
     with suppress(OSError):
-        shutil.copyfile(log, log.with_name(f"{log.name}.1"))
-    os.truncate(log, 0)
+        if log.stat().st_size:
+            for age in range(KEPT_LOGS - 1, 0, -1):
+                with suppress(FileNotFoundError):
+                    log.with_name(f"{log.name}.{age}").replace(log.with_name(f"{log.name}.{age + 1}"))
+            with suppress(OSError):
+                shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+            os.truncate(log, 0)

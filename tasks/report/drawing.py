@@ -10,10 +10,8 @@ from tasks.report.pictures import Picture, Pictures
 from tasks.results.study_results import StudyResults
 
 
-def draw(
-    results: StudyResults, folder: Path, on_progress: Callable[[float], None], first: int = 0, every: int = 1
-) -> Pictures:
-    """Write pictures of every so many-th figure below `figures/` in the folder; what is left is what to say of each.
+def draw(results: StudyResults, folder: Path, first: int, every: int, on_progress: Callable[[float], None]) -> Pictures:
+    """Draw every `every`-th figure, from the `first` on, into `figures/` in the folder; returns what the page says.
 
     `on_progress` hears the fraction done.
     """

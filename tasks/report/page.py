@@ -25,7 +25,7 @@ MAX_ROWS = 24  # of a table
 
 
 def write_page(results: StudyResults, pictures: Pictures, folder: Path, **said: Any) -> None:
-    """Write `report.md` and `queries/` into the folder; pictures of all figures are there.
+    """Write `report.md` and `queries/` into the folder; `pictures` has those of every figure.
 
     `said` is what templates can ask for by name, beside `page`.
     """

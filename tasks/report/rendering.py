@@ -1,25 +1,33 @@
 """A study's report, rendered from the warehouse, and its explorer, which shows its models, too."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tasks.errors import WorkError
 from tasks.report.answer import answer_lines, answered_by
 from tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
 from tasks.report.explorer.head_links import prose_with_head_links
 from tasks.report.explorer.model_files import EXPLORER, ModelFiles
 from tasks.report.page import write_page
 from tasks.report.pictures import Pictures
-from tasks.results.study_results import StudyResults, open_results
+from tasks.results.study_results import open_results
 
 INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how long
-SHARES = 2  # of the figures, each drawn by a process of its own
-SHARE_OF_PARTS = 0.9  # of the time that a report takes, the rest being the page's
+DRAWERS = 2  # how many processes share the figures
+FRACTION_OF_PARTS = 0.9  # of the time that a report takes, the rest being the page's
 
-Part = Callable[..., Pictures]  # of StudyResults, a folder, and whom to tell of progress
+Parts = Sequence[partial[Pictures]]  # what `make_explorer` and `draw_figures` do
+MakeParts = Callable[[Parts, Callable[[int, float], None]], Sequence[Pictures]]
+
+
+def one_after_another(parts: Parts, on_progress: Callable[[int, float], None]) -> Sequence[Pictures]:
+    """Make parts of a report in this process."""
+    return [make(on_progress=partial(on_progress, place)) for place, make in enumerate(parts)]
 
 
 def render_report(
@@ -29,31 +37,34 @@ def render_report(
     on_progress: Callable[[float], None] = lambda fraction: None,
     previous: Mapping[str, Any] | None = None,
     models: Mapping[str, ModelFiles] = MappingProxyType({}),
-    beside: Callable[..., Pictures] | None = None,
+    make_parts: MakeParts = one_after_another,
 ) -> dict[str, Any]:
     """Write `report.md`, `figures/`, `queries/` and `explorer.html` into the folder; equal results give equal bytes.
 
     `previous` is what the study's last run found, `models` where the weights are that the explorer takes in.
-    `on_progress` hears the fraction done. Where there is `beside`, which does work in a process of its own, it makes
-    the explorer and the figures at once. Returns facts: the lines of the answer, and what this run found.
+    `make_parts` makes the explorer and the figures, or has processes make them side by side. `on_progress` hears the
+    fraction done. Returns facts: the lines of the answer, and what this run found.
 
     Raises:
         UserError: the study isn't in the warehouse.
+        WorkError: the warehouse is damaged, or a part can't be made.
     """
-    with open_results(warehouse, study) as results:
-        explorer = partial(write_models, models=dict(models))
-        if beside:
-            shares = [partial(draw_figures, first=first, every=SHARES) for first in range(SHARES)]
-            make = partial(beside, warehouse=warehouse, study=study, folder=folder)
-            pictures = _made_at_once([partial(make, make_part, part) for part in (explorer, *shares)], on_progress)
-        else:
-            pictures = explorer(results, folder) | draw_figures(results, folder)
+    with _kept(warehouse, folder) as kept, open_results(kept, study) as results:
+        draw = [partial(draw_figures, kept, study, folder, first, DRAWERS) for first in range(DRAWERS)]
+        parts = [partial(make_explorer, kept, study, folder, dict(models)), *draw]
+        done = [0.0] * len(parts)
+
+        def hear(part: int, fraction: float) -> None:
+            done[part] = fraction
+            on_progress(FRACTION_OF_PARTS * sum(done) / len(parts))
+
+        pictures = {name: shown for made in make_parts(parts, hear) for name, shown in made.items()}
         answer, now = answer_lines(results), summarise(results)
         before = Summary.from_json(previous) if previous else None
         since: dict[str, Any] = {}
         if before:
-            left_out = not_compared(before, now, "the run before", "this one")
-            since = {"changes": changes(before, now), "not_compared": left_out, "by_chance": by_chance(before, now)}
+            apart = not_compared(before, now, "the run before", "this one")
+            since = {"changes": changes(before, now), "not_compared": apart, "by_chance": by_chance(before, now)}
         model = answered_by(results)
         linked = [prose_with_head_links(line, model) for line in answer]
         write_page(results, pictures, folder, answer=linked, previous=before, **since)
@@ -61,46 +72,39 @@ def render_report(
     return {"study": study, "answer": answer, "summary": vars(now)}
 
 
-def _made_at_once(parts: Sequence[Callable[..., Pictures]], on_progress: Callable[[float], None]) -> Pictures:
-    """The pictures of all parts of a report."""
-    heard = [0.0] * len(parts)
-
-    def hear(part: int, fraction: float) -> None:
-        heard[part] = fraction
-        on_progress(SHARE_OF_PARTS * sum(heard) / len(parts))
-
-    with ThreadPoolExecutor(len(parts)) as threads:
-        work = [threads.submit(make, on_progress=partial(hear, part)) for part, make in enumerate(parts)]
-        return {name: pictures for part in work for name, pictures in part.result().items()}
-
-
-def make_part(part: Part, warehouse: Path, study: str, folder: Path, on_progress: Callable[[float], None]) -> Pictures:
-    """Make one part of a report in this process."""
-    with open_results(warehouse, study) as results:
-        return part(results, folder, on_progress)
-
-
-# matplotlib and torch take seconds to import, and few processes need them.
-
-
 def draw_figures(
-    results: StudyResults, folder: Path, on_progress: Callable[[float], None] = lambda fraction: None, **which: int
+    warehouse: Path, study: str, folder: Path, first: int, every: int, on_progress: Callable[[float], None]
 ) -> Pictures:
-    """Draw the report's figures, or those of one share."""
-    from tasks.report.drawing import draw
+    """Draw every so many-th figure, from the first on."""
+    from tasks.report.drawing import draw  # matplotlib takes a second to import
 
-    return draw(results, folder, on_progress, **which)
+    with open_results(warehouse, study) as results:
+        return draw(results, folder, first, every, on_progress)
 
 
-def write_models(
-    results: StudyResults,
-    folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-    *,
-    models: Mapping[str, ModelFiles],
+def make_explorer(
+    warehouse: Path, study: str, folder: Path, models: Mapping[str, ModelFiles], on_progress: Callable[[float], None]
 ) -> Pictures:
-    """Write the explorer, which has no pictures of the report's."""
+    """Write the explorer, which adds no pictures to the page."""
     from tasks.report.explorer.explorer_contents import write_explorer
 
-    write_explorer(results, models, folder / EXPLORER, answer_lines(results), on_progress=on_progress)
+    with open_results(warehouse, study) as results:
+        write_explorer(results, models, folder / EXPLORER, answer_lines(results), on_progress=on_progress)
     return {}
+
+
+@contextmanager
+def _kept(warehouse: Path, folder: Path) -> Iterator[Path]:
+    """A name in the folder for the warehouse as it is now: another run may put a newer one in its place."""
+    name = folder / ".warehouse.duckdb"
+    try:
+        os.link(warehouse, name)
+    except OSError:  # there is none, or the disk knows no links
+        yield warehouse
+        return
+    try:
+        yield name
+    except WorkError as error:
+        raise WorkError(str(error).replace(str(name), str(warehouse))) from error
+    finally:
+        name.unlink()

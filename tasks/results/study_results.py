@@ -11,13 +11,15 @@ import duckdb
 import pandas as pd
 
 from tasks import places
-from tasks.errors import UserError
+from tasks.errors import UserError, WorkError
 from tasks.results.tables import quoted
 from tasks.results.views import views
 from tasks.results.warehouse_reading import attach_warehouse
 
 QUERIES = places.ROOT / "reports" / "queries"
 COMPUTED = "memory.computed"  # a schema of a connection's own database
+# Views that only choose rows of large tables: keeping these would take memory, and choosing them again takes little.
+CHOOSING = {"last_heads", "last_compositions", "last_score_terms", "head_roles"}
 
 
 class StudyResults:
@@ -31,7 +33,7 @@ class StudyResults:
         self._connection = connection
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
-        self._views = {view.name: view.select for view in views()}
+        self._views = {view.name: view.select for view in views() if view.name not in CHOOSING}
         (warehouse,) = connection.execute("SELECT current_database()").fetchone() or ()
         connection.execute(f"CREATE SCHEMA {COMPUTED}")
         connection.execute(f"SET search_path = '{COMPUTED},{warehouse}.main'")
@@ -92,13 +94,19 @@ def open_results(warehouse: Path, study: str) -> Iterator[StudyResults]:
     """
     with duckdb.connect() as connection:
         attach_warehouse(connection, warehouse)
-        # Threads would add up in another order each time, and sums of floats depend on it.
-        connection.execute("SET threads = 1")
-        results = StudyResults(connection, study)
-        if not results.rows("study"):
-            names = [name for (name,) in connection.execute("SELECT study FROM studies ORDER BY study").fetchall()]
-            raise UserError(
-                f"a report must be of a study with results, got {study!r}. "
-                f"There are {', '.join(names) or 'none'}: `headstream run` makes them."
-            )
-        yield results
+        try:
+            # Threads would add up in another order each time, and sums of floats depend on it.
+            connection.execute("SET threads = 1")
+            results = StudyResults(connection, study)
+            if not results.rows("study"):
+                names = [name for (name,) in connection.execute("SELECT study FROM studies ORDER BY study").fetchall()]
+                raise UserError(
+                    f"a report must be of a study with results, got {study!r}. "
+                    f"There are {', '.join(names) or 'none'}: `headstream run` makes them."
+                )
+            yield results
+        except duckdb.Error as error:
+            raise WorkError(
+                f"{warehouse} must hold what data/schema.sql says, got: {str(error).splitlines()[0].rstrip('.')}."
+                " Rebuild it: `headstream index`."
+            ) from error

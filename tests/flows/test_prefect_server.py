@@ -20,6 +20,12 @@ from tasks import places
 from tasks.errors import UserError, WorkError
 
 
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    for name in ("HEADSTREAM_HOME", "PREFECT_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("url", "error"), [("http://127.0.0.1:9/api", "ConnectError"), ("http://h:x/api", "InvalidURL")]
 )
@@ -31,7 +37,6 @@ def test_a_prefect_server_that_does_not_answer(url, error):
 
 def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, tmp_path):
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "sqlite+aiosqlite:////proc/prefect.db")
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     failed = pytest.raises(WorkError, match=r"must start on this machine, got its end with code \d: .*run-server\.log")
     with temporary_settings({PREFECT_API_URL: None}), starting_server() as server, failed:
         server.result(timeout=60)
@@ -59,15 +64,11 @@ with starting_server():
 
 
 def test_a_temporary_server_ends_with_a_run_that_is_killed_as_soon_as_it_began(tmp_path):
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(places.ROOT),
-        "HEADSTREAM_HOME": str(tmp_path),
-        "MARK": str(tmp_path),
-    }
+    environment = {**os.environ, "PYTHONPATH": str(places.ROOT), "MARK": str(tmp_path)}
     environment.pop("PREFECT_API_URL", None)
     done = subprocess.run([sys.executable, "-c", KILLED], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
+    assert (tmp_path / "data" / "logs" / "run-server.log").exists()
     until(lambda: not [process for process in psutil.process_iter() if mark(process) == str(tmp_path)])
 
 

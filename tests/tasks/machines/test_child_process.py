@@ -1,15 +1,17 @@
 import errno
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import ProcessDied, run_in_process
+from tasks.machines.child_process import ProcessDied, run_in_process, run_side_by_side
 
 
 def double(x, on_progress):
@@ -114,6 +116,20 @@ def test_an_error_of_the_parent_kills_the_child():
     with pytest.raises(Enough):
         run_in_process(endless, on_progress=stop)
     assert not psutil.wait_procs(children, timeout=20)[1]
+
+
+def test_works_side_by_side_each_tell_how_far_they_are():
+    heard = []
+    works = [partial(double, number) for number in (10, 20, 30)]
+    assert run_side_by_side(works, lambda place, progress: heard.append((place, progress))) == [20, 40, 60]
+    assert sorted(heard) == [(place, progress) for place in range(3) for progress in range(3)]
+
+
+@pytest.mark.parametrize(("ends", "error"), [(killed, ProcessDied), (unreadable, OSError)])
+def test_when_one_of_them_fails_the_others_end(ends, error):
+    with pytest.raises(error):
+        run_side_by_side([partial(endless), partial(ends), partial(endless)], lambda *_: None)
+    assert not multiprocessing.active_children()
 
 
 # Prints the process that is to end with it.

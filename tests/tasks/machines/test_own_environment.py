@@ -45,7 +45,7 @@ def test_prefects_database_is_where_it_can_be_written_and_profiles_are_the_users
     assert os.environ["PREFECT_PROFILES_PATH"] == str(tmp_path / ".prefect" / "profiles.toml")
     monkeypatch.setenv("PREFECT_HOME", "elsewhere")
     keep_prefect_in(own)
-    assert os.environ["PREFECT_HOME"] == "elsewhere"
+    assert os.environ["PREFECT_HOME"] == os.path.abspath("elsewhere")
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

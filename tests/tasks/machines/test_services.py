@@ -13,7 +13,7 @@ from waiting import until
 
 from tasks import places
 from tasks.errors import UserError, WorkError
-from tasks.machines import services
+from tasks.machines import guard, services
 from tasks.machines.services import (
     KEPT_LOGS,
     MAX_RESTARTS,
@@ -98,10 +98,10 @@ def test_nothing_outlives_a_process_that_is_killed(number, worker):
 def test_nothing_outlives_its_guard_and_the_block():
     with opened_services() as running:
         own = psutil.Process()
-        until(lambda: any("tasks.machines.guard" in child.cmdline() for child in own.children()))
-        (guard,) = [child for child in own.children() if "tasks.machines.guard" in child.cmdline()]
-        guard.kill()
-        guard.wait()
+        until(lambda: any(guard.__file__ in child.cmdline() for child in own.children()))
+        (process,) = [child for child in own.children() if guard.__file__ in child.cmdline()]
+        process.kill()
+        process.wait()
         service = running.start("server", [sys.executable, "-c", ENDLESS], os.environ)
         processes = family(service.process.pid)
     require_gone(processes)

@@ -14,12 +14,10 @@ from markdown_it import MarkdownIt
 from tasks import artifact_specs
 from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import run_in_process
+from tasks.machines.child_process import run_side_by_side
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_spreads
 from tasks.plain_text import terminal_safe
-from tasks.report import drawing
 from tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
-from tasks.report.figures.style import save
 from tasks.report.publishing import publish_report
 from tasks.report.rendering import render_report
 from tasks.results.sql import run_sql
@@ -45,8 +43,9 @@ def warehouse(tmp_path_factory):
 def quick(warehouse, tmp_path_factory):
     """A rendered report of three models, and its facts."""
     folder = tmp_path_factory.mktemp("report")
-    heard = []
+    heard: list[float] = []
     facts = render_report(warehouse, "invented", folder, heard.append)
+    assert len(heard) > 10
     assert heard == sorted(heard)
     assert heard[-1] == 1
     return folder, facts
@@ -162,7 +161,11 @@ def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
 
 def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):
     folder, _ = quick
-    render_report(warehouse, "invented", tmp_path, beside=run_in_process)
+    heard: list[float] = []
+    render_report(warehouse, "invented", tmp_path, heard.append, make_parts=run_side_by_side)
+    assert len(heard) > 10
+    assert heard == sorted(heard)
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in folder.iterdir()}
     for path in folder.rglob("*"):
         if path.is_file():
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes()
@@ -198,6 +201,18 @@ def readable_rows(rows: list[dict]) -> list[dict]:
     return [{key: readable(value) for key, value in row.items()} for row in rows]
 
 
+def test_a_damaged_warehouse_is_named_and_nothing_is_left_beside(warehouse, tmp_path):
+    broken = tmp_path / "w.duckdb"
+    broken.write_bytes(warehouse.read_bytes())
+    with duckdb.connect(broken) as connection:
+        connection.execute("DROP TABLE evaluations")
+    folder = tmp_path / "report"
+    folder.mkdir()
+    with pytest.raises(WorkError, match=r"w\.duckdb must hold what .* got: .*evaluations.* `headstream index`"):
+        render_report(broken, "invented", folder, make_parts=run_side_by_side)
+    assert not [*folder.glob(".*")]
+
+
 def test_a_study_must_be_in_the_warehouse(warehouse, tmp_path):
     with pytest.raises(UserError, match=r"got 'quick'\. There are invented"):
         render_report(warehouse, "quick", tmp_path)
@@ -224,6 +239,7 @@ def test_one_model_without_attention_on_a_passage(tmp_path):
     assert "figures/head_map_1.svg" in text
 
 
+@pytest.mark.usefixtures("saved_figures")
 def test_missing_metrics_are_missing_and_never_zero(tmp_path):
     without = {
         "heads.induction_random_period", "evaluations.validation_loss_nats", "evaluations.repeat_gain_nats",
@@ -269,8 +285,8 @@ def test_seeds_have_spreads(tmp_path):
     assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
 
-def test_hostile_text_stays_text(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "save", save)
+@pytest.mark.usefixtures("saved_figures")
+def test_hostile_text_stays_text(tmp_path):
     model = Model(passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}")
     failed = Model(seed=1, cell=f"optimizer={HOSTILE}2", failure=HOSTILE)
     text, _ = rendered(tmp_path, model, failed, question=HOSTILE)
@@ -285,6 +301,7 @@ def test_hostile_text_stays_text(tmp_path, monkeypatch):
     assert "\\x00\\x1b" in svg
 
 
+@pytest.mark.usefixtures("saved_figures")
 def test_a_large_grid_shows_its_best(tmp_path):
     models = [
         Model(n_layers=n, n_heads=heads, cell=f"d_model={width}", induction=0.01 * heads * n)

@@ -9,6 +9,7 @@ from scipy import stats
 from simulated_trajectories import PREFIX_MATCHING, REPEAT_GAIN, kinds_of, logistic, proportional, steps_of, straight
 
 from tasks.measuring.trained_model import Rows
+from tasks.results.study_results import CHOOSING
 from tasks.results.table_reference import README, README_MARK, tables_in_markdown
 from tasks.results.tables import write_table
 from tasks.results.views import views
@@ -37,6 +38,10 @@ def test_views_describe_every_column(database):
     for view in views():
         assert connection.execute(f"FROM {view.name}").fetchall() == []
         assert all(comments_of(connection, view.name).values()), view.name
+
+
+def test_views_that_are_not_kept_are_views():
+    assert {view.name for view in views()} > CHOOSING
 
 
 def test_a_column_is_described_where_it_comes_from(database):
