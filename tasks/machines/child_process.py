@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -26,8 +26,16 @@ CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave thin
 
 
 def start_fork_server() -> None:
-    """Start the server that child processes are forked from, so that it imports torch while other work goes on."""
-    forkserver.ensure_running()
+    """Start the server that child processes are forked from, so that it imports torch while other work goes on.
+
+    It takes over that SIGINT waits: a terminal's Ctrl-C would end it with a traceback while it imports.
+    """
+    resource_tracker.ensure_running()  # which lets SIGINT through once it has started
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class ProcessDied(WorkError):
@@ -96,6 +104,7 @@ def run_side_by_side(
 
 
 def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProcess, Connection]:
+    start_fork_server()
     receiver, sender = _context.Pipe(duplex=False)
     child = _context.Process(target=_work, args=(sender, variables, work), daemon=True)
     child.start()

@@ -154,3 +154,28 @@ def test_a_child_ends_with_a_killed_parent(tmp_path):
         parent.kill()
     _, alive = psutil.wait_procs([child], timeout=20)
     assert not alive
+
+
+INTERRUPTED = """
+import os, signal, time
+from test_child_process import double
+from tasks.machines.child_process import run_in_process, start_fork_server
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, lambda *_: None)
+    start_fork_server()
+    for _ in range(4):  # while it imports torch
+        time.sleep(0.5)
+        os.killpg(0, signal.SIGINT)
+    print(run_in_process(double, 21))
+"""
+
+
+def test_ctrl_c_does_not_reach_the_server_of_children(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(INTERRUPTED)
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[3])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, start_new_session=True, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("42\n", "")
