@@ -27,6 +27,7 @@ app = typer.Typer(
 StudyArgument = Annotated[
     str, typer.Argument(help="Name of a study that ships or has run here, or path of a study file.")
 ]
+STOP_THEMSELVES = {"run", "up", "watch"}  # when a signal comes
 Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")]
 
 
@@ -40,11 +41,17 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Train families of small transformers and work out what every attention head does."""
+    if context.invoked_subcommand not in STOP_THEMSELVES:
+        from tasks.machines.stopping import stopping_at_signals
+
+        words = context.with_resource(stopping_at_signals())
+        words.how_far = lambda: ""
 
 
 @app.command(epilog="Example: headstream run quick")

@@ -4,13 +4,16 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import psutil
 import pytest
+from waiting import until
 
 from flows import command_line
 from flows.command_reference import examples
@@ -155,6 +158,19 @@ def test_version_and_short_help(monkeypatch, capsys):
         code, out, _ = call(monkeypatch, capsys, *arguments)
         assert code == 0
         assert "Usage: " in out
+
+
+def test_ctrl_c_ends_any_command_with_one_line(home, smoke):
+    endless = "SELECT count(*) FROM range(10_000_000) AS a, range(10_000_000) AS b WHERE a.range + b.range = 7"
+    command = [str(Path(sys.executable).parent / "headstream"), "sql", endless]
+    environment = {**os.environ, "HEADSTREAM_HOME": str(home)}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        until(lambda: sum(psutil.Process(process.pid).cpu_times()[:2]) > 4)  # it counts
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (130, "headstream: stopped; the same command goes on from there.\n")
 
 
 def test_studies_report_and_index(smoke, monkeypatch, capsys):
