@@ -30,7 +30,7 @@ def interrupted(record_property) -> Callable[..., str]:
         code = terminal.ended(SECONDS)
         said = terminal.shown.splitlines()[-1]
         record_property("seen", f"exit code {code} after {terminal.seconds:.1f} s: {said}")
-        assert code == CODES[signals[0] if signals else "Ctrl-C"]
+        assert code in {CODES[each] for each in signals or ["Ctrl-C"]}  # of two at once, either may be taken first
         assert re.fullmatch(LINE, said), terminal.shown
         assert not re.search("Traceback|Error|WARN|prefect|http", terminal.shown[before:])
         assert terminal.seconds < 3
