@@ -369,20 +369,9 @@ def write_report(record: Artifact) -> Path:
     """The study's report, its figures and its explorer, published below reports/generated."""
     name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
     spec, warehouse = report_spec(record, previous), places.warehouse_file()
-    incidental = rendering.INCIDENTAL_FILES
     models = files_of_models(open_store(), record)
-    report = find_or_make(
-        spec,
-        name,
-        render_report,
-        warehouse,
-        name,
-        previous=previous,
-        models=models,
-        make_parts=run_side_by_side,
-        incidental=incidental,
-        apart=False,
-    )
+    render = partial(render_report, previous=previous, models=models, make_parts=run_side_by_side)
+    report = find_or_make(spec, name, render, warehouse, name, incidental=rendering.INCIDENTAL_FILES, apart=False)
     return publish_report(report, places.report_folder(name))
 
 
