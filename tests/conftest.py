@@ -4,6 +4,7 @@ import os
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 # All modules of models/ that have shapes in annotations.
@@ -11,6 +12,9 @@ modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "fe
 modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # the tensors are small, and other work may run beside the tests
+# A busy machine is no failure.
+settings.register_profile("headstream", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("headstream")
 
 
 @pytest.fixture(autouse=True)

@@ -213,7 +213,7 @@ def test_what_is_too_large_or_too_deep(content):
 
 
 @pytest.mark.fault("100 study files of random bytes", ANSWER)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=200))
 def test_random_bytes(content):
     check(content)
@@ -223,21 +223,21 @@ signs = st.lists(st.sampled_from([*"a1.=[]{}'\"\n", "name", "grid", "inf", "2025
 
 
 @pytest.mark.fault("150 study files of random text", ANSWER)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts | signs.map("".join))
 def test_random_text(content):
     check(content.encode())
 
 
 @pytest.mark.fault("150 study files of random TOML", ANSWER)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(texts | st.sampled_from(list(STUDY)), values, max_size=6).map(document))
 def test_random_toml(content):
     check(content)
 
 
 @pytest.mark.fault("400 study files that are valid but for up to three random changes", ANSWER)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(mutations().map(document))
 def test_mutated_studies(content):
     check(content)

@@ -152,7 +152,7 @@ def values(draw: st.DrawFn, depth: int = 3) -> Any:
             return draw(values(depth - 1)).map(lambda value: f"union_value(member := {value})")
 
 
-@settings(deadline=None, max_examples=40)  # each query opens the warehouse
+@settings(max_examples=40)  # each query opens the warehouse
 @given(st.data())
 def test_json_is_what_duckdb_writes_but_for_numbers_that_are_not_finite(select, tmp_path_factory, data):
     query = f"SELECT {data.draw(data.draw(values()))} AS x"

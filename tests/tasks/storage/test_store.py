@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tasks.storage.store
@@ -38,8 +38,7 @@ words = st.text("abzAZ09_.=+-", min_size=1, max_size=6).filter(lambda word: word
 # A name of n parts never is a folder of another one, because its first part counts them.
 file_names = st.lists(words, max_size=2).map(lambda parts: "/".join([f"depth{len(parts)}", *parts]))
 file_sets = st.dictionaries(file_names, st.binary(max_size=999), max_size=4)
-# A busy machine is no failure.
-examples = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+examples = settings(max_examples=30)
 
 
 def spec(stage: str = "corpus", **parts: object) -> Spec:
