@@ -6,14 +6,15 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from benchmarks.analyses import DEEP, LITTLE, Subject, timed_stage
 from benchmarks.corpus import peak_megabytes
@@ -241,7 +242,7 @@ def _step_of(bench: Bench, folder: Path, threads: int) -> Callable[[], object]:
 
 
 def attention_is_fused(bench: Bench, tell: Tell) -> None:
-    """The fused attention with a relative bias against the products that it is made of, forward and backward."""
+    """Ways to attend with a relative bias, forward and backward: models use the first; another may be faster."""
     sizes = bench.sizes
     for architecture, batch in ((sizes.small, TrainingConfig().batch_size), (sizes.large, sizes.large_batch)):
         n, d_head, n_heads = architecture.n_ctx, architecture.head_width, architecture.heads_per_layer[0]
@@ -250,23 +251,51 @@ def attention_is_fused(bench: Bench, tell: Tell) -> None:
         q, k, v = (torch.randn(shape, device=bench.device, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
         milliseconds = {}
         for way, mix in WAYS.items():
+            if way == "flexible" and bench.device == "cpu":  # where it has no backward pass
+                continue
             for _ in range(2):  # the first is to warm up
                 started = time.perf_counter()
                 for _ in range(sizes.warm_steps):
-                    mix(q, k, v, attention.position_scores(n)).sum().backward()
+                    mix(q, k, v, attention).sum().backward()
                 wait_for(bench.device)
                 milliseconds[way] = 1e3 * (time.perf_counter() - started) / sizes.warm_steps
         measured = ", ".join(f"{way} {own:.2f} ms" for way, own in milliseconds.items())
         tell(Row(f"attention with relative bias, batch {batch}, {n_heads} heads, context {n}", measured))
 
 
-def _by_products(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
-    return full_attention(q * q.shape[3] ** -0.5, k, v, bias)
+def _fused(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, attention.position_scores(q.shape[2]))
 
 
-WAYS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
-    "fused": F.scaled_dot_product_attention,
+def _by_products(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:
+    return full_attention(q * q.shape[3] ** -0.5, k, v, attention.position_scores(q.shape[2]))
+
+
+def _flexible(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:
+    """By FlexAttention, which adds the bias of each distance as it goes, and passes over blocks of hidden keys."""
+    by_distance, n = attention.scores_by_distance(), q.shape[2]
+
+    def add_bias(score: Tensor, _: Tensor, head: Tensor, q_pos: Tensor, k_pos: Tensor) -> Tensor:
+        return score + by_distance[head, (q_pos - k_pos).clamp(min=0)]
+
+    return _flex_attention(q.is_cuda)(q, k, v, score_mod=add_bias, block_mask=_causal_blocks(n, q.device.type))
+
+
+@cache
+def _flex_attention(compiled: bool) -> Callable[..., Any]:
+    attend: Callable[..., Any] = flex_attention
+    return torch.compile(attend, dynamic=False) if compiled else attend
+
+
+@cache
+def _causal_blocks(n: int, device: str) -> BlockMask:
+    return create_block_mask(lambda _, head, q_pos, k_pos: q_pos >= k_pos, None, None, n, n, device=device)
+
+
+WAYS: dict[str, Callable[[Tensor, Tensor, Tensor, Attention], Tensor]] = {
+    "fused": _fused,
     "products": _by_products,
+    "flexible": _flexible,
 }
 
 

@@ -31,7 +31,7 @@ class Table:
 def tables() -> dict[str, Table]:
     """Every table of data/schema.sql, by name, in the order of the file."""
     with duckdb.connect() as connection:
-        connection.execute(schema_script())
+        connection.execute(SCHEMA.read_text(encoding="utf-8"))
         keys = connection.execute(
             "SELECT table_name, constraint_column_names FROM duckdb_constraints() "
             "WHERE constraint_type = 'PRIMARY KEY' ORDER BY table_oid"

@@ -8,8 +8,9 @@ from tiny import tiny_tokens
 from benchmarks import gpu
 from benchmarks.analyses import Subject
 from benchmarks.gpu import Outcome, run_apart, table
-from benchmarks.gpu_sections import SECTIONS, Bench, Row, Sizes
+from benchmarks.gpu_sections import SECTIONS, WAYS, Bench, Row, Sizes
 from models.architecture import Architecture
+from models.attention_heads import Attention
 
 SHAPE = {"n_heads": 2, "d_model": 16, "n_ctx": 24}
 TINY = Sizes(
@@ -43,6 +44,18 @@ def test_sections_run(section, bench):
     assert told
     slow = "fastest"  # of so tiny a model is chance
     assert [row for row in told if row.holds is False and slow not in row.what] == []
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_ways_to_attend_are_the_same_attention():
+    attention = Attention(TINY.large, 2).double()
+    with torch.no_grad():
+        torch.nn.init.normal_(attention.position_bias)
+        q, k, v = torch.randn(3, 3, 2, 24, 16, dtype=torch.float64)
+        fused, *others = (way(q, k, v, attention) for way in WAYS.values())
+    assert len(others) == 2
+    for other in others:
+        torch.testing.assert_close(other, fused)
 
 
 def test_other_losses_are_not_taken_for_the_same(bench, monkeypatch):
