@@ -6,22 +6,20 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import torch
-from torch import Tensor
-from torch.nn import functional as F
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from benchmarks.analyses import DEEP, LITTLE, Subject, timed_stage
 from benchmarks.corpus import peak_megabytes
+from benchmarks.gpu_attention import WAYS
+from benchmarks.gpu_stack import Stack
 from benchmarks.training import Contestants, matrix_product_peak, usual_step, wait_for
 from models.architecture import Architecture
 from models.attention_heads import Attention
-from models.attention_patterns import full_attention
 from tasks.measuring.stages import ANALYSES, measure, part_of
 from tasks.study.analysis_config import AnalysisConfig
 from tasks.study.training_config import TrainingConfig
@@ -33,8 +31,9 @@ from tasks.training.device import Numerics, prepare_process, training_flops
 from tasks.training.loop import Progress, TrainingRun
 from tasks.training.model_training import train_model
 
-WITHIN_NATS, WITHIN_SCORES = 0.01, 1e-3
+WITHIN_NATS, WITHIN_SCORES, STACKS_PAY_FROM = 0.01, 1e-3, 10
 SMALL, LARGE = Architecture(), Architecture(n_layers=12, n_heads=12, d_model=768, n_ctx=512)
+TINY = Architecture(n_layers=2, n_heads=2, d_model=32, n_ctx=64)
 DEFAULTS, SUBJECT = AnalysisConfig(), replace(DEEP, vocabulary=512)
 
 
@@ -57,6 +56,8 @@ class Sizes:
     small: Architecture = SMALL
     large: Architecture = LARGE
     large_batch: int = 32
+    tiny: Architecture = TINY
+    stacked: int = 32
     compared_steps: int = 300
     resumed_steps: int = 600
     tokens: int = 3_000_000  # with repeats, that an induction head takes to form
@@ -195,18 +196,8 @@ def _race(bench: Bench, name: str, architecture: Architecture, config: TrainingC
     peak = matrix_product_peak(1, bench.sizes.peak, bench.device)
     tokens = Tokens.open(bench.tokens)
     step_tokens, flops = config.batch_size * architecture.n_ctx, training_flops(architecture, tokens.vocabulary, 1)
-
-    def speed(step: Callable[[], object]) -> tuple[float, float]:
-        """Tokens a second once warm, and the seconds until then."""
-        started = time.perf_counter()
-        for n in (bench.sizes.warm_steps, bench.sizes.timed_steps):
-            warm = time.perf_counter()
-            for _ in range(n):
-                step()
-            wait_for(bench.device)
-        return n * step_tokens / (time.perf_counter() - warm), warm - started
-
-    plain, _ = speed(usual_step(bench.tokens, 1, architecture, config.batch_size, bench.device))
+    usual = usual_step(bench.tokens, 1, architecture, config.batch_size, bench.device)
+    plain, _ = _speed(bench, usual, step_tokens)
     tell(Row(f"{name}: plain loop", f"{plain:,.0f} tokens/s"))
     speeds: list[float] = []
     for how in ("kernel by kernel", "captured", "captured and compiled")[: 2 + bench.sizes.compiles]:
@@ -214,7 +205,7 @@ def _race(bench: Bench, name: str, architecture: Architecture, config: TrainingC
         run = TrainingRun(architecture, config, numerics, tokens, bench.folder)
         if how == "kernel by kernel" and isinstance(run.advance, CapturedStep):
             run.advance = run.advance.step
-        own, seconds = speed(run.take_step)
+        own, seconds = _speed(bench, run.take_step, step_tokens)
         speeds.append(own)
         measured = f"{own:,.0f} tokens/s, {own / plain:.2f} times, {own * flops / peak:.1%} of the bfloat16 peak"
         tell(Row(f"{name}: {how}", f"{measured}; warm after {seconds:.1f} s"))
@@ -223,6 +214,42 @@ def _race(bench: Bench, name: str, architecture: Architecture, config: TrainingC
             tell(Row(f"{name}: compiling pays from", f"{pays:.1e} FLOPs of training"))
     tell(Row(f"{name}: the fastest of ours", f"{max(speeds) / plain:.2f} times", "≥ 1", max(speeds) >= plain))
     tell(Row(f"{name}: peak of memory, all of these", f"{_peak_megabytes(bench.device):,.0f} MB"))
+
+
+def _speed(bench: Bench, step: Callable[[], object], step_tokens: int) -> tuple[float, float]:
+    """Tokens a second once warm, and the seconds until then."""
+    started = time.perf_counter()
+    for n in (bench.sizes.warm_steps, bench.sizes.timed_steps):
+        warm = time.perf_counter()
+        for _ in range(n):
+            step()
+        wait_for(bench.device)
+    return n * step_tokens / (time.perf_counter() - warm), warm - started
+
+
+def stacks_pay(bench: Bench, tell: Tell) -> None:
+    """Many tiny models trained as one stack, which training does not do yet, against one after another."""
+    shape, n_models, config = bench.sizes.tiny, bench.sizes.stacked, TrainingConfig(optimizer="adamw")
+    numerics, tokens = Numerics(bench.device, "bfloat16", 1, compiled=False), Tokens.open(bench.tokens)
+    configs = [config.model_copy(update={"seed": seed}) for seed in range(n_models)]
+    runs = [TrainingRun(shape, own, numerics, tokens, bench.folder) for own in configs]
+    stack, losses = Stack(runs), {}
+
+    def together() -> None:
+        losses["together"] = stack.take_step()[0]
+
+    def alone() -> None:
+        losses["alone"] = runs[0].take_step()[0]
+
+    step_tokens = config.batch_size * shape.n_ctx
+    one = _speed(bench, alone, step_tokens)[0]
+    all_of_them = _speed(bench, together, n_models * step_tokens)[0]
+    name, pays = f"{n_models} models of {shape.name}, d_model {shape.d_model}", all_of_them / one
+    measured = f"{all_of_them:,.0f} tokens/s, {pays:.1f} times one after another"
+    tell(Row(f"{name}: as one stack", measured, f"≥ {STACKS_PAY_FROM}", pays >= STACKS_PAY_FROM))
+    apart = abs(float(losses["together"]) - float(losses["alone"]))
+    what = f"{name}: last losses of the first, alone and in the stack"
+    tell(Row(what, f"{apart:.5f} nats apart", f"≤ {WITHIN_NATS} nats", apart <= WITHIN_NATS))
 
 
 def two_share(bench: Bench, tell: Tell) -> None:
@@ -263,42 +290,6 @@ def attention_is_fused(bench: Bench, tell: Tell) -> None:
         tell(Row(f"attention with relative bias, batch {batch}, {n_heads} heads, context {n}", measured))
 
 
-def _fused(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:
-    return F.scaled_dot_product_attention(q, k, v, attention.position_scores(q.shape[2]))
-
-
-def _by_products(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:
-    return full_attention(q * q.shape[3] ** -0.5, k, v, attention.position_scores(q.shape[2]))
-
-
-def _flexible(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:
-    """By FlexAttention, which adds the bias of each distance as it goes, and passes over blocks of hidden keys."""
-    by_distance, n = attention.scores_by_distance(), q.shape[2]
-
-    def add_bias(score: Tensor, _: Tensor, head: Tensor, q_pos: Tensor, k_pos: Tensor) -> Tensor:
-        return score + by_distance[head, (q_pos - k_pos).clamp(min=0)]
-
-    return _flex_attention(q.is_cuda)(q, k, v, score_mod=add_bias, block_mask=_causal_blocks(n, q.device.type))
-
-
-@cache
-def _flex_attention(compiled: bool) -> Callable[..., Any]:
-    attend: Callable[..., Any] = flex_attention
-    return torch.compile(attend, dynamic=False) if compiled else attend
-
-
-@cache
-def _causal_blocks(n: int, device: str) -> BlockMask:
-    return create_block_mask(lambda _, head, q_pos, k_pos: q_pos >= k_pos, None, None, n, n, device=device)
-
-
-WAYS: dict[str, Callable[[Tensor, Tensor, Tensor, Attention], Tensor]] = {
-    "fused": _fused,
-    "products": _by_products,
-    "flexible": _flexible,
-}
-
-
 def analyses_are_fast(bench: Bench, tell: Tell) -> None:
     """Stages of the analysis of a model of many heads, on little text, on the device and on a core of the CPU."""
     subject = bench.sizes.subject
@@ -333,6 +324,7 @@ SECTIONS: dict[str, Callable[[Bench, Tell], None]] = {
         resumes,
         small_is_fast,
         large_is_fast,
+        stacks_pay,
         two_share,
         attention_is_fused,
         analyses_are_fast,

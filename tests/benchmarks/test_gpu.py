@@ -3,20 +3,28 @@
 import pytest
 import torch
 from little_analysis import SHORTER_CURVES
+from stand_in_gpu import stand_in_gpu
 from tiny import tiny_tokens
 
 from benchmarks import gpu
 from benchmarks.analyses import Subject
 from benchmarks.gpu import Outcome, run_apart, table
-from benchmarks.gpu_sections import SECTIONS, WAYS, Bench, Row, Sizes
+from benchmarks.gpu_attention import WAYS
+from benchmarks.gpu_sections import SECTIONS, Bench, Row, Sizes
+from benchmarks.gpu_stack import Stack
 from models.architecture import Architecture
 from models.attention_heads import Attention
+from tasks.text.token_reading import Tokens
+from tasks.training.device import Numerics
+from tasks.training.loop import TrainingRun
 
 SHAPE = {"n_heads": 2, "d_model": 16, "n_ctx": 24}
 TINY = Sizes(
     small=Architecture(n_layers=2, **SHAPE),
     large=Architecture(n_layers=1, **SHAPE),
     large_batch=2,
+    tiny=Architecture(n_layers=1, **SHAPE),
+    stacked=3,
     compared_steps=3,
     resumed_steps=30,
     tokens=24 * 16 * 30,
@@ -42,8 +50,8 @@ def test_sections_run(section, bench):
     told: list[Row] = []
     SECTIONS[section](bench, told.append)
     assert told
-    slow = "fastest"  # of so tiny a model is chance
-    assert [row for row in told if row.holds is False and slow not in row.what] == []
+    chance = ("fastest", "as one stack")  # of so tiny models
+    assert [row for row in told if row.holds is False and not row.what.endswith(chance)] == []
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
@@ -56,6 +64,30 @@ def test_ways_to_attend_are_the_same_attention():
     assert len(others) == 2
     for other in others:
         torch.testing.assert_close(other, fused)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_stack_trains_as_its_models_do_alone(device, precision, bench):
+    """On a stand-in of a GPU as well, where nothing may be made on the CPU nor waited for."""
+
+    def losses(device):
+        numerics, tokens = Numerics(device, precision, 1, compiled=False), Tokens.open(tiny_tokens())
+        config = bench.config(8).model_copy(update={"optimizer": "adamw", "warmup_steps": 2, "gradient_clip": 0.1})
+        configs = [config.model_copy(update={"seed": seed}) for seed in range(3)]
+        runs = [TrainingRun(TINY.small, config, numerics, tokens, bench.folder) for config in configs]
+        stack = Stack(runs)
+        together = torch.stack([stack.take_step() for _ in range(8)], dim=1).tolist()
+        return together, [[float(run.take_step()[0]) for _ in range(8)] for run in runs]
+
+    if device == "cpu":
+        together, alone = losses(device)
+    else:
+        with stand_in_gpu() as device:
+            together, alone = losses(device)
+    assert len({tuple(own) for own in alone}) == 3
+    for one, own in zip(together, alone, strict=True):
+        assert one == pytest.approx(own, abs=2e-5 if precision == "float32" else 0.01)
 
 
 def test_other_losses_are_not_taken_for_the_same(bench, monkeypatch):
