@@ -33,7 +33,7 @@ bench: $(INSTALLED)
 gpu: $(INSTALLED)
 	$(BIN)/python -m benchmarks.gpu
 
-# Kills, starves and corrupts running studies; an hour. Writes what held to faults/README.md.
+# Kills, starves and corrupts running studies; two hours. Writes what held to faults/README.md.
 faults: $(WITH_RAY)
 	rm -f faults/README.md
 	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md faults tests/flows/test_garbage_studies.py

@@ -1,5 +1,6 @@
 """What `make gpu` finds out: whether a GPU finds what a CPU does, and how fast it is; a function a section."""
 
+import math
 import multiprocessing
 import os
 import signal
@@ -110,8 +111,8 @@ def losses_agree(bench: Bench, tell: Tell) -> None:
         config = bench.config(bench.sizes.compared_steps)
         run = TrainingRun(bench.sizes.small, config, numerics, Tokens.open(bench.tokens), bench.folder)
         losses = torch.stack([run.take_step()[0] for _ in range(run.n_steps)]).cpu()
-        curves.append([ten.mean().item() for ten in losses.split(10)])
-    difference = max(abs(a - b) for a, b in zip(*curves, strict=True))
+        curves.append(torch.stack([ten.mean() for ten in losses.split(10)]))
+    difference = float((curves[1] - curves[0]).abs().max())  # NaN if one of them is
     what = f"losses of {bench.sizes.compared_steps} steps, float32, means of ten, at most apart"
     measured = f"{difference:.5f} nats, both end at {curves[0][-1]:.3f} and {curves[1][-1]:.3f}"
     tell(Row(what, measured, f"≤ {WITHIN_NATS} nats", difference <= WITHIN_NATS))
@@ -139,14 +140,19 @@ def scores_agree(bench: Bench, tell: Tell) -> None:
                     tables.setdefault(f"{stage}, {path.stem}", {})[device] = pd.read_parquet(path)
     for name, found in tables.items():
         here, there = found["cpu"].select_dtypes("number"), found[bench.device].select_dtypes("number")
-        apart = ((there - here).abs() / here.abs().clip(lower=1)).max()
-        column, worst = str(apart.idxmax()), float(apart.max())
+        column, worst = furthest_apart(here, there)
         measured = f"{worst:.1e} ({column})"
         what = f"{name}: scores at most apart, of their size where that is above 1"
         tell(Row(what, measured, f"≤ {WITHIN_SCORES:g}", worst <= WITHIN_SCORES))
     best = {device: _induction_head(table) for device, table in tables["behaviour, heads"].items()}
     measured = f"{best[bench.device]}; on the CPU {best['cpu']}"
     tell(Row("induction head", measured, "the same", best[bench.device] == best["cpu"]))
+
+
+def furthest_apart(here: pd.DataFrame, there: pd.DataFrame) -> tuple[str, float]:
+    """The column whose numbers differ most, of their size where that is above 1: infinitely where one is missing."""
+    apart = ((there - here).abs() / here.abs().clip(lower=1)).mask(here.isna() & there.isna(), 0.0).fillna(math.inf)
+    return str(apart.max().idxmax()), float(apart.max().max())
 
 
 def _induction_head(heads: pd.DataFrame) -> str:

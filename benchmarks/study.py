@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,6 +17,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 
 import duckdb
+import psutil
 
 from benchmarks.training import MODEL, TOKENS_PER_STEP, usual_step
 from tasks.machines.stopping import adopt_orphans
@@ -58,24 +60,23 @@ def plain_seconds(study: Study, folder: Path) -> float:
 
 def run_seconds(home: Path, study: str = STUDY) -> tuple[float, float]:
     """Wall-clock and processor seconds of `headstream run` with a home."""
-    before = getrusage(RUSAGE_CHILDREN)
+    before, own = getrusage(RUSAGE_CHILDREN), {child.pid for child in psutil.Process().children()}
     begun = time.perf_counter()
     command = [str(Path(sys.executable).parent / "headstream"), "run", study]
     subprocess.run(command, env={**os.environ, "HEADSTREAM_HOME": str(home)}, check=True, capture_output=True)
     seconds = time.perf_counter() - begun
-    _reap_orphans()
+    _wait_for_orphans(own)
     after = getrusage(RUSAGE_CHILDREN)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _reap_orphans() -> None:
-    """Wait for what the command left to end by itself: the servers of child processes."""
-    for _ in range(600):
-        try:
-            if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                time.sleep(0.1)
-        except ChildProcessError:
+def _wait_for_orphans(own: Collection[int]) -> None:
+    """Wait for what the command left to end by itself: the servers of child processes. `own` are not among them."""
+    for _ in range(60):
+        left = [child for child in psutil.Process().children() if child.pid not in own]
+        if not left:
             return
+        psutil.wait_procs(left, timeout=1)
 
 
 def stage_seconds(home: Path) -> tuple[float, float]:

@@ -125,7 +125,7 @@ def test_a_part_hangs(part, installation, unseen, record_property):
 
 
 @pytest.mark.fault("{signals} while a study runs", "`headstream up` ends with exit code 0, and no process is left")
-@pytest.mark.parametrize("signals", ["SIGTERM", "SIGINT, SIGINT", "kill -9 of the guard, SIGTERM"])
+@pytest.mark.parametrize("signals", ["SIGTERM", "SIGINT, SIGINT", "SIGHUP", "kill -9 of the guard, SIGTERM"])
 def test_up_is_asked_to_stop(signals, installation, unseen, record_property):
     installation.begin(unseen)
     processes = installation.processes()

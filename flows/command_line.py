@@ -332,8 +332,6 @@ def main() -> None:
     except (UserError, WorkError) as error:
         _say(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
-    except BrokenPipeError:
-        sys.exit(0)
     except OSError as error:
         print(
             f"headstream: files must be readable and writable, got: {error}. Correct that and repeat.", file=sys.stderr

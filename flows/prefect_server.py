@@ -2,10 +2,9 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 # Before Prefect is imported: no telemetry, which fails loudly offline; and no log lines in a run's log, since Prefect's
 # server keeps them.
@@ -22,10 +21,10 @@ from prefect.exceptions import PrefectException
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
+from flows.server_health import answers
 from tasks.errors import UserError, WorkError
 from tasks.machines.services import Service, free_port, opened_services
 
-START_SECONDS = 120.0
 STOP_SECONDS = 5.0
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
@@ -87,14 +86,9 @@ def _await_server(server: Service, address: str) -> None:
     Raises:
         WorkError: it ended, or didn't answer in time.
     """
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and not server.has_ended():
-        with suppress(httpx.HTTPError):
-            if httpx.get(f"{address}/health").is_success:
-                return
-        time.sleep(0.1)
-    got = f"its end with code {server.process.returncode}" if server.has_ended() else "no answer"
-    raise WorkError(
-        f"a temporary server of Prefect's must start on this machine, got {got}: {server.log} may say why. Run"
-        " the command again; or start a server by `headstream up` and name it in PREFECT_API_URL."
-    )
+    if not answers(server, address):
+        raise WorkError(
+            "a temporary server of Prefect's must start on this machine, got its end with code"
+            f" {server.process.returncode}: {server.log} may say why. Run the command again; or start a server by"
+            " `headstream up` and name it in PREFECT_API_URL."
+        )

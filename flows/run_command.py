@@ -48,5 +48,5 @@ def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact]) -> None
     """In a thread that an error elsewhere doesn't wait for."""
     to_train = {step.subject for step in planned if step.stage == "training" and not step.done}
     cells = [cell for cell in study.cells if cell.label in to_train]
-    work = (cells, study.tokenizer.vocabulary, models_at_once(study.resources))
+    work = (cells, study.tokenizer.vocabulary, models_at_once(study.resources), study.resources.gpus)
     Thread(target=steps.compile_ahead, args=work, daemon=True).start()

@@ -1,28 +1,26 @@
 """The command `headstream up`: runs Prefect's server, the deployments and a worker, and restarts what ends."""
 
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
-from types import FrameType
 
-import httpx
 from rich.console import Console
 
+from flows.server_health import answers
 from tasks import places
 from tasks.errors import WorkError
 from tasks.machines.own_environment import reach_directly
 from tasks.machines.services import Service, Services, opened_services, require_free_address, run_program
+from tasks.machines.stopping import Ended, ended_by_signals
 
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent
 PREFECT = str(PROGRAMS / "prefect")
-START_SECONDS = 120.0
 HEARTBEAT_SECONDS = 30
 SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # after which a run, the worker or the server counts as dead
 CHECK_SECONDS = 5  # between checks for silence
@@ -39,12 +37,8 @@ SETTINGS = {
 }
 
 
-class _Stopped(BaseException):
-    """Raised by a signal that asks for the end; no `except Exception` on its way may catch it."""
-
-
 def serve(host: str, port: int, database_url: str | None) -> None:
-    """Run Prefect's server, a worker and the deployments until Ctrl-C or SIGTERM, then stop all of them.
+    """Run Prefect's server, a worker and the deployments until a signal asks for the end, then stop all of them.
 
     Raises:
         UserError: the address is taken, or clients can't use it.
@@ -55,12 +49,12 @@ def serve(host: str, port: int, database_url: str | None) -> None:
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     environment = environment_for(address, port, database_url)
-    with _stopping_on_signals(), opened_services() as services:
+    with ended_by_signals(), opened_services() as services:
         try:
             with console.status("starting Prefect's server"):
                 command = [PREFECT, "server", "start", "--host", host, "--port", str(port)]
                 server = services.start("server", command, environment)
-                if not _answers(server, environment):
+                if not answers(server, environment["PREFECT_API_URL"]):
                     raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
             with console.status("creating deployments"):
                 _deploy(environment)
@@ -68,8 +62,9 @@ def serve(host: str, port: int, database_url: str | None) -> None:
             worker = services.start("worker", command, environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
             _keep_up(services, server, worker, environment, console)
-        except _Stopped:
-            console.print("Stopping.")
+        except Ended:
+            with suppress(OSError):  # a terminal that was closed
+                console.print("Stopping.")
 
 
 def environment_for(address: str, port: int, database_url: str | None) -> dict[str, str]:
@@ -126,7 +121,7 @@ def _keep_up(
     def say(text: str) -> None:
         console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {text}")
 
-    supervisor = Supervisor(services, server, worker, lambda: _answers(server, environment), say)
+    supervisor = Supervisor(services, server, worker, lambda: answers(server, environment["PREFECT_API_URL"]), say)
     with _talking_to_server(environment), without_retries():
         for second in count():
             supervisor.restart_what_ended()
@@ -134,38 +129,3 @@ def _keep_up(
                 services.trim()
                 supervisor.check(POOL, SILENCE)
             time.sleep(1)
-
-
-def _answers(server: Service, environment: Mapping[str, str]) -> bool:
-    """Whether the server answers rather than ends, after waiting for either.
-
-    Raises:
-        WorkError: neither happened in time.
-    """
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if server.has_ended():
-            return False
-        try:
-            if httpx.get(f"{environment['PREFECT_API_URL']}/health", timeout=5).is_success:
-                return True
-        except httpx.HTTPError:
-            time.sleep(0.3)
-    raise WorkError(f"Prefect's server must answer within {START_SECONDS:.0f} s, but did not: see {server.log}.")
-
-
-@contextmanager
-def _stopping_on_signals() -> Iterator[None]:
-    def stop(number: int, frame: FrameType | None) -> None:
-        for other in previous:
-            signal.signal(other, signal.SIG_IGN)  # nothing may interrupt the end
-        raise _Stopped
-
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in previous:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -2,8 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,7 +13,7 @@ from flows.study_progress import StudyProgress
 from flows.watch_picture import scores_in_words, watch_picture
 from tasks import places
 from tasks.errors import UserError
-from tasks.machines.stopping import SIGNALS, leave
+from tasks.machines.stopping import Ended, ended_by_signals, leave
 from tasks.making import open_store
 from tasks.plain_text import terminal_safe
 from tasks.report.explorer.model_files import EXPLORER
@@ -40,41 +39,16 @@ def watch_study(study: str | None, wait: bool, port: int | None) -> int:
     console = Console(highlight=False)
     if study and not wait and study not in running_studies():
         return _say_last(study, console)
-    with _ending_at_signals():
+    with ended_by_signals():
         try:
             name = _running(study, wait, console)
             with served_page(port) if port is not None else nullcontext() as server:
                 code = _watch(name, server, console)
-        except _Ended as end:
+        except Ended as end:
             code = end.code
         except SystemExit:  # rich's, when nobody reads any more, as after `| head`
             code = 0
     leave(code)
-
-
-class _Ended(BaseException):
-    """Raised by a signal that asks for the end."""
-
-    def __init__(self, number: int) -> None:
-        self.code = 128 + number
-
-
-@contextmanager
-def _ending_at_signals() -> Iterator[None]:
-    """Signals that this process was told to ignore, as by nohup, stay ignored."""
-
-    def end(number: int, _: object) -> None:
-        raise _Ended(number)
-
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    heeded = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
-    for number in heeded:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in heeded.items():
-            signal.signal(number, handler)
 
 
 def _running(study: str | None, wait: bool, console: Console) -> str:

@@ -52,7 +52,9 @@ class Muon(torch.optim.Optimizer):
     def _step_stack(self, stack: list[tuple[Tensor, dict[str, Any]]]) -> None:
         joined = []
         for p, group in stack:
-            momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
+            if "momentum" not in self.state[p]:
+                self.state[p]["momentum"] = torch.zeros_like(p)
+            momentum = self.state[p]["momentum"]
             momentum.lerp_(p.grad, 1 - group["momentum"])
             joined.append(_join_heads(p.grad.lerp(momentum, group["momentum"]), group["writes"]))  # type: ignore[union-attr]
         updates = orthogonalise(torch.stack(joined).bfloat16())

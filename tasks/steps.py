@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -174,15 +174,22 @@ def make_tokens(study: Study, imported: Sequence[ImportedCell], corpus: Artifact
     require_text(tokens)
 
 
-def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int) -> None:
-    """Compile what the models that train first will run, of `most` kinds, while other work goes on."""
+def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int, gpu_share: float) -> None:
+    """Compile what the models that train first will run, of `most` kinds, while other work goes on.
+
+    For a GPU on one, of which it holds a model's share.
+    """
     kinds = dict.fromkeys(
         kind_of(cell.architecture, cell.training, resolve_numerics(cell.architecture, cell.training, d_vocab)[0])
         for cell in longest_first(cells, d_vocab)
     )
     with suppress(WorkError, OSError):  # a model that needs what could not be compiled says why
         for kind in islice((kind for kind in kinds if kind.numerics.compiled), most):
-            run_in_process(compile_kind, kind, d_vocab)
+            held: AbstractContextManager[dict[str, str]] = nullcontext({})
+            if kind.numerics.device == "cuda":
+                held = gpu_slot(gpu_share)
+            with held as environment:
+                run_in_process(compile_kind, kind, d_vocab, environment=environment)
 
 
 def require_text(tokens: Mapping[ModelCell, Artifact]) -> None:
@@ -311,18 +318,24 @@ def analyse(
 def outcome(
     cell: ModelCell, tokens: Artifact, model: PrefectFuture[Artifact], analyses: Sequence[PrefectFuture[Artifact]]
 ) -> ModelOutcome:
-    """Wait for a cell's stages; what came of them, or the first error."""
-    model_id = cell_id(cell, model_spec(cell, tokens))  # until it is made
-    artifacts = [tokens] if isinstance(cell, ImportedCell) else []
+    """Wait for a cell's stages: all that were made, and the first error if there is one."""
     for future in (model, *analyses):
         future.wait()  # what a Ray task raises then becomes a state, too
-        result = future.result(raise_on_failure=False)
-        if isinstance(result, BaseException):
-            log.error("%s: %s", cell.label, result)
-            return ModelOutcome(cell.label, model_id, artifacts, failure=str(result))
-        artifacts.append(result)
-        model_id = result.manifest.facts["model_id"]
-    return ModelOutcome(cell.label, model_id, artifacts)
+    artifacts = [tokens] if isinstance(cell, ImportedCell) else []
+    made = model.result(raise_on_failure=False)
+    if isinstance(made, BaseException):  # and so there is nothing to measure
+        log.error("%s: %s", cell.label, made)
+        return ModelOutcome(cell.label, cell_id(cell, model_spec(cell, tokens)), artifacts, failure=str(made))
+    artifacts.append(made)
+    failures = []
+    for future in analyses:
+        measured = future.result(raise_on_failure=False)
+        if isinstance(measured, BaseException):
+            log.error("%s: %s", cell.label, measured)
+            failures.append(str(measured))
+        else:
+            artifacts.append(measured)
+    return ModelOutcome(cell.label, made.manifest.facts["model_id"], artifacts, failure=next(iter(failures), None))
 
 
 def require_success(outcomes: Sequence[ModelOutcome], report: Path) -> None:

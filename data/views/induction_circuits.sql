@@ -17,6 +17,7 @@
 -- n_writers: writers; NULL if none were looked for
 -- writer: the first of the writers; NULL if there are none
 -- writer_attention: what each writer gives to the keys that make it one: its previous_token (K) or duplicate_token (Q)
+-- writer_offsets: how far back each writer most often looks hardest, positions, BOS left out
 -- writer_z: compositions.z of each writer and the reader
 -- score: composition of the reader with the first writer, 0..1
 -- z: distance of score from chance, standard deviations of score^2
@@ -80,6 +81,7 @@ joined AS (
         members.layer,
         members.head,
         list(if(members.kind = 'K', previous_token, duplicate_token) ORDER BY place) AS writer_attention,
+        list(writer.positional_offset ORDER BY place) AS writer_offsets,
         list(composed.z ORDER BY place) AS writer_z,
         list(checks.prefix_matching_without ORDER BY place) AS prefix_matching_without_each,
         min(composed.score) FILTER (place = 1) AS score,
@@ -132,6 +134,7 @@ SELECT
     len(writers)::INTEGER AS n_writers,
     writers[1] AS writer,
     writer_attention,
+    writer_offsets,
     writer_z,
     score,
     writer_z[1] AS z,

@@ -1,6 +1,6 @@
 -- kind: description
--- statement: of bigrams that are as likely, by how much the direct path's logit is lower for each logit by which the mean of
---   all else is higher; any two parts of logits that fit bigrams together have a number below 0 here
+-- statement: among bigrams that are equally likely, by how much the direct path's logit changes for each logit by which the
+--   mean of all else is higher; below 0 for any two parts of logits that fit bigrams together
 -- source: elhage-2021, The Path Expansion Trick
 -- texts: one-layer
 -- needs: n_layers = 1

@@ -23,6 +23,7 @@ SELECT
     writers,
     n_writers,
     writer_attention,
+    writer_offsets,
     writer_z,
     score,
     z_rank,

@@ -2,6 +2,7 @@
 SELECT
     label AS model,
     procedure,
+    order_method AS scored_by,
     chosen_as,
     coalesce(list_sum(pruned_models.heads_per_layer), 0) || ' of ' || total_heads AS heads_left,
     pruned_models.parameters / intact_parameters AS parameters,

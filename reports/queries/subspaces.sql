@@ -29,10 +29,10 @@ SELECT
     (written + if(feed_forward = 'none', 0, labelled_models.n_layers * d_mlp)) / d_model AS bandwidth,
     if(labelled_models.n_layers > 1, persistence_of_layer_0, NULL) AS persistence_of_layer_0,
     if(labelled_models.n_layers > 1, NULL, 'no later layer') AS persistence_of_layer_0_note,
-    median_overlap,
-    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS median_overlap_note,
-    largest_overlap,
-    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS largest_overlap_note,
+    median_overlap AS median_overlap_by_q_k_or_v,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS median_overlap_by_q_k_or_v_note,
+    largest_overlap AS largest_overlap_by_q_k_or_v,
+    if(labelled_models.n_layers > 1, NULL, 'no later layer') AS largest_overlap_by_q_k_or_v_note,
     that_pair,
     if(labelled_models.n_layers > 1, NULL, 'no later layer') AS that_pair_note
 FROM labelled_models

@@ -107,8 +107,13 @@ def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProces
     start_fork_server()
     receiver, sender = _context.Pipe(duplex=False)
     child = _context.Process(target=_work, args=(sender, variables, work), daemon=True)
-    child.start()
-    sender.close()
+    try:
+        child.start()
+    except (EOFError, BrokenPipeError) as error:
+        receiver.close()
+        raise ProcessDied(f"{work.func.__name__}: the server of child processes ended before it was begun.") from error
+    finally:
+        sender.close()
     return child, receiver
 
 

@@ -28,7 +28,7 @@ def output_to_log(words: LastWords) -> Iterator[TextIO]:
         try:
             yield terminal
         finally:
-            with words.being_said:
+            with words.put_off():
                 _redirect(saved)
                 words.others.remove(terminal.fileno())
 

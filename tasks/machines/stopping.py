@@ -25,7 +25,23 @@ class LastWords:
         self.how_far: Callable[[], str] = lambda: " before it began"
         self.others = {1, 2}  # descriptors that others print to
         self.being_said = threading.Lock()
+        self._is_put_off = False
         self._terminal = os.dup(2)
+
+    @contextmanager
+    def put_off(self) -> Iterator[None]:
+        """Inside the block of the main thread nothing is said; a signal that comes then is answered after it."""
+        self._is_put_off = True  # first: a main thread that stood still with the lock would do so for ever
+        try:
+            with self.being_said:  # waits for ever when a signal came first
+                yield
+        finally:
+            self._is_put_off = False
+
+    def stand_still(self, *_: object) -> None:
+        """Keep the main thread from seeing children end that the same signal went to; the watcher has been told."""
+        if not self._is_put_off:
+            threading.Event().wait()
 
     def silence_others(self) -> None:
         """Send to nowhere what other threads still print."""
@@ -63,26 +79,19 @@ def stopping_at_signals() -> Iterator[LastWords]:
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         if handlers[number] is not signal.SIG_IGN:
-            signal.signal(number, _stand_still)
+            signal.signal(number, words.stand_still)
     signal.set_wakeup_fd(told)
     try:
         yield words
     finally:
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # or one would be heard with the lock held
-        with words.being_said:  # waits for ever when a signal came first
+        with words.put_off():
             signal.set_wakeup_fd(-1)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             os.close(told)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         watcher.join()
         words.close()
         adopt_orphans(False)
-
-
-def _stand_still(*_: object) -> None:
-    """Keep the main thread from seeing children end that the same signal went to; the watcher has been told."""
-    threading.Event().wait()
 
 
 def _stop_when_told(heard: int, words: LastWords) -> None:
@@ -96,6 +105,36 @@ def _stop_when_told(heard: int, words: LastWords) -> None:
         kill_descendants()
         words.say(line)
         os._exit(128 + told[0])
+
+
+class Ended(BaseException):
+    """Raised by a signal that asks for the end; no `except Exception` on its way may catch it."""
+
+    def __init__(self, number: int) -> None:
+        self.code = 128 + number
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Inside the block a signal that asks for the end raises `Ended`, once: nothing may interrupt what follows.
+
+    Signals that this process was told to ignore, as by nohup, stay ignored.
+    """
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    heeded = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+
+    def end(number: int, _: object) -> None:
+        for other in heeded:
+            signal.signal(other, signal.SIG_IGN)
+        raise Ended(number)
+
+    for number in heeded:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in heeded.items():
+            signal.signal(number, handler)
 
 
 def adopt_orphans(yes: bool) -> None:

@@ -61,6 +61,11 @@ def circuit_line(circuit: Circuit, seed: int | None) -> str | None:
     )
 
 
+def looks_hardest(circuit: Circuit, offset: int | None) -> str:
+    """Of a previous-token head, how far back it most often looks hardest, where that isn't one token."""
+    return "" if circuit["kind"] == "Q" or offset in (None, 1) else f", though it looks hardest {offset} tokens back"
+
+
 def _paragraph(circuit: Circuit) -> str:
     if circuit["reader"] is None:
         return (
@@ -120,9 +125,10 @@ def _other_seeds(circuit: Circuit) -> list[str]:
 def _writers(circuit: Circuit) -> str:
     """The writers with what they attend to: `L0H0 (previous_token 0.64, z = 36.1) and L0H2 (0.50, z = 20.0)`."""
     name = f"{_SCORES[circuit['kind']]} "
+    columns = ("writers", "writer_attention", "writer_offsets", "writer_z")
     told = []
-    for writer, attention, z in zip(*(circuit[c] for c in ("writers", "writer_attention", "writer_z")), strict=True):
-        told.append(f"{writer} ({name}{_number(attention)}, z = {_number(z, 1)})")
+    for writer, attention, offset, z in zip(*(circuit[column] for column in columns), strict=True):
+        told.append(f"{writer} ({name}{_number(attention)}{looks_hardest(circuit, offset)}, z = {_number(z, 1)})")
         name = ""
     return listed(told)
 
@@ -155,12 +161,14 @@ def _without(circuit: Circuit) -> str:
     loss = "what that does to the loss is missing"
     if effect is not None:
         loss = f"validation loss {'rises' if effect >= 0 else 'falls'} by {abs(effect):.3f} nats"
-    removed = circuit["writers"][0] if one else f"all {circuit['n_writers']}"
+    n = circuit["n_writers"]
+    removed = circuit["writers"][0] if n == 1 else "both" if n == 2 else f"all {n}"
     known = {writer: alone for writer, alone in zip(circuit["writers"], each, strict=True) if alone is not None}
     alone = ""
     if known and not one:
         needed = min(known, key=known.__getitem__)
-        alone = f" ({known[needed]:.2f} without {needed} alone, the most that one makes)"
+        most = "the larger effect of the two" if n == 2 else "the largest effect of a single one"
+        alone = f" ({known[needed]:.2f} without {needed} alone, {most})"
     numbers = (
         f"Without {removed} in its {_SIDES[kind]}, prefix_matching is {without:.2f} instead of {before:.2f}{alone}"
     )

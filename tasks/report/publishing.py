@@ -1,6 +1,5 @@
 """Reports as people find them: copied out of the store, and held against what the run before found."""
 
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from tasks.errors import WorkError
 from tasks.storage.artifact import Artifact
 from tasks.storage.store import Store
+from tasks.whole_files import written_whole
 
 
 def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None:
@@ -43,10 +43,9 @@ def publish_report(artifact: Artifact, folder: Path) -> Path:
     *others, text = sorted(artifact.manifest.files, key="report.md".__eq__)
     try:
         for name in (*others, text):  # the text last: it never shows a figure that isn't there
-            unfinished = folder / f".{os.getpid()}.unfinished"
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(artifact.folder / name, unfinished)
-            os.replace(unfinished, folder / name)
+            with written_whole(folder / name) as unfinished:
+                shutil.copyfile(artifact.folder / name, unfinished)
         for path in (*folder.glob("figures/*.svg"), *folder.glob("queries/*.sql")):
             if str(path.relative_to(folder)) not in others:
                 path.unlink(missing_ok=True)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from tasks.errors import WorkError
@@ -25,19 +24,14 @@ Parts = Sequence[partial[Pictures]]  # what `make_explorer` and `draw_figures` d
 MakeParts = Callable[[Parts, Callable[[int, float], None]], Sequence[Pictures]]
 
 
-def one_after_another(parts: Parts, on_progress: Callable[[int, float], None]) -> Sequence[Pictures]:
-    """Make parts of a report in this process."""
-    return [make(on_progress=partial(on_progress, place)) for place, make in enumerate(parts)]
-
-
 def render_report(
     warehouse: Path,
     study: str,
     folder: Path,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-    previous: Mapping[str, Any] | None = None,
-    models: Mapping[str, ModelFiles] = MappingProxyType({}),
-    make_parts: MakeParts = one_after_another,
+    on_progress: Callable[[float], None],
+    previous: Mapping[str, Any] | None,
+    models: Mapping[str, ModelFiles],
+    make_parts: MakeParts,
 ) -> dict[str, Any]:
     """Write `report.md`, `figures/`, `queries/` and `explorer.html` into the folder; equal results give equal bytes.
 
@@ -105,6 +99,6 @@ def _kept(warehouse: Path, folder: Path) -> Iterator[Path]:
     try:
         yield name
     except WorkError as error:
-        raise WorkError(str(error).replace(str(name), str(warehouse))) from error
+        raise type(error)(str(error).replace(str(name), str(warehouse))) from error
     finally:
         name.unlink()

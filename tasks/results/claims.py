@@ -235,12 +235,13 @@ def _of_configuration(claim: Claim, place: str, learned: Iterable[_Value], every
         return row | {"verdict": "not tested", "reason": "undertrained"}
     values, counted = (np.array([getattr(value, name) for value in own], float) for name in ("value", "counted"))
     controls = np.array([value.control for value in own], float) if claim.control else None
-    row["estimate"] = float(values.mean())
+    more = values if controls is None or claim.rule is None else values - controls
+    row["estimate"] = float(more.mean())
     row["control"] = None if controls is None else float(controls.mean())
     if claim.rule is None:
         return row | {"verdict": "described"}
     if n < claim.seeds:
-        return row | {"verdict": "undecided", "reason": f"needs {claim.seeds} seeds"}
+        return row | {"verdict": "undecided", "reason": _seeds_needed(claim, claim.rule, counted)}
     found = _with_error_over_text(_difference(claim, values, controls, counted), own, claim.within)
     verdict = claim.rule.verdict(found.low, found.high)
     if verdict != "holds" and controls is not None and _hold(claim, claim.rule, counted, values, controls):
@@ -250,11 +251,19 @@ def _of_configuration(claim: Claim, place: str, learned: Iterable[_Value], every
     return row | ends | {"verdict": verdict, "reason": reason}
 
 
+def _seeds_needed(claim: Claim, rule: Rule, counted: Values) -> str:
+    needed = f"needs {claim.seeds} seeds"
+    return f"{needed}, and {_models_to_hold(rule, claim)} to hold" if _is_of_models(claim, counted) else needed
+
+
 def _why_undecided(claim: Claim, rule: Rule, n: int, counted: Values) -> str:
-    of_models = claim.quantity == "share" and bool((counted == 1).all())
-    if of_models and n < (to_hold := _models_to_hold(rule, claim)):
+    if _is_of_models(claim, counted) and n < (to_hold := _models_to_hold(rule, claim)):
         return f"{n} seeds can't show it of a share of models, even if all agree; {to_hold} could"
     return "the interval holds the bar"
+
+
+def _is_of_models(claim: Claim, counted: Values) -> bool:
+    return claim.quantity == "share" and bool((counted == 1).all())
 
 
 def _with_error_over_text(found: Interval, own: Sequence[_Value], within: Range) -> Interval:

@@ -1,12 +1,12 @@
 """What a home remembers of studies that don't ship: their text as it was when they were last to run, and its file."""
 
 import json
-import os
 from pathlib import Path
 
 from tasks import places
 from tasks.study.sources import StudyFile
 from tasks.system_errors import disk_errors_explained
+from tasks.whole_files import written_whole
 
 
 def remembered_studies() -> set[str]:
@@ -36,9 +36,8 @@ def remember(name: str, file: StudyFile) -> None:
             kept.unlink(missing_ok=True)
             return
         kept.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_name(f".{name}.{os.getpid()}")
-        unfinished.write_text(json.dumps({"path": str(file.path) if file.path else None, "text": file.text}))
-        os.replace(unfinished, kept)
+        with written_whole(kept) as unfinished:
+            unfinished.write_text(json.dumps({"path": str(file.path) if file.path else None, "text": file.text}))
 
 
 def _kept(name: str) -> Path:

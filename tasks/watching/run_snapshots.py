@@ -5,7 +5,6 @@ ends well is removed; that of one that failed, or was killed, stays until the st
 """
 
 import json
-import os
 import socket
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import Any
 import psutil
 
 from tasks import places
+from tasks.whole_files import written_whole
 
 WRITE_SECONDS = 2.0
 SILENT_SECONDS = 30.0  # after which a run on another machine counts as ended
@@ -106,11 +106,10 @@ def _write(study: str, told: Mapping[str, Any], failure: str | None) -> None:
         "pid": process.pid,
         "began": process.create_time(),
     }
-    unfinished = file.with_name(f".{study}.{process.pid}")
     with suppress(OSError):  # the run goes on unseen
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(left))
-        os.replace(unfinished, file)
+        with written_whole(file) as unfinished:
+            unfinished.write_text(json.dumps(left))
 
 
 def _file(study: str) -> Path:

@@ -70,12 +70,14 @@ def _sentence(label: str, spectra: DataFrame) -> str:
 
 
 def _clear(heads: DataFrame) -> str:
-    """The heads that score enough or, if none does, the one that comes closest."""
+    """The heads that score enough or their number; if none does, the one that comes closest."""
     known = heads.dropna(subset="eigenvalue_score")
     if known.empty:
         return "no head with a known score"
     clear = known[known.is_clear.astype(bool)]
     best = known.loc[known.eigenvalue_score.idxmax()]
+    if len(clear) > MAX_HEADS:
+        return f"{len(clear)} heads, most in {best.head_label} ({best.eigenvalue_score:.2f})"
     named = [f"{head} ({score:.2f})" for head, score in zip(clear.head_label, clear.eigenvalue_score, strict=True)]
     return listed(named) or f"no head (at most {best.eigenvalue_score:.2f}, in {best.head_label})"
 

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+from tasks.report.circuit_words import looks_hardest
 from tasks.report.figures.style import CARD, GREEN, INK, KIND_COLORS, MUTED, PURPLE, TEAL, as_map, headline, panel
 from tasks.report.model_choice import labels_best_first
 from tasks.report.pictures import Picture
@@ -43,7 +44,8 @@ def _sentence(circuit: Mapping[str, Any]) -> str:
     without, before = circuit["prefix_matching_without"], circuit["prefix_matching"]
     needed = "what happens without that is missing"
     if without is not None and before is not None:
-        needed = f"without that, its attention to what followed A falls from {before:.2f} to {without:.2f}"
+        needed = "without that, its attention to what followed A, where random tokens repeat four times"
+        needed += f" (prefix_matching), falls from {before:.2f} to {without:.2f}"
     return f"In {of}, {reader} reads {writers}; {needed}."
 
 
@@ -59,12 +61,11 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
     _box(axes, place, MIDDLE, "\n".join(writers[:3]), TEAL)
     _box(axes, CURRENT, TOP, circuit["reader"], PURPLE)
     _box(axes, PREDICTED, TOP, "B", GREEN, linestyle=(0, (3, 2)))
-    scores = ", ".join("?" if score is None else f"{score:.2f}" for score in circuit["writer_attention"][:3])
     _arrow(axes, (EARLIER, BOTTOM), (place, MIDDLE), TEAL, -0.15)
     side: dict[str, Any] = (
         {"ha": "right", "x": place - 0.42} if circuit["kind"] == "K" else {"ha": "left", "x": place + 0.42}
     )
-    axes.text(y=MIDDLE, s=f"{attends}\n({scores} of its attention)", va="center", color=TEAL, fontsize=9, **side)
+    axes.text(y=MIDDLE, s=f"{attends}\n{_attention(circuit)}", va="center", color=TEAL, fontsize=9, **side)
     if circuit["kind"] == "K":
         _arrow(axes, (place, BOTTOM), (place, MIDDLE), MUTED)
         _arrow(axes, (CURRENT, BOTTOM), (CURRENT, TOP), MUTED)
@@ -97,6 +98,16 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
     axes.set_yticks([BOTTOM, MIDDLE, TOP], ["tokens", *layers])
     as_map(axes)
     return figure
+
+
+def _attention(circuit: Mapping[str, Any]) -> str:
+    """How much of the writers' attention goes there, a line for each where one looks harder elsewhere."""
+    scores = ["?" if score is None else f"{score:.2f}" for score in circuit["writer_attention"][:3]]
+    elsewhere = [looks_hardest(circuit, offset) for offset in circuit["writer_offsets"]]
+    if not any(elsewhere):
+        return f"({', '.join(scores)} of its attention)"
+    lines = zip(circuit["writers"], scores, elsewhere, strict=False)
+    return "\n".join(f"{writer}: {score} of its attention{note}" for writer, score, note in lines)
 
 
 def _box(axes: Axes, x: float, y: float, text: str, color: str, **style: Any) -> None:

@@ -72,9 +72,11 @@ def context_over_training(results: StudyResults) -> list[Picture]:
             "Left, how much better a model predicts random tokens when they come again; right, how well its best head "
             "finds them: where both leap, an induction head forms."
         )
-    bands = [axes for axes in (left, *others) if axes.patches]
+    scores_of = zip((left, *others), ("repeat_gain", "prefix_matching"), strict=False)
+    bands = [score for axes, score in scores_of if axes.patches]
     if bands:
-        sentence += f". {'Each band marks' if len(bands) > 1 else 'The band marks'} the phase change of that score"
+        sentence += f". {'Bands mark phase changes' if len(bands) > 1 else 'The band marks the phase change'} of "
+        sentence += " and, right, of ".join(bands)
     return [Picture(name, f"{sentence}.", queries, figure, look)]
 
 
@@ -107,7 +109,10 @@ def loss_in_context(results: StudyResults) -> list[Picture]:
         f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}. The "
         "dotted line is the loss of guessing among all tokens alike: on random tokens models are more sure, and wrong."
     )
-    look = "Lines that fall to the right are of models that predict better the more of a passage they have seen."
+    look = (
+        "All lines fall at first, where a token follows nothing but the start; those that go on falling are of models "
+        "that predict better the more of a passage they have seen."
+    )
     return [Picture(name, sentence, queries, figure, look)]
 
 

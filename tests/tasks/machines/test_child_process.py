@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 
 import psutil
@@ -179,3 +180,16 @@ def test_ctrl_c_does_not_reach_the_server_of_children(tmp_path):
         [sys.executable, script], env=environment, start_new_session=True, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("42\n", "")
+
+
+def test_a_server_of_children_that_ends_is_worth_another_try(monkeypatch):
+    """As when the kernel kills it while it imports."""
+    monkeypatch.setattr(forkserver, "connect_to_new_process", lambda fds: killed_server())
+    with pytest.raises(ProcessDied, match=r"double: the server of child processes ended"):
+        run_in_process(double, 2)
+    monkeypatch.undo()
+    assert run_in_process(double, 2) == 4
+
+
+def killed_server():
+    raise EOFError("unexpected EOF")

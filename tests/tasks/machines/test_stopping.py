@@ -81,6 +81,37 @@ def test_without_a_signal_handlers_are_as_before():
     assert {number: signal.getsignal(number) for number in SIGNALS} == before
 
 
+def test_a_signal_while_words_are_put_off_is_answered_afterwards(environment):
+    """It would wait for ever if the main thread stood still with what the watcher needs."""
+    code = """
+import os, signal, time
+from tasks.machines.stopping import stopping_at_signals
+with stopping_at_signals() as words:
+    words.how_far = lambda: " there"
+    with words.put_off():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+        print("went on", flush=True)
+    time.sleep(60)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30)
+    line = "headstream: stopped there; the same command goes on from there.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "went on\n", line)
+
+
+def test_a_signal_as_the_block_ends_is_not_lost(environment):
+    code = """
+import os, signal
+from tasks.machines.stopping import stopping_at_signals
+set_wakeup_fd = signal.set_wakeup_fd
+with stopping_at_signals():
+    signal.set_wakeup_fd = lambda fd: (os.kill(os.getpid(), signal.SIGINT), set_wakeup_fd(fd))
+signal.pause()
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 130
+
+
 def test_what_is_printed_goes_to_the_log_and_afterwards_to_where_it_did(environment):
     code = """
 import subprocess, sys

@@ -5,8 +5,8 @@ from pathlib import Path
 import duckdb
 import pytest
 from invented_study import Model, write_warehouse
+from rendered import render_report
 
-from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 
 IMPORTED, OTHER = Model(seed=3), Model(seed=4)

@@ -5,11 +5,11 @@ import pytest
 from empty_warehouse import empty_warehouse
 from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from markdown_it import MarkdownIt
+from rendered import render_report
 
 from tasks.markdown import MISSING, table_with_spreads
 from tasks.report.answer import answer_lines
 from tasks.report.circuit_words import _paragraph, circuit_line, induction_paragraphs, skip_trigram_sentence
-from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
 
@@ -61,7 +61,8 @@ def circuit(**columns):
         "reader_role": "induction", "induction_random_period": 0.4, "induction_copying_logit": 2.0,
         "copying_eigenvalues": 0.9, "copies": True,
         "n_earlier": 4, "kind": "K", "writers": ["L0H2", "L0H0"], "n_writers": 2, "writer_attention": [0.61, 0.5],
-        "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1, "matching_eigenvalues": 0.9, "matches": True,
+        "writer_offsets": [1, 1], "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1,
+        "matching_eigenvalues": 0.9, "matches": True,
         "score_share": None, "prefix_matching": 0.44, "prefix_matching_without": 0.07,
         "prefix_matching_without_each": [0.27, 0.31], "depends": True, "loss_effect_nats": 0.1, "formed_tokens": None,
     }  # fmt: skip
@@ -75,17 +76,25 @@ def paragraph_of(**columns):
 def test_writers_are_told_together_and_alone():
     assert (
         "Its keys read L0H2 (previous_token 0.61, z = 20.0) and L0H0 (0.50, z = 10.0) by K-composition; by z, L0H2 is "
-        "first of 4 earlier heads. Without all 2 in its keys, prefix_matching is 0.07 instead of 0.44 (0.27 without "
-        "L0H2 alone, the most that one makes), and validation loss rises by 0.100 nats."
+        "first of 4 earlier heads. Without both in its keys, prefix_matching is 0.07 instead of 0.44 (0.27 without "
+        "L0H2 alone, the larger effect of the two), and validation loss rises by 0.100 nats."
     ) in paragraph_of()
     assert (
-        "Without all 2 in its keys, prefix_matching is 0.30 instead of 0.44 (0.27 without L0H2 alone, the most that "
-        "one makes), more than half: it can do without; validation loss rises"
+        "Without both in its keys, prefix_matching is 0.30 instead of 0.44 (0.27 without L0H2 alone, the larger "
+        "effect of the two), more than half: it can do without; validation loss rises"
     ) in paragraph_of(prefix_matching_without=0.3, depends=False)
     assert circuit_line(circuit(), None) == (
         "Keys of L1H3 read L0H2 (previous_token 0.61, z = 20.0) and L0H0 (0.50, z = 10.0) by K-composition: without "
         "them there, prefix_matching is 0.07 instead of 0.44."
     )
+
+
+def test_a_writer_that_looks_hardest_elsewhere_is_told_as_such():
+    reading = (
+        "Its keys read L0H2 (previous_token 0.61, z = 20.0) and L0H0 (0.50, though it looks hardest 2 tokens back, z ="
+    )
+    assert reading in paragraph_of(writer_offsets=[None, 2])
+    assert "hardest" not in paragraph_of(kind="Q", writer_offsets=[9, 9])
 
 
 def test_pointers_are_told_by_queries():

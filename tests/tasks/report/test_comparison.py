@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 from invented_study import Model, write_warehouse
+from rendered import render_report
 
 from tasks.artifact_specs import record_spec
 from tasks.report.comparison import (
@@ -18,7 +19,6 @@ from tasks.report.comparison import (
     summarise,
 )
 from tasks.report.publishing import previous_summary
-from tasks.report.rendering import render_report
 from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from tasks.results.study_results import open_results
 from tasks.storage.artifact import Spec

@@ -6,10 +6,10 @@ import duckdb
 import pytest
 from invented_importance import IMPORTANCE
 from invented_study import CIRCUITS, Model, write_warehouse
+from rendered import render_report
 
 from tasks.report.figures.cost_curves import cost_curves
 from tasks.report.figures.style import house_style
-from tasks.report.rendering import render_report
 from tasks.results.study_results import open_results
 from tasks.results.tables import write_table
 

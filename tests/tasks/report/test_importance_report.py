@@ -140,8 +140,9 @@ def test_tables_have_spreads_over_seeds(tmp_path):
             "| 2 (1 to 3) / 2 (1 to 4) | 0.2 / 2.2 |"
         )
         assert "| 2L2H | 0.010 | 2 of 4 | 2.300 | 2.369 | 2.369 | 2.379 |" in shown("gate_sweeps")
-        assert "| 2L2H | iterative | within 1 % | 3 of 4 | 0.800 | 0.800 | 0.750 | 0.500 | 2.305 | 0.002 |" in shown(
-            "pruned_models"
+        assert (
+            "| 2L2H | iterative | ablation_mean | within 1 % | 3 of 4 | 0.800 | 0.800 | 0.750 | 0.500 | 2.305 | 0.002 |"
+            in shown("pruned_models")
         )
         assert "| 2L2H | 3 | 3 of 18 | 0 of 18 | 0.167 | L0H1 and L1H0 | 0.100 |" in shown("redundancy")
         assert "| 2L2H | L0H1 | L1H0 | 0.100 | 0.900 | 0.800 | 0.004 | 0.008 | 0.212 |" in shown("redundant_pairs")

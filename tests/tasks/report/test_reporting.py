@@ -10,16 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from invented_study import Model, write_warehouse
 from markdown_it import MarkdownIt
+from rendered import render_report
 
 from tasks import artifact_specs
 from tasks.artifact_specs import report_spec
 from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import run_side_by_side
+from tasks.machines.child_process import ProcessDied, run_side_by_side
 from tasks.markdown import Markdown, as_markdown, code_block, escaped, readable, short_count, table_with_spreads
 from tasks.plain_text import terminal_safe
 from tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
 from tasks.report.publishing import publish_report
-from tasks.report.rendering import render_report
 from tasks.results.sql import run_sql
 from tasks.results.study_results import QUERIES, open_results
 from tasks.storage.artifact import Artifact, Spec
@@ -131,7 +131,7 @@ def test_findings_come_right_after_the_answer_and_its_figures(quick):
     decided, undecided, described, how, untested = text.partition("**Findings**")[2].split("<details><summary>")[:5]
     framework = "A Mathematical Framework for Transformer Circuits"
     page = "https://transformer-circuits.pub/2021/framework/index.html"
-    assert "Nothing is decided yet" in decided
+    assert "Nothing is decided yet: each of the " in decided
     assert re.match(r"\d+ undecided</summary>\n\n- ", undecided)
     source = f"([Elhage et al. 2021, {framework}, Term Importance Analysis]({page}); [more]"
     assert f"; needs 3 seeds; must be &lt; 0.2 {source}" in undecided
@@ -211,6 +211,14 @@ def test_a_damaged_warehouse_is_named_and_nothing_is_left_beside(warehouse, tmp_
     with pytest.raises(WorkError, match=r"w\.duckdb must hold what .* got: .*evaluations.* `headstream index`"):
         render_report(broken, "invented", folder, make_parts=run_side_by_side)
     assert not [*folder.glob(".*")]
+
+
+def test_a_part_whose_process_was_killed_is_worth_another_try(warehouse, tmp_path):
+    def killed(parts, on_progress):
+        raise ProcessDied(f"draw_figures: it was killed before it read {tmp_path}/.warehouse.duckdb.")
+
+    with pytest.raises(ProcessDied, match=re.escape(f"before it read {warehouse}.")):
+        render_report(warehouse, "invented", tmp_path, make_parts=killed)
 
 
 def test_a_study_must_be_in_the_warehouse(warehouse, tmp_path):

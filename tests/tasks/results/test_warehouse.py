@@ -25,6 +25,7 @@ from tasks.results.tables import quoted, tables, write_table
 from tasks.results.views import views
 from tasks.results.warehouse import build_warehouse, is_whole
 from tasks.storage.artifact import Artifact, Spec
+from tasks.storage.code_version import reached_modules
 from tasks.storage.store import Store
 
 
@@ -305,6 +306,13 @@ def test_a_damaged_block_is_noticed(built):
     assert not is_whole(built.path)
     assert build_warehouse(built.store, built.path, anew=True)
     assert is_whole(built.path)
+
+
+def test_all_code_that_rows_depend_on_counts():
+    reached = {name.removeprefix("tasks.results.") for name in reached_modules("tasks.results.warehouse")}
+    here = {path.stem for path in Path(warehouse.__file__).parent.glob("*.py")}
+    only_read = {"sql.py", "warehouse_reading.py"}
+    assert {f"{name}.py" for name in reached & here} == {*warehouse.INDEXING_CODE} | only_read
 
 
 def test_a_changed_view_means_a_rebuild(built, monkeypatch, tmp_path):
