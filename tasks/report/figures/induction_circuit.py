@@ -74,8 +74,8 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
         _arrow(axes, (place, BOTTOM), (place, MIDDLE), MUTED)
         _arrow(axes, (FOLLOWER, BOTTOM), (CURRENT, TOP), MUTED, -0.2)
     _arrow(axes, (place, MIDDLE), (CURRENT, TOP), color, -0.12 if circuit["kind"] == "K" else 0)
-    z = circuit["writer_z"][0]
-    strength = "" if z is None else f", z = {z:.0f}"
+    known = [f"{z:.0f}" for z in circuit["writer_z"][:3] if z is not None]
+    strength = f", z = {', '.join(known)}" if known else ""
     axes.text(
         place - 0.05 if circuit["kind"] == "K" else place - 0.1,
         (MIDDLE + TOP) / 2 + 0.12,
@@ -101,13 +101,15 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
 
 
 def _attention(circuit: Mapping[str, Any]) -> str:
-    """How much of the writers' attention goes there, a line for each where one looks harder elsewhere."""
+    """How much of the writers' attention goes there, a line for each where one looks hardest elsewhere."""
     scores = ["?" if score is None else f"{score:.2f}" for score in circuit["writer_attention"][:3]]
-    elsewhere = [looks_hardest(circuit, offset) for offset in circuit["writer_offsets"]]
-    if not any(elsewhere):
+    if not any(looks_hardest(circuit, offset) for offset in circuit["writer_offsets"]):
         return f"({', '.join(scores)} of its attention)"
-    lines = zip(circuit["writers"], scores, elsewhere, strict=False)
-    return "\n".join(f"{writer}: {score} of its attention{note}" for writer, score, note in lines)
+    lines = zip(circuit["writers"], scores, circuit["writer_offsets"], strict=False)
+    return "\n".join(
+        f"{writer}: {score}" + (f", hardest {offset} back" if looks_hardest(circuit, offset) else " of its attention")
+        for writer, score, offset in lines
+    )
 
 
 def _box(axes: Axes, x: float, y: float, text: str, color: str, **style: Any) -> None:
