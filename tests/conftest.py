@@ -1,4 +1,4 @@
-"""For every test the environment is put back, and for those of models/ shapes in annotations are checked."""
+"""For every test: what it sets for the whole process is put back. For those of models/: shapes are checked."""
 
 import os
 
@@ -11,7 +11,7 @@ from jaxtyping import config, install_import_hook
 modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "feed_forward_ablation"]
 modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"models.{module}" for module in modules], "beartype.beartype")
-torch.set_num_threads(1)  # the tensors are small, and other work may run beside the tests
+torch.set_num_threads(1)  # tensors are small, and two threads wait for each other where other tests run beside
 # A busy machine is no failure.
 settings.register_profile("headstream", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headstream")
@@ -24,10 +24,11 @@ def checked_shapes(request):
 
 
 @pytest.fixture(autouse=True)
-def restored_environment():
-    """What a test, or the command that it calls, sets in the environment ends with it."""
-    before = dict(os.environ)
+def restored_process():
+    """What a test, or the command that it calls, sets for the whole process ends with it."""
+    before, threads = dict(os.environ), torch.get_num_threads()
     yield
+    torch.set_num_threads(threads)
     for name in os.environ.keys() - before.keys():
         del os.environ[name]
     os.environ.update(before)

@@ -19,6 +19,7 @@ from tasks.measuring import (
 )
 from tasks.measuring.trained_model import TrainedModel
 from tasks.study.analysis_config import AnalysisConfig, Stage
+from tasks.training.device import keep_freed_memory
 
 
 class Analysis(NamedTuple):
@@ -62,6 +63,7 @@ def measure(
         WorkError: the model can't be measured so.
     """
     torch.set_num_threads(1)
+    keep_freed_memory()
     trained = TrainedModel(model_id, training_folder, tokens_folder, folder, on_progress, device)
     ANALYSES[stage].measure(config, trained)
     on_progress(1.0)
