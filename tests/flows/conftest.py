@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,23 @@ os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
 
 
-@pytest.fixture(scope="session")
-def prefect_server() -> Iterator[None]:
+RUNNING: list[ExitStack] = []  # a server, if there is one
+
+
+@pytest.fixture(scope="module")
+def prefect_server() -> None:
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
+    if not RUNNING:
+        RUNNING.append(ExitStack())
+        RUNNING[0].enter_context(prefect_test_harness(server_startup_timeout=120))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem) -> None:
+    """End the server before tests elsewhere: idle, it would take a tenth of a core from them."""
+    if RUNNING and (nextitem is None or Path(__file__).parent not in nextitem.path.parents):
+        RUNNING.pop().close()
 
 
 @pytest.fixture(scope="module")
