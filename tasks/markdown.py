@@ -85,7 +85,7 @@ def with_spread(
     if ci95 is None:
         return f"{show(value)} ({low} to {high})" if low != high else low
     digits = max(2, -math.floor(math.log10(ci95)))
-    return f"{value:.{digits}f} ± {ci95:.{digits}f}"
+    return f"{value:z.{digits}f} ± {ci95:z.{digits}f}"
 
 
 def table_with_spreads(rows: Sequence[Mapping[str, Any]]) -> Markdown:

@@ -8,7 +8,7 @@ SELECT
     avg(head_gain) AS gain_of_head,
     ci95(head_gain) AS gain_of_head_ci95,
     list(head_gain ORDER BY labelled_models.seed) AS gain_of_head_values,
-    max(format('{:.2f} to {:.2f}', head_gain_low, head_gain_high)) FILTER (stands_for_label) AS interval_over_text,
+    max(format('{:.2f} to {:.2f}', round(head_gain_low, 2) + 0, round(head_gain_high, 2) + 0)) FILTER (stands_for_label) AS interval_over_text,
     avg(head_accuracy) AS accuracy_of_head,
     list(head_accuracy ORDER BY labelled_models.seed) AS accuracy_of_head_values,
     avg(majority_accuracy) AS commonest_label,

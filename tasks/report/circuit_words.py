@@ -193,4 +193,4 @@ def _scored(claim: str, name: str, score: float | None) -> str:
 
 
 def _number(value: float | None, digits: int = 2) -> str:
-    return MISSING if value is None else f"{value:.{digits}f}"
+    return MISSING if value is None else f"{value:z.{digits}f}"

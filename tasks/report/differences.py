@@ -36,7 +36,7 @@ class Extreme(NamedTuple):
 
     def told(self, unit: str) -> str:
         """The group and its mean."""
-        return f"{self.label} ({self.mean:.2f}{unit})"
+        return f"{self.label} ({self.mean:z.2f}{unit})"
 
     @property
     def says_something(self) -> bool:

@@ -20,7 +20,7 @@ def mean_of(group: Group, name: str, digits: int = 2, unit: str = "") -> str:
     if group[f"{name}_mean"] is None:
         return MISSING
     spread = group.get(f"{name}_ci95"), group[f"{name}_values"]
-    return with_spread(group[f"{name}_mean"], *spread, lambda value: f"{value:.{digits}f}") + unit
+    return with_spread(group[f"{name}_mean"], *spread, lambda value: f"{value:z.{digits}f}") + unit
 
 
 def median_of(group: Group, name: str) -> str:

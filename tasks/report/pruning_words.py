@@ -61,7 +61,7 @@ def _gains(losses: Sequence[Values]) -> str:
 
 
 def _gain(gain: Difference | None) -> str:
-    return "what can't be told" if gain is None else f"{gain.mean:.3f} ± {gain.ci95:.3f} nats"
+    return "what can't be told" if gain is None else f"{gain.mean:z.3f} ± {gain.ci95:.3f} nats"
 
 
 def _removable(group: Group) -> str:

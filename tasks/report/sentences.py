@@ -17,11 +17,11 @@ def extremes(groups: Mapping[str, Values], unit: str = "") -> str:
     if not high or not low:
         return "missing"
     if high.mean == low.mean:
-        return f"{high.mean:.2f}{unit} in {listed([label for label, values in groups.items() if values])}"
+        return f"{high.mean:z.2f}{unit} in {listed([label for label, values in groups.items() if values])}"
     if not high.is_tested:
         return f"highest in {high.told(unit)} and lowest in {low.told(unit)}{low.reservation}"
     ends = [
-        f"{name} in {end.told(unit)}{end.reservation}" if end.says_something else f"{bound} {end.mean:.2f}{unit}"
+        f"{name} in {end.told(unit)}{end.reservation}" if end.says_something else f"{bound} {end.mean:z.2f}{unit}"
         for end, name, bound in ((high, "highest", "at most"), (low, "lowest", "at least"))
     ]
     return ", and ".join(ends)
@@ -54,6 +54,6 @@ def risen(what: str, curve: DataFrame, score: str, smallest: float, digits: int 
         return f"{what} is missing"
     first, last = known[score].iloc[0], known[score].iloc[-1]
     if last - first < smallest:
-        return f"{what} does not clearly rise ({first:.{digits}f} to {last:.{digits}f})"
+        return f"{what} does not clearly rise ({first:z.{digits}f} to {last:z.{digits}f})"
     half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
-    return f"{what} rises from {first:.{digits}f} to {last:.{digits}f}, halfway by {short_count(half_way)} tokens"
+    return f"{what} rises from {first:z.{digits}f} to {last:z.{digits}f}, halfway by {short_count(half_way)} tokens"

@@ -544,6 +544,13 @@ def test_a_reports_key_changes_with_the_record_and_the_templates(store, tmp_path
         spec = changed
 
 
+def test_zero_has_no_sign(tmp_path):
+    seeds = [Model(seed=seed, n_layers=1, repeat_gain=gain) for seed, gain in enumerate((-0.02, 0.0, 0.013))]
+    text, _ = rendered(tmp_path, *seeds, ZERO)
+    assert "0.00 ± 0.04" in text
+    assert not re.search(r"(?<![\w.])-0\.0+(?!\d)", text)
+
+
 def test_publishing_replaces_what_was_there(store, tmp_path):
     older = make(store, "report", report_md="old", figures__a_svg="a", figures__b_svg="b")
     newer = make(store, "report", report_md="new", figures__b_svg="c", queries__x_sql="SELECT 1")
