@@ -46,7 +46,7 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Train families of small transformers and work out what every attention head does."""
+    """Train grids of small transformers, or take those that you have, and measure every attention head."""
     if context.invoked_subcommand not in STOP_THEMSELVES:
         from tasks.machines.stopping import stopping_at_signals
 

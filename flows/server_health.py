@@ -25,4 +25,7 @@ def answers(server: Service, address: str) -> bool:
             if httpx.get(f"{address}/health", timeout=5).is_success:
                 return True
         time.sleep(0.1)
-    raise WorkError(f"Prefect's server must answer within {START_SECONDS:.0f} s, but did not: see {server.log}.")
+    raise WorkError(
+        f"Prefect's server must answer within {START_SECONDS:.0f} s, but did not: {server.log} may say why. Run the"
+        " command again."
+    )

@@ -155,14 +155,14 @@ def _without(circuit: Circuit) -> str:
             "prefix_matching", "prefix_matching_without", "prefix_matching_without_each", "loss_effect_nats", "kind"
         )
     )  # fmt: skip
-    one = circuit["n_writers"] == 1
+    n = circuit["n_writers"]
+    one = n == 1
     if without is None or before is None:
         return f"Whether it needs {'that head' if one else 'those heads'} is missing."
     loss = "what that does to the loss is missing"
     if effect is not None:
         loss = f"validation loss {'rises' if effect >= 0 else 'falls'} by {abs(effect):.3f} nats"
-    n = circuit["n_writers"]
-    removed = circuit["writers"][0] if n == 1 else "both" if n == 2 else f"all {n}"
+    removed = circuit["writers"][0] if one else "both" if n == 2 else f"all {n}"
     known = {writer: alone for writer, alone in zip(circuit["writers"], each, strict=True) if alone is not None}
     alone = ""
     if known and not one:

@@ -38,3 +38,10 @@ def test_what_a_killed_process_left_is_removed_a_day_later(tmp_path):
     with written_whole(tmp_path / "a[1].txt") as unfinished:
         unfinished.write_text("whole")
     assert names(tmp_path) == [".a[1].txt.7", ".b.txt.8", "a[1].txt"]
+
+
+def test_what_another_process_finishes_meanwhile_is_not_missed(tmp_path):
+    (tmp_path / ".a.txt.9").symlink_to("gone")  # as if it were renamed once it had been listed
+    with written_whole(tmp_path / "a.txt") as unfinished:
+        unfinished.write_text("whole")
+    assert (tmp_path / "a.txt").read_text() == "whole"
