@@ -14,7 +14,8 @@ from torch.func import functional_call
 from models.optimisers import rate_factor
 from models.parameters import declared_parameters
 from tasks.training.captured_step import CapturedStep
-from tasks.training.loop import TrainingRun, mean_cross_entropy
+from tasks.training.cross_entropy import mean_cross_entropy
+from tasks.training.loop import TrainingRun
 from tasks.training.parameter_groups import build_optimizers, set_rates
 
 

@@ -1,7 +1,7 @@
 """The command `headstream run`: a study with live progress."""
 
 from collections.abc import Sequence
-from threading import Thread
+from threading import Event, Thread
 from typing import TextIO
 
 from flows.prefect_server import starting_server  # first: it tells Prefect to be quiet
@@ -35,18 +35,21 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     words.how_far = progress.how_far
     with shown_progress(progress, terminal), kept_for_watchers(study.name, progress.snapshot):
         start_fork_server()
-        _compile_meanwhile(study, planned)
+        trainings_begin = _compile_meanwhile(study, planned)
         corpus = steps.alone(steps.read_corpus, study.corpus)
         with starting_server() as server:
             steps.make_tokens(study, read_imported(study.models), corpus)
             server.result()
+            trainings_begin.set()
             report = run_study(study)
     return told(steps.answer_of(study.name), report)
 
 
-def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact]) -> None:
-    """In a thread that an error elsewhere doesn't wait for."""
+def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact]) -> Event:
+    """In a thread that an error elsewhere doesn't wait for, until the event that is returned is set."""
     to_train = {step.subject for step in planned if step.stage == "training" and not step.done}
     cells = [cell for cell in study.cells if cell.label in to_train]
-    work = (cells, study.tokenizer.vocabulary, models_at_once(study.resources), study.resources.gpus)
+    begun, limits = Event(), (models_at_once(study.resources), study.resources.gpus)
+    work = (cells, study.tokenizer.vocabulary, *limits, begun.is_set)
     Thread(target=steps.compile_ahead, args=work, daemon=True).start()
+    return begun

@@ -27,22 +27,21 @@ def relative_scores(bias: Float[Tensor, "head distance"]) -> Float[Tensor, "head
 
 
 def _relative_scores(bias: Tensor) -> Tensor:
-    """Each row of the result is a window of one cycle of 2n numbers, moved by one from row to row.
-
-    Repeating the cycle and cutting its rows one number shorter moves it.
-    """
+    """Each row of the result is a window of one line of 2n - 1 numbers, moved by one from row to row."""
     n_heads, n = bias.shape
-    future = bias.new_full((n_heads, n), float("-inf"))
-    cycle = torch.cat([bias[:, :1], future, bias[:, 1:].flip(1)], dim=1)  # cycle[(k - q) mod 2n]
-    rows = cycle.repeat(1, n)[:, : n * (2 * n - 1)].view(n_heads, n, 2 * n - 1)
-    return rows[:, :, :n].contiguous()
+    line = torch.cat([bias.flip(1), bias.new_full((n_heads, n - 1), float("-inf"))], dim=1)  # line[n - 1 + k - q]
+    return line.unfold(1, n, 1).flip(1)
 
 
 def _sum_by_distance(scores: Tensor) -> Tensor:
-    """Sums of scores over the pairs at each distance, [head, distance]: the backward pass of `relative_scores`."""
+    """Sums of scores over the pairs at each distance, [head, distance]: the backward pass of `relative_scores`.
+
+    Rows of 2n - 1 numbers, read as rows of 2n, move by one from row to row: (k - q) mod 2n is then a column.
+    """
     n_heads, n = scores.shape[:2]
-    rows = F.pad(scores, (0, n - 1)).flatten(1)
-    cycle = F.pad(rows, (0, n)).view(n_heads, n, 2 * n).sum(dim=1)
+    rows = scores.new_zeros(n_heads, 2 * n * n)
+    rows[:, : n * (2 * n - 1)].view(n_heads, n, 2 * n - 1)[:, :, :n] = scores
+    cycle = rows.view(n_heads, n, 2 * n).sum(dim=1)
     return torch.cat([cycle[:, :1], cycle[:, n + 1 :].flip(1)], dim=1)
 
 

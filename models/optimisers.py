@@ -2,8 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -35,36 +34,52 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(self, reading: Iterable[Tensor], writing: Iterable[Tensor], lr: float, weight_decay: float) -> None:
-        groups = [{"params": list(reading), "writes": False}, {"params": list(writing), "writes": True}]
-        super().__init__(groups, {"lr": lr, "momentum": 0.95, "weight_decay": weight_decay})
+        reading = list(reading)
+        self._n_reading = len(reading)
+        super().__init__([*reading, *writing], {"lr": lr, "momentum": 0.95, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Take one step from the gradients."""
-        stacks: dict[torch.Size, list[tuple[Tensor, dict[str, Any]]]] = defaultdict(list)
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None and p.numel():
-                    stacks[_join_heads(p, group["writes"]).shape].append((p, group))
-        for stack in stacks.values():
-            self._step_stack(stack)
+        (group,) = self.param_groups
+        moving = [
+            (p, p.grad, place >= self._n_reading)
+            for place, p in enumerate(group["params"])
+            if p.grad is not None and p.numel()
+        ]
+        if not moving:
+            return
+        parameters, gradients, writes = (list(parts) for parts in zip(*moving, strict=True))
+        momenta = [self._momentum(p) for p in parameters]
+        torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
+        ahead = torch._foreach_lerp(gradients, momenta, group["momentum"])
+        changes = self._changes(ahead, writes)
+        rate = group["lr"]
+        torch._foreach_mul_(parameters, 1 - rate * group["weight_decay"])
+        if isinstance(rate, Tensor):  # an alpha would be read, for which the CPU waits
+            torch._foreach_sub_(parameters, torch._foreach_mul(changes, rate))
+        else:
+            torch._foreach_sub_(parameters, changes, alpha=rate)
 
-    def _step_stack(self, stack: list[tuple[Tensor, dict[str, Any]]]) -> None:
-        joined = []
-        for p, group in stack:
-            if "momentum" not in self.state[p]:
-                self.state[p]["momentum"] = torch.zeros_like(p)
-            momentum = self.state[p]["momentum"]
-            momentum.lerp_(p.grad, 1 - group["momentum"])
-            joined.append(_join_heads(p.grad.lerp(momentum, group["momentum"]), group["writes"]))  # type: ignore[union-attr]
-        updates = orthogonalise(torch.stack(joined).bfloat16())
-        for (p, group), update in zip(stack, updates, strict=True):
-            rate, change = group["lr"], _split_heads(update.to(p.dtype), p, group["writes"])
-            p.mul_(1 - rate * group["weight_decay"])
-            if isinstance(rate, Tensor):  # an alpha would be read, for which the CPU waits
-                p.sub_(change * rate)
-            else:
-                p.sub_(change, alpha=rate)
+    def _momentum(self, p: Tensor) -> Tensor:
+        state = self.state[p]
+        if "momentum" not in state:
+            state["momentum"] = torch.zeros_like(p)
+        return state["momentum"]
+
+    @staticmethod
+    def _changes(ahead: Sequence[Tensor], writes: Sequence[bool]) -> list[Tensor]:
+        """What each parameter would move by at a learning rate of 1."""
+        joined = [_join_heads(x, own) for x, own in zip(ahead, writes, strict=True)]
+        stacks: dict[torch.Size, list[int]] = defaultdict(list)
+        for place, matrix in enumerate(joined):
+            stacks[matrix.shape].append(place)
+        changes = list(ahead)
+        for places in stacks.values():
+            updates = orthogonalise(torch.stack([joined[place] for place in places]).bfloat16()).to(ahead[0].dtype)
+            for place, update in zip(places, updates, strict=True):
+                changes[place] = _split_heads(update, ahead[place], writes[place])
+        return changes
 
 
 def _join_heads(x: Tensor, writes: bool) -> Float[Tensor, "rows cols"]:

@@ -37,7 +37,13 @@ from tasks.artifact_specs import (
 from tasks.errors import UserError, WorkError
 from tasks.importing.imported_cell import ImportedCell, ModelCell
 from tasks.importing.model_import import import_model
-from tasks.machines.child_process import ProcessDied, run_in_process, run_side_by_side, start_fork_server
+from tasks.machines.child_process import (
+    ProcessDied,
+    run_in_process,
+    run_side_by_side,
+    start_fork_server,
+    wait_for_fork_server,
+)
 from tasks.machines.gpu_slots import gpu_slot
 from tasks.machines.runners import Submit
 from tasks.making import find_or_make, open_store
@@ -174,17 +180,21 @@ def make_tokens(study: Study, imported: Sequence[ImportedCell], corpus: Artifact
     require_text(tokens)
 
 
-def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int, gpu_share: float) -> None:
+def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int, gpu_share: float, begun: Callable[[], bool]) -> None:
     """Compile what the models that train first will run, of `most` kinds, while other work goes on.
 
-    For a GPU on one, of which it holds a model's share.
+    For a GPU on one, of which it holds a model's share. Once trainings have begun they compile for
+    themselves: one more process would only take a core from them.
     """
     kinds = dict.fromkeys(
         kind_of(cell.architecture, cell.training, resolve_numerics(cell.architecture, cell.training, d_vocab)[0])
         for cell in longest_first(cells, d_vocab)
     )
     with suppress(WorkError, OSError):  # a model that needs what could not be compiled says why
+        wait_for_fork_server()  # which may take until then
         for kind in islice((kind for kind in kinds if kind.numerics.compiled), most):
+            if begun():
+                return
             held: AbstractContextManager[dict[str, str]] = nullcontext({})
             if kind.numerics.device == "cuda":
                 held = gpu_slot(gpu_share)

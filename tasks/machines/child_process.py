@@ -38,6 +38,19 @@ def start_fork_server() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
+def wait_for_fork_server() -> None:
+    """Wait until the server has imported everything: then it forks a child.
+
+    Raises:
+        ProcessDied: it or the child ended before.
+    """
+    run_in_process(_nothing)
+
+
+def _nothing(on_progress: Callable[[Any], None]) -> None:
+    """Work that is done at once."""
+
+
 class ProcessDied(WorkError):
     """A child process ended without an answer: killed, out of memory, or crashed; worth another try."""
 

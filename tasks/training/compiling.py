@@ -11,10 +11,12 @@ import torch
 import torch._dynamo
 
 from models.transformer import Transformer
-from tasks.training.loop import CrossEntropy, mean_cross_entropy
+from tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy_in_one_pass
 
 MOST_KINDS = 64  # of layers in a model: each is compiled, and torch's own limit is 8
-ON_CPU: dict[str, Any] = {"cpp_wrapper": True}  # all kernels of a graph in one file: a third less compiling
+# All kernels of a graph in one file: a third less compiling. And no precompiled headers: torch keeps them below /tmp,
+# where anybody may put some, and for a first architecture they take as long to compile as they save.
+ON_CPU: dict[str, Any] = {"cpp_wrapper": True, "cpp_cache_precompile_headers": False}
 
 torch._dynamo.config.recompile_limit = MOST_KINDS
 
@@ -27,7 +29,7 @@ def compile_layers(model: Transformer, device: str) -> None:
 
 def compiled_cross_entropy(device: str) -> CrossEntropy:
     """`mean_cross_entropy`, compiled when it first runs."""
-    return torch.compile(mean_cross_entropy, dynamic=False, options=_options(device))
+    return torch.compile(mean_cross_entropy_in_one_pass, dynamic=False, options=_options(device))
 
 
 def _options(device: str) -> dict[str, Any] | None:

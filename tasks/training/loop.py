@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch.func import functional_call
-from torch.nn import functional as F
 
 from models.architecture import Architecture
 from models.gates import active_fraction, expected_open
@@ -30,6 +29,7 @@ from tasks.text.token_reading import Tokens
 from tasks.text.training_batches import Batches
 from tasks.training.captured_step import CapturedStep
 from tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
+from tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy
 from tasks.training.device import Numerics
 from tasks.training.parameter_groups import build_optimizers, set_rates
 
@@ -51,16 +51,6 @@ class Progress:
     loss_nats: float | None
     tokens_per_second: float | None
     compiling: bool
-
-
-CrossEntropy = Callable[[Float[Tensor, "batch pos d_vocab"], Int[Tensor, "batch pos"]], Float[Tensor, ""]]
-
-
-def mean_cross_entropy(
-    logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
-) -> Float[Tensor, ""]:
-    """Mean cross-entropy in nats, in float32."""
-    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
 
 def next_token_loss(

@@ -1,6 +1,7 @@
 """What a step does outside of a flow is tried again as in one; and what is compiled meanwhile."""
 
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -66,10 +67,14 @@ def test_what_could_not_be_compiled_ahead_is_told_by_the_model_that_needs_it(mon
         compiled.append(kind)
         raise ProcessDied("compile_kind: its process was killed by signal 9 before it was done.")
 
+    monkeypatch.setattr(steps, "wait_for_fork_server", lambda: None)
     monkeypatch.setattr(steps, "run_in_process", killed)
     study = parse_study("s", {"name": "s", "training": {"compile": "always"}})
-    steps.compile_ahead(study.cells, 512, most=2, gpu_share=1.0)  # in a thread, where it would be a traceback
+    ahead = partial(steps.compile_ahead, study.cells, 512, most=2, gpu_share=1.0)
+    ahead(begun=lambda: False)  # in a thread, where it would be a traceback
     assert len(compiled) == 1
+    ahead(begun=lambda: True)
+    assert len(compiled) == 1  # trainings that have begun compile for themselves
 
 
 def test_what_is_compiled_ahead_for_a_gpu_holds_a_share_of_one(monkeypatch):
@@ -81,10 +86,11 @@ def test_what_is_compiled_ahead_for_a_gpu_holds_a_share_of_one(monkeypatch):
         yield {"CUDA_VISIBLE_DEVICES": "3"}
         seen.append("given back")
 
+    monkeypatch.setattr(steps, "wait_for_fork_server", lambda: None)
     monkeypatch.setattr(steps, "gpu_slot", slot)
     monkeypatch.setattr(steps, "run_in_process", lambda *work, environment: seen.append(environment))
     study = parse_study("s", {"name": "s", "training": {"compile": "always", "device": "cuda"}})
-    steps.compile_ahead(study.cells, 512, most=2, gpu_share=0.5)
+    steps.compile_ahead(study.cells, 512, most=2, gpu_share=0.5, begun=lambda: False)
     assert seen == [0.5, {"CUDA_VISIBLE_DEVICES": "3"}, "given back"]
 
 

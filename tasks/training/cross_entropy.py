@@ -1,0 +1,52 @@
+"""The loss that training minimises: as torch has it, and so that its gradient compiles to one pass over the logits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+CrossEntropy = Callable[[Float[Tensor, "batch pos d_vocab"], Int[Tensor, "batch pos"]], Float[Tensor, ""]]
+
+
+def mean_cross_entropy(
+    logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy in nats, in float32."""
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
+def mean_cross_entropy_in_one_pass(
+    logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
+) -> Float[Tensor, ""]:
+    """`mean_cross_entropy`, to be compiled: it is slower where it is not."""
+    loss: Tensor = _InOnePass.apply(logits, targets)
+    return loss
+
+
+class _InOnePass(torch.autograd.Function):
+    """The gradient of log-softmax subtracts what comes back to a row in all, which torch sums over the row.
+
+    But it comes back to the target alone, so there is nothing to sum.
+    """
+
+    @staticmethod
+    def forward(
+        context: Any, logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
+    ) -> Float[Tensor, ""]:
+        """Mean cross-entropy in nats, in float32."""
+        log_probabilities, of = logits.flatten(0, 1).float().log_softmax(-1), targets.flatten()[:, None]
+        context.save_for_backward(log_probabilities, of)
+        context.shape, context.dtype = logits.shape, logits.dtype
+        return -log_probabilities.gather(1, of).mean()
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """The gradient of the logits, in their dtype: probabilities minus 1 at the target, over the number of rows."""
+        log_probabilities, of = context.saved_tensors
+        share = gradients[0] / len(of)
+        columns = torch.arange(log_probabilities.shape[1], dtype=torch.int32, device=of.device)
+        gradient = log_probabilities.exp() * share - torch.where(columns == of.int(), share, 0.0)
+        return gradient.to(context.dtype).view(context.shape), None
