@@ -1,6 +1,8 @@
 """A whole study, from text to report, against plain float32 loops that only train the same models on as many tokens.
 
-python -m benchmarks.study; seven minutes on two quiet cores
+The loops are timed before and after each run, since a machine's speed may change meanwhile.
+
+python -m benchmarks.study; eight minutes on two quiet cores
 """
 
 import json
@@ -14,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
+from statistics import mean
 from tempfile import TemporaryDirectory
 
 import duckdb
@@ -38,13 +41,18 @@ def plain_training(folder: Path, n_layers: int, tokens: int) -> None:
         step()
 
 
-def plain_seconds(study: Study, folder: Path) -> float:
-    """Wall-clock seconds of plain loops, one a core, the longest first."""
+def text_of(study: Study, folder: Path) -> Path:
+    """A folder of the study's tokens."""
     corpus, tokens = folder / "corpus", folder / "tokens"
     for place in (corpus, tokens):
         place.mkdir()
     write_corpus(study.corpus, corpus)
     write_tokens(study.tokenizer, corpus, tokens)
+    return tokens
+
+
+def plain_seconds(study: Study, tokens: Path) -> float:
+    """Wall-clock seconds of plain loops, one a core, the longest first."""
     cells = sorted(study.cells, key=lambda cell: -cell.architecture.n_layers)
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as processes:
         list(processes.map(abs, range(8)))  # started
@@ -94,21 +102,23 @@ def main() -> dict[str, str]:
     study = read_study(find_study(STUDY))
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        plain = plain_seconds(study, folder)
-        print(f"plain training of the models of {STUDY}: {plain:.0f} s", flush=True)
+        tokens = text_of(study, folder)
         cold, warm = folder / "cold", folder / "warm"
-        found = {}
-        for name, home, what in (
-            ("cold", cold, "nothing cached"),
-            ("warm", warm, "compiled code cached"),
-            ("rerun", warm, "nothing to do"),
-        ):
+        plain, found = plain_seconds(study, tokens), {}
+        for name, home, what in (("cold", cold, "nothing cached"), ("warm", warm, "compiled code cached")):
             if name == "warm":
                 shutil.copytree(cold / "data" / "compiled", warm / "data" / "compiled")
-            seconds, processor = run_seconds(home)
-            found[name] = f"{seconds:.1f} s" if name == "rerun" else f"{seconds / plain:.2f}"
-            ratio = f"{seconds / plain:.2f} of plain training"
-            print(f"run {STUDY}, {what}: {seconds:.1f} s, {ratio}; {processor:.0f} processor seconds", flush=True)
+            before, (seconds, processor) = plain, run_seconds(home)
+            plain = plain_seconds(study, tokens)
+            found[name] = f"{seconds / mean((before, plain)):.2f}"
+            print(
+                f"run {STUDY}, {what}: {seconds:.1f} s, {processor:.0f} processor seconds; {found[name]} of plain"
+                f" training of the same models, {before:.0f} s before and {plain:.0f} s after",
+                flush=True,
+            )
+        seconds, processor = run_seconds(warm)
+        found["rerun"] = f"{seconds:.1f} s"
+        print(f"run {STUDY}, nothing to do: {seconds:.1f} s, {processor:.0f} processor seconds")
         analyses, report = stage_seconds(warm)
         print(f"analyses: {analyses:.0f} processor seconds; report: {report:.1f} s")
         return found | {"analyses": f"{analyses:.0f} s", "report": f"{report:.1f} s"}
