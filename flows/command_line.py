@@ -153,9 +153,9 @@ def claims(study: StudyArgument, format: Format = "table") -> None:
 @app.command(epilog="Example: headstream report quick")
 def report(study: StudyArgument) -> None:
     """Write a study's report again from the warehouse, and print its path."""
-    from tasks import steps
+    from tasks.steps.report_steps import report_again
 
-    print(steps.report_again(_name_of(study)))
+    print(report_again(_name_of(study)))
 
 
 @app.command(epilog="Example: headstream explore quick")

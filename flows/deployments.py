@@ -12,13 +12,14 @@ from prefect.deployments import run_deployment
 
 from flows.hooks import fail_after, notify_of_failure
 from flows.study import run_study
-from tasks import places, steps
+from tasks import places
 from tasks.housekeeping import check_all, require_all_well
 from tasks.making import open_store
 from tasks.markdown import as_markdown
 from tasks.report.published_page import page_of_failure, page_of_results
 from tasks.report.publishing import artifact_key, previous_summary
 from tasks.results.study_results import open_results
+from tasks.steps.report_steps import report_again
 from tasks.storage.latest_records import latest_record
 from tasks.study.names import STUDY_NAME
 
@@ -52,7 +53,7 @@ def publish_results(study: str, failure: str = "") -> None:
     if record is None and failure:
         page = page_of_failure(study, failure)
     else:
-        report = steps.report_again(study)
+        report = report_again(study)
         previous = previous_summary(store, record) if record else None
         with open_results(places.warehouse_file(), study) as results:
             page = page_of_results(results, report, _link(report, study), previous, failure)

@@ -5,12 +5,12 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from tasks import steps
+from tasks.steps.report_steps import explorer_again
 
 
 def print_explorer(study: str, model: str | None, text: Path | None, show: bool) -> None:
     """Write the explorer of a study, print its path, and open it at a model if one is named."""
-    page = steps.explorer_again(study, text)
+    page = explorer_again(study, text)
     print(page)
     if show and _has_screen():
         webbrowser.open_new_tab(page.as_uri() + (f"#{model}/" if model else ""))

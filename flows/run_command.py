@@ -8,18 +8,22 @@ from flows.prefect_server import starting_server  # first: it tells Prefect to b
 from flows.progress_display import shown_progress
 from flows.study import run_study
 from flows.study_progress import StudyProgress
-from tasks import steps
 from tasks.finished_study import told
 from tasks.importing.imported_cell import read_imported
 from tasks.machines.child_process import start_fork_server
 from tasks.machines.runners import models_at_once
 from tasks.machines.stopping import LastWords
+from tasks.making import store_in_use
 from tasks.planning import PlannedArtifact, plan_artifacts, require_space
+from tasks.steps.model_steps import compile_ahead, require_device
+from tasks.steps.prefect_step import alone
+from tasks.steps.report_steps import answer_of
+from tasks.steps.text_steps import make_tokens, read_corpus
 from tasks.study.schema import Study
 from tasks.watching.run_snapshots import kept_for_watchers
 
 
-@steps.store_in_use()
+@store_in_use()
 def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[str]:
     """Run a study with live progress; its answer and the path of its report, line by line.
 
@@ -30,19 +34,19 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     """
     planned = plan_artifacts(study)
     require_space(planned)
-    steps.require_device(study)
+    require_device(study)
     progress = StudyProgress(study.name, planned, models_at_once(study.resources))
     words.how_far = progress.how_far
     with shown_progress(progress, terminal), kept_for_watchers(study.name, progress.snapshot):
         start_fork_server()
         trainings_begin = _compile_meanwhile(study, planned)
-        corpus = steps.alone(steps.read_corpus, study.corpus)
+        corpus = alone(read_corpus, study.corpus)
         with starting_server() as server:
-            steps.make_tokens(study, read_imported(study.models), corpus)
+            make_tokens(study, read_imported(study.models), corpus)
             server.result()
             trainings_begin.set()
             report = run_study(study)
-    return told(steps.answer_of(study.name), report)
+    return told(answer_of(study.name), report)
 
 
 def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact]) -> Event:
@@ -51,5 +55,5 @@ def _compile_meanwhile(study: Study, planned: Sequence[PlannedArtifact]) -> Even
     cells = [cell for cell in study.cells if cell.label in to_train]
     begun, limits = Event(), (models_at_once(study.resources), study.resources.gpus)
     work = (cells, study.tokenizer.vocabulary, *limits, begun.is_set)
-    Thread(target=steps.compile_ahead, args=work, daemon=True).start()
+    Thread(target=compile_ahead, args=work, daemon=True).start()
     return begun

@@ -10,12 +10,23 @@ from prefect.futures import PrefectFuture
 
 from flows.hooks import notify_of_failure
 from flows.study_progress import StudyProgress
-from tasks import steps
 from tasks.importing.imported_cell import ModelCell, read_imported
 from tasks.machines.runners import models_at_once, opened_runner
+from tasks.making import prepare, store_in_use
 from tasks.planning import plan_artifacts, require_space
 from tasks.progress import listening
 from tasks.scheduling import first_finished_first, longest_first
+from tasks.steps.model_steps import (
+    import_from_elsewhere,
+    measure_costs,
+    outcome,
+    require_device,
+    require_success,
+    start_analyses,
+    start_training,
+)
+from tasks.steps.report_steps import index_results, record_study, write_report
+from tasks.steps.text_steps import read_corpus, require_text, tokenise, tokenise_for
 from tasks.storage.artifact import Artifact
 from tasks.studies.own_names import sent_study, take_name
 from tasks.study.schema import NamedStudy, ShippedStudy, Study
@@ -63,37 +74,36 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         require_allowed_models(study.models)
         take_name(study, file)
     planned = _planned(study) if is_deployed else nullcontext()  # else the command line has planned it
-    with steps.store_in_use(), planned:
-        steps.require_device(study)
-        steps.prepare()
+    with store_in_use(), planned:
+        require_device(study)
+        prepare()
         imported = read_imported(study.models)
         every: list[ModelCell] = [*study.cells, *imported]
-        corpus = steps.read_corpus(study.corpus)
-        own = [steps.tokenise(study.tokenizer, corpus)] if study.trains else []
+        corpus = read_corpus(study.corpus)
+        own = [tokenise(study.tokenizer, corpus)] if study.trains else []
         tokens: dict[ModelCell, Artifact] = {cell: text for text in own for cell in study.cells}
-        tokens |= {cell: steps.tokenise_for(cell, corpus) for cell in imported}
-        steps.require_text(tokens)
-        costs = [steps.measure_costs(study.costs, study.name)] if study.measures_costs else []
+        tokens |= {cell: tokenise_for(cell, corpus) for cell in imported}
+        require_text(tokens)
+        costs = [measure_costs(study.costs, study.name)] if study.measures_costs else []
 
         vocabulary = study.tokenizer.vocabulary
         cells = longest_first(study.cells, vocabulary)
         with opened_runner(study.runner, study.resources) as submit:
             models: dict[ModelCell, PrefectFuture[Artifact]]
             models = {
-                cell: submit(steps.import_from_elsewhere, cell=cell, tokens=tokens[cell], corpus=corpus)
-                for cell in imported
+                cell: submit(import_from_elsewhere, cell=cell, tokens=tokens[cell], corpus=corpus) for cell in imported
             }
-            trained = {cell: steps.start_training(submit, cell, tokens[cell], study.resources.gpus) for cell in cells}
+            trained = {cell: start_training(submit, cell, tokens[cell], study.resources.gpus) for cell in cells}
             in_turn = first_finished_first(cells, vocabulary, models_at_once(study.resources))
             models |= {cell: trained[cell] for cell in in_turn}
             analyses = {
-                cell: steps.start_analyses(submit, study.analysis, cell, model, tokens[cell], study.resources.gpus)
+                cell: start_analyses(submit, study.analysis, cell, model, tokens[cell], study.resources.gpus)
                 for cell, model in models.items()
             }
-            outcomes = [steps.outcome(cell, tokens[cell], models[cell], analyses[cell]) for cell in every]
+            outcomes = [outcome(cell, tokens[cell], models[cell], analyses[cell]) for cell in every]
 
-        record = steps.record_study(study, outcomes, [corpus, *own, *costs], started)
-        steps.index_results()
-        report = steps.write_report(record)
-        steps.require_success(outcomes, report)
+        record = record_study(study, outcomes, [corpus, *own, *costs], started)
+        index_results()
+        report = write_report(record)
+        require_success(outcomes, report)
         return report

@@ -7,3 +7,7 @@ class UserError(Exception):
 
 class WorkError(Exception):
     """Work failed (exit code 1); says in one line what failed, what is known of the cause, what to do."""
+
+
+class TextChanged(WorkError):
+    """Files of the corpus changed while they were read."""

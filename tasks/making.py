@@ -1,12 +1,12 @@
 """Finding an artifact in the store or making it, and telling everybody how far that is."""
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from tasks import places
-from tasks.machines.child_process import run_in_process
+from tasks.machines.child_process import run_in_process, start_fork_server
 from tasks.progress import FAILED, WAITING, Event, publish
 from tasks.storage.artifact import Artifact, Spec
 from tasks.storage.store import Store
@@ -15,6 +15,19 @@ from tasks.storage.store import Store
 def open_store() -> Store:
     """The store of this installation."""
     return Store(places.store_folder())
+
+
+@contextmanager
+def store_in_use() -> Iterator[None]:
+    """`gc` removes nothing while the block, or the function that this decorates, runs."""
+    with open_store().in_use():
+        yield
+
+
+def prepare() -> None:
+    """Start what later steps would wait for, and clear what killed runs left."""
+    start_fork_server()
+    open_store().sweep()
 
 
 def find_or_make(

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from tiny import tiny_text
 
-from tasks import steps
 from tasks.artifact_specs import cell_id, training_spec
 from tasks.machines.child_process import start_fork_server
 from tasks.making import find_or_make
 from tasks.results.study_record import ModelOutcome
+from tasks.steps.model_steps import analyse
+from tasks.steps.report_steps import record_study
+from tasks.steps.text_steps import read_corpus, tokenise
 from tasks.study.schema import parse_study
 from tasks.training.device import resolve_numerics
 from tasks.training.model_training import INCIDENTAL_FILES, train_model
@@ -46,8 +48,8 @@ def home(tmp_path_factory) -> Iterator[Path]:
         patch.delenv("PREFECT_API_URL", raising=False)
         started = time.monotonic()
         start_fork_server()
-        corpus = steps.read_corpus.fn(STUDY.corpus)
-        tokens = steps.tokenise.fn(STUDY.tokenizer, corpus)
+        corpus = read_corpus.fn(STUDY.corpus)
+        tokens = tokenise.fn(STUDY.tokenizer, corpus)
         outcomes = []
         for cell in STUDY.cells:
             numerics, _ = resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])
@@ -55,7 +57,7 @@ def home(tmp_path_factory) -> Iterator[Path]:
             ids = {"cell_id": cell_id(cell, spec), "corpus_id": tokens.manifest.facts["corpus_id"]}
             what = (cell.architecture, cell.training, numerics, tokens.folder)
             model = find_or_make(spec, cell.label, train_model, *what, incidental=INCIDENTAL_FILES, **ids)
-            measured = steps.analyse.fn("behaviour", STUDY.analysis, cell, model, tokens)
+            measured = analyse.fn("behaviour", STUDY.analysis, cell, model, tokens)
             outcomes.append(ModelOutcome(cell.label, model.manifest.facts["model_id"], [model, measured]))
-        steps.record_study.fn(STUDY, outcomes, [corpus, tokens], started)
+        record_study.fn(STUDY, outcomes, [corpus, tokens], started)
         yield folder

@@ -8,10 +8,11 @@ from collections import namedtuple
 import pytest
 from tiny import tiny_text
 
-from tasks import artifact_specs, planning, steps
+from tasks import artifact_specs, planning
 from tasks.errors import WorkError
 from tasks.making import open_store
 from tasks.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
+from tasks.steps.text_steps import make_tokens, read_corpus, tokenise
 from tasks.study.schema import parse_study
 
 Usage = namedtuple("Usage", "total used free")
@@ -69,7 +70,7 @@ def test_changed_code_of_text_is_taken_to_give_the_same_text(monkeypatch):
         "analysis": {"stages": ["behaviour"]},
     }
     study = parse_study("s", content)
-    steps.make_tokens(study, [], steps.read_corpus.fn(study.corpus))
+    make_tokens(study, [], read_corpus.fn(study.corpus))
     store = open_store()
     (tokens,) = store.artifacts("tokens")
     training = store.build(artifact_specs.training_spec(study.cells[0], tokens), lambda folder: FACTS)
@@ -101,5 +102,5 @@ def test_text_that_hardly_repeats_itself_is_warned_of_once_it_has_tokens(tmp_pat
         return any("gives an induction head little to do" in warning for warning in training_warnings(study))
 
     assert not warned()
-    steps.tokenise.fn(study.tokenizer, steps.read_corpus.fn(study.corpus))
+    tokenise.fn(study.tokenizer, read_corpus.fn(study.corpus))
     assert warned() is not repeated

@@ -1,0 +1,106 @@
+"""The steps that follow all models: the record of a study, the warehouse, and the report."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from tasks import places
+from tasks.artifact_specs import record_spec, report_spec
+from tasks.errors import UserError
+from tasks.machines.child_process import run_side_by_side
+from tasks.making import find_or_make, open_store
+from tasks.progress import Event, publish
+from tasks.report import rendering
+from tasks.report.answer import answer_lines
+from tasks.report.explorer.explorer_contents import write_explorer
+from tasks.report.explorer.model_files import EXPLORER, files_of_models
+from tasks.report.explorer.passages import named_text
+from tasks.report.publishing import previous_summary, publish_report
+from tasks.report.rendering import render_report
+from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from tasks.results.study_results import open_results
+from tasks.results.warehouse import build_warehouse
+from tasks.steps.prefect_step import step
+from tasks.storage.artifact import Artifact
+from tasks.storage.latest_records import latest_record
+from tasks.study.schema import Study
+
+
+@step("record the study")
+def record_study(
+    study: Study, outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], started: float
+) -> Artifact:
+    """The study's own artifact: its config, its models and everything they are made of.
+
+    `started` is when its run began, by time.monotonic().
+    """
+    spec = record_spec(study.recorded, outcomes, shared, latest_record(open_store(), study.name))
+    write = partial(
+        write_record,
+        name=study.name,
+        question=study.question,
+        config=study.recorded,
+        written=study.written,
+        outcomes=outcomes,
+        started=started,
+    )
+    return find_or_make(spec, study.name, write, incidental=RECORD_TABLES, apart=False)
+
+
+@step("index results")
+def index_results() -> Path:
+    """The warehouse, rebuilt when the store holds anything new."""
+    publish(Event("warehouse", "index", 0.0))
+    build_warehouse(open_store(), places.warehouse_file())
+    publish(Event("warehouse", "index", 1.0))
+    return places.warehouse_file()
+
+
+@step("write the report")
+def write_report(record: Artifact) -> Path:
+    """The study's report, its figures and its explorer, published below reports/generated."""
+    name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
+    spec, warehouse = report_spec(record, previous), places.warehouse_file()
+    models = files_of_models(open_store(), record)
+    render = partial(render_report, previous=previous, models=models, make_parts=run_side_by_side)
+    report = find_or_make(spec, name, render, warehouse, name, incidental=rendering.INCIDENTAL_FILES, apart=False)
+    return publish_report(report, places.report_folder(name))
+
+
+def report_again(study: str) -> Path:
+    """The report of what the store holds now, published again.
+
+    Raises:
+        UserError: the study has not run yet.
+    """
+    record = latest_record(open_store(), study)
+    if record is None:
+        raise UserError(f"a report needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
+    build_warehouse(open_store(), places.warehouse_file())
+    return write_report.fn(record)
+
+
+def explorer_again(study: str, text: Path | None = None) -> Path:
+    """The explorer of what the store holds now; with a text, a copy of its own that shows that, too.
+
+    Raises:
+        UserError: the study has not run yet, or the text can't be read.
+    """
+    shown = named_text(text) if text else None  # before anything is made
+    explorer, store = report_again(study).parent / EXPLORER, open_store()
+    record = latest_record(store, study)
+    if shown is None or record is None:
+        return explorer
+    copy = explorer.with_stem(f"{explorer.stem}-{re.sub('[^A-Za-z0-9_-]+', '-', Path(shown.name).stem)}")
+    with open_results(places.warehouse_file(), study) as results:
+        write_explorer(results, files_of_models(store, record), copy, answer_lines(results), shown)
+    return copy
+
+
+def answer_of(study: str) -> list[str]:
+    """What the study's report says first."""
+    store = open_store()
+    record = latest_record(store, study)
+    report = store.find(report_spec(record, previous_summary(store, record))) if record else None
+    return report.manifest.facts["answer"] if report else []
