@@ -1,13 +1,10 @@
 """Which files fill which table: those of each stage, once they are known to be whole and to fit it."""
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,64 +32,51 @@ class Delivery:
         return set().union(*self.files)
 
 
-class _Found(NamedTuple):
-    """A file for a table: its columns and, unless it fits, what is wrong with it."""
-
-    table: Table
-    file: Path
-    columns: tuple[str, ...]
-    misfit: str | None
-
-
 def are_whole(store: Store, artifacts: Iterable[Artifact]) -> bool:
     """Whether all tables in these artifacts are as they were written; an artifact that isn't is quarantined.
 
     Nothing else in them is read: whoever uses weights verifies them.
     """
-
-    def is_whole(artifact: Artifact) -> bool:
-        return bool(store.verified(artifact.manifest.stage, artifact.manifest.key, among=delivered_files()))
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return all(list(pool.map(is_whole, artifacts)))
+    # Threads would wait for each other, and take twice as long: the files of a table are small.
+    verified = [store.verified(a.manifest.stage, a.manifest.key, among=delivered_files()) for a in artifacts]
+    return all(artifact is not None for artifact in verified)
 
 
-def deliveries(store: Store, artifacts: Sequence[Artifact]) -> dict[str, dict[str, Delivery]]:
-    """By table and stage the files to read.
+def deliveries(store: Store, artifacts: Sequence[Artifact]) -> Iterator[tuple[str, dict[str, Delivery]]]:
+    """Table by table, those with most files first, the files to read of each stage.
+
+    So a table can be filled while the files of the next are looked at. Tables without files come last.
 
     Raises: WorkError when a file doesn't fit its table (its artifact is then quarantined), or two stages fill one
         column of one row.
     """
-    by_table: dict[str, dict[str, Delivery]] = defaultdict(lambda: defaultdict(Delivery))
-    misfits = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for artifact, files in zip(artifacts, pool.map(lambda each: list(_files_of(each)), artifacts), strict=True):
-            stage = artifact.manifest.stage
-            if misfit := next((found for found in files if found.misfit), None):
-                misfits.append(f"{misfit.file}: {misfit.misfit}")
-                store.quarantine(stage, artifact.manifest.key, str(misfit.misfit))
-            for found in files:
-                by_table[found.table.name][stage].files[found.columns].append(found.file)
+    of_table = {name: [a for a in artifacts if name in a.manifest.files] for name in sorted(delivered_files())}
+    misfits: dict[Path, str] = {}
+    for name, having in sorted(of_table.items(), key=lambda item: -len(item[1])):
+        table, by_stage = table_named(name.removesuffix(".parquet")), defaultdict[str, Delivery](Delivery)
+        for artifact in having:
+            if artifact.folder in misfits:  # and so is no longer there
+                continue
+            stage, file = artifact.manifest.stage, artifact.folder / name
+            columns, misfit = _columns(table, file, subject_of(artifact))
+            by_stage[stage].files[columns].append(file)
+            if misfit:
+                misfits[artifact.folder] = f"{file}: {misfit}"
+                store.quarantine(stage, artifact.manifest.key, misfit)
+        if not misfits:
+            yield table.name, _side_by_side(table, by_stage)
     if misfits:
         more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
         raise WorkError(
-            f"tables must fit data/schema.sql, got {misfits[0]}{more}. "
+            f"tables must fit data/schema.sql, got {next(iter(misfits.values()))}{more}. "
             "Such artifacts are now quarantined: run their study again."
         )
-    return {name: _side_by_side(table_named(name), by_stage) for name, by_stage in by_table.items()}
 
 
 @cache
 def delivered_files() -> frozenset[str]:
     """Names of the files in artifacts that hold tables."""
     return frozenset(f"{name}.parquet" for name in tables.tables().keys() - FILLED_HERE)
-
-
-def _files_of(artifact: Artifact) -> Iterator[_Found]:
-    for name in sorted(delivered_files() & artifact.manifest.files.keys()):
-        table, file = table_named(name.removesuffix(".parquet")), artifact.folder / name
-        columns, misfit = _columns(table, file, subject_of(artifact))
-        yield _Found(table, file, columns, misfit)
 
 
 def _columns(table: Table, file: Path, subject: str) -> tuple[tuple[str, ...], str | None]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -169,20 +169,19 @@ def _changed(found: Sequence[Artifact], connection: duckdb.DuckDBPyConnection) -
     return rows, [artifact for artifact in found if subject_of(artifact) in subjects]
 
 
-def _insert_deliveries(connection: duckdb.DuckDBPyConnection, by_table: dict[str, dict[str, Delivery]]) -> None:
-    """Fill the tables, those with most files first, as many at once as there are processors."""
+def _insert_deliveries(
+    connection: duckdb.DuckDBPyConnection, by_table: Iterable[tuple[str, dict[str, Delivery]]]
+) -> None:
+    """Fill the tables in the order in which they come, as many at once as there are processors."""
 
-    def insert(name: str) -> None:
+    def insert(name: str, by_stage: dict[str, Delivery]) -> None:
         with connection.cursor() as cursor:
             cursor.execute("USE built")
-            _insert(cursor, table_named(name), by_table.get(name, {}))
+            _insert(cursor, table_named(name), by_stage)
 
-    def n_files(name: str) -> int:
-        return sum(len(same) for delivery in by_table.get(name, {}).values() for same in delivery.files.values())
-
-    names = sorted(tables.tables().keys() - deliveries.FILLED_HERE, key=n_files, reverse=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(insert, names))
+        for done in [pool.submit(insert, *each) for each in by_table]:
+            done.result()
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[str, Delivery]) -> None:

@@ -242,6 +242,26 @@ def test_a_file_that_does_not_fit_its_table_is_refused_and_quarantined(archive, 
     assert archive.build()  # without it
 
 
+@pytest.mark.parametrize("wrong", ["evaluations", "training"])
+def test_tables_beside_one_that_does_not_fit_are_not_asked(archive, wrong):
+    """Whether they are looked at before it, and are being read when it is found, or after it."""
+
+    def write(folder: Path) -> dict[str, str]:
+        for name in ("evaluations", "training"):
+            steps = pa.array([1], pa.int64() if name == wrong else pa.int32())
+            pq.write_table(pa.table({"model_id": ["b"], "step": steps}), folder / f"{name}.parquet")
+        return {"model_id": "b"}
+
+    misfit = archive.store.build(Spec("training", "v1", {}, {}, {}), write)
+    also = [archive.add("training", name, training={"step": [1]}) for name in "ac"]
+    archive.record("quick", misfit, *also)
+    with pytest.raises(WorkError, match=f"{wrong}.parquet: column step must be int32, got int64"):
+        archive.build()
+    assert archive.store.open("training", misfit.manifest.key) is None
+    assert archive.build()
+    assert archive.query("SELECT model_id FROM training") == [("a",), ("c",)]
+
+
 def test_a_corrupt_file_is_quarantined_and_an_older_artifact_takes_its_place(archive):
     older, newer = (archive.add("training", "a", training={"step": [step]}) for step in (1, 2))
     archive.record("old", older)
