@@ -15,8 +15,9 @@ from test_study import study
 
 from flows import deployments
 from flows.study import run_study
-from tasks import places, steps
+from tasks import places
 from tasks.plain_text import terminal_safe
+from tasks.report import published_page
 from tasks.results.claim_files import SOURCES
 
 HOSTILE = (
@@ -131,8 +132,9 @@ def test_hostile_text_did_reach_the_results(report):
 def test_prefects_page_shows_the_answer_as_text(report, monkeypatch):
     pages = []
     monkeypatch.setattr(deployments, "create_markdown_artifact", lambda page, key: pages.append(page))
-    monkeypatch.setattr(steps, "answer_of", lambda name: list(HOSTILE))
+    monkeypatch.setattr(published_page, "answer_lines", lambda results: list(HOSTILE))
     deployments.publish_results("hostile")
+    assert "owned" in pages[0]
     for token in walk(MarkdownIt("commonmark").parse(pages[0])):
         assert token.type not in ("html_block", "html_inline", "link_open", "image", "fence")
 

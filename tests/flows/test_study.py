@@ -6,11 +6,12 @@ import pytest
 from tiny import tiny_text
 
 from flows.study import run_study
-from tasks import places, steps
+from tasks import places
 from tasks.errors import WorkError
 from tasks.finished_study import finished_report, found_finished
 from tasks.making import open_store
 from tasks.measuring.stages import ANALYSES
+from tasks.steps.report_steps import index_results
 from tasks.storage import store
 from tasks.storage.latest_records import latest_record
 from tasks.study.schema import parse_study
@@ -107,7 +108,7 @@ def test_the_index_built_again_has_the_same_rows():
     tables = [name for (name,) in rows("select table_name from duckdb_tables()")]
     before = {name: rows(f"select * from {name} order by all") for name in tables}
     places.warehouse_file().unlink()
-    steps.index_results.fn()
+    index_results.fn()
     assert {name: rows(f"select * from {name} order by all") for name in tables} == before
 
 

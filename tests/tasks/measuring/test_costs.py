@@ -79,7 +79,7 @@ def test_bytes_hold_the_weights_and_then_the_gradients():
 
 
 def test_bytes_grow_as_the_scores_that_attention_forms():
-    config = CostsConfig(n_ctx=(512, 1024), max_full_n_ctx=1024, attention_window=64)
+    config = CostsConfig(n_ctx=(1024, 2048), max_full_n_ctx=2048, attention_window=64)
     for name in ("forward", "forward_backward"):
         passes = [Pass("n_ctx", architecture, name) for architecture in architectures_of(config)["n_ctx"]]
         full, twice_full, local, twice_local = (timed.peak_bytes() for timed in passes)
