@@ -59,9 +59,12 @@ def compile_ahead(cells: Sequence[Cell], d_vocab: int, most: int, gpu_share: flo
         kind_of(cell.architecture, cell.training, resolve_numerics(cell.architecture, cell.training, d_vocab)[0])
         for cell in longest_first(cells, d_vocab)
     )
+    compiled = [*islice((kind for kind in kinds if kind.numerics.compiled), most)]
+    if not compiled:
+        return
     with suppress(WorkError, OSError):  # a model that needs what could not be compiled says why
-        wait_for_fork_server()  # which may take until then
-        for kind in islice((kind for kind in kinds if kind.numerics.compiled), most):
+        wait_for_fork_server()  # trainings may have begun when it is there
+        for kind in compiled:
             if begun():
                 return
             held: AbstractContextManager[dict[str, str]] = nullcontext({})

@@ -29,6 +29,12 @@ def test_what_could_not_be_compiled_ahead_is_told_by_the_model_that_needs_it(mon
     assert len(compiled) == 1  # trainings that have begun compile for themselves
 
 
+def test_a_study_that_compiles_nothing_waits_for_nothing(monkeypatch):
+    monkeypatch.setattr(model_steps, "wait_for_fork_server", lambda: pytest.fail("there is nothing to compile"))
+    study = parse_study("s", {"name": "s", "training": {"compile": "never"}})
+    model_steps.compile_ahead(study.cells, 512, most=2, gpu_share=1.0, begun=lambda: False)
+
+
 def test_what_is_compiled_ahead_for_a_gpu_holds_a_share_of_one(monkeypatch):
     seen = []
 
