@@ -33,7 +33,7 @@ class Stack:
             place, _, own_name = name.rpartition(".")
             stacked = torch.stack([run.model.get_parameter(name).detach() for run in runs])
             setattr(self.model.get_submodule(place), own_name, nn.Parameter(stacked))
-        self.optimizers = build_optimizers(self.model, self.config)
+        self.optimizers = build_optimizers(self.model, self.config, self.numerics.precision)
         self.advance = CapturedStep(self._advance) if self.model.W_E.is_cuda else self._advance
 
     def take_step(self) -> Float[Tensor, " n_models"]:

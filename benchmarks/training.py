@@ -26,7 +26,7 @@ from tasks.study.training_config import TrainingConfig
 from tasks.text.corpus_writing import write_corpus
 from tasks.text.token_reading import Tokens
 from tasks.text.token_writing import write_tokens
-from tasks.training.device import Numerics, prepare_process, training_flops
+from tasks.training.device import Numerics, fastest_precision, prepare_process, training_flops
 from tasks.training.loop import TrainingRun
 
 MODEL, TRAINING = Architecture(), TrainingConfig()
@@ -99,7 +99,7 @@ def usual_step(
 def our_step(folder: Path, threads: int) -> Callable[[], object]:
     """One step of the real training run at its defaults."""
     prepare_process(threads)
-    numerics = Numerics("cpu", "bfloat16", threads, compiled=True)
+    numerics = Numerics("cpu", fastest_precision("cpu"), threads, compiled=True)
     run = TrainingRun(MODEL, TRAINING, numerics, Tokens.open(folder), folder)
     return lambda: float(run.take_step()[0])
 
@@ -145,7 +145,8 @@ class Contestants:
 
 def compare(folder: Path, n: int, threads: int) -> None:
     """Print tokens a second of n runs of ours and of n usual loops, in turns."""
-    peak = matrix_product_peak(n * threads)
+    precision = fastest_precision("cpu")
+    peak = matrix_product_peak(n * threads, precision=precision)
     ours, usual = Contestants(our_step, folder, n, threads), Contestants(usual_step, folder, n, threads)
     turns = [(ours.tokens_per_second(), usual.tokens_per_second()) for _ in range(ROUNDS)]
     for contestants in (ours, usual):
@@ -155,14 +156,14 @@ def compare(folder: Path, n: int, threads: int) -> None:
     flops = training_flops(MODEL, 512, 1) * speed
     print(
         f"{n} at once, {threads} thread(s) each: {speed:,.0f} tokens/s against {other:,.0f}: {ratio:.2f} times;"
-        f" {flops / peak:.0%} of the bfloat16 matrix-product peak of as many cores"
+        f" {flops / peak:.0%} of the {precision} matrix-product peak of as many cores"
     )
 
 
-def matrix_product_peak(threads: int, size: int = 1024, device: str = "cpu") -> float:
-    """FLOPs a second of a bfloat16 matrix product, the best of some."""
+def matrix_product_peak(threads: int, size: int = 1024, device: str = "cpu", precision: str = "bfloat16") -> float:
+    """FLOPs a second of a matrix product, the best of some."""
     torch.set_num_threads(threads)
-    a = torch.randn(size, size, device=device).bfloat16()
+    a = torch.randn(size, size, device=device).to(getattr(torch, precision))
     seconds = []
     for _ in range(20):
         wait_for(device)
@@ -203,7 +204,7 @@ def race_to_induction(folder: Path) -> None:
     torch.set_num_threads(os.cpu_count() or 1)
     tokens = Tokens.open(encoded)
     config = TrainingConfig(tokens=3_000_000, repeats_fraction=0.25)
-    run = TrainingRun(MODEL, config, Numerics("cpu", "bfloat16", 2, compiled=False), tokens, weights)
+    run = TrainingRun(MODEL, config, Numerics("cpu", fastest_precision("cpu"), 2, compiled=False), tokens, weights)
     score = 0.0
     while score < DETECTED and run.step < run.n_steps:
         run.take_step()

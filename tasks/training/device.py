@@ -58,9 +58,13 @@ def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab
     cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
     device = "cuda" if cuda else "cpu"
     compiled, why = _decide_compile(config, device, training_flops(architecture, d_vocab, config.tokens))
-    fastest = "bfloat16" if cuda or cpu_multiplies_bfloat16() else "float32"
-    precision = fastest if config.precision == "auto" else config.precision
+    precision = fastest_precision(device) if config.precision == "auto" else config.precision
     return Numerics(device, precision, config.threads, compiled), why
+
+
+def fastest_precision(device: str) -> str:
+    """The precision in which a device multiplies matrices fastest, of those that training has."""
+    return "bfloat16" if device == "cuda" or cpu_multiplies_bfloat16() else "float32"
 
 
 def has_compiler() -> bool:

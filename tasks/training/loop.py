@@ -117,7 +117,7 @@ class TrainingRun:
         self.config, self.numerics, self.folder = config, numerics, folder
         model = Transformer(architecture, tokens.vocabulary)
         self.model = model.initialize(torch.Generator().manual_seed(config.seed)).to(numerics.device)
-        self.optimizers = build_optimizers(self.model, config)
+        self.optimizers = build_optimizers(self.model, config, numerics.precision)
         self.batches = Batches(
             tokens.train,
             bos=tokens.bos,

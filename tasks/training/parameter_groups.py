@@ -13,15 +13,24 @@ from models.transformer import Transformer
 from tasks.study.training_config import TrainingConfig
 
 
-def build_optimizers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside layers (if asked for), AdamW for the rest, biases and norms without decay."""
+def build_optimizers(model: Transformer, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside layers (if asked for), AdamW for the rest, biases and norms without decay.
+
+    Muon multiplies matrices in the given precision.
+    """
     of: dict[Role, list[Tensor]] = {role: [] for role in get_args(Role)}
     for _, parameter, declaration in declared_parameters(model):
         of[declaration.role].append(parameter)
     rate, decay = config.learning_rate, config.weight_decay
     optimizers: list[torch.optim.Optimizer] = []
     if config.optimizer == "muon" and of["reading"]:
-        muon = Muon(of["reading"], of["writing"], config.muon_learning_rate, weight_decay=config.muon_weight_decay)
+        muon = Muon(
+            of["reading"],
+            of["writing"],
+            lr=config.muon_learning_rate,
+            weight_decay=config.muon_weight_decay,
+            products=torch.bfloat16 if precision == "bfloat16" else torch.float32,
+        )
         optimizers.append(muon)
     else:
         of["embedding"] += of["reading"] + of["writing"]

@@ -35,11 +35,15 @@ def train(optimizers, parameters, targets, n_steps=20):
             optimizer.step()
 
 
+def muon(reading, writing):
+    return Muon(reading, writing, lr=0.03, weight_decay=0.0, products=torch.float32)
+
+
 def test_muon_equals_torch_muon_on_square_matrices():
     starts = [random(24, 24, seed=i) for i in range(3)]
     targets = [random(24, 24, seed=i + 10) for i in range(3)]
     ours, theirs = ([nn.Parameter(s.clone()) for s in starts] for _ in range(2))
-    train([Muon(ours[:2], ours[2:], lr=0.03, weight_decay=0.02)], ours, targets)
+    train([Muon(ours[:2], ours[2:], lr=0.03, weight_decay=0.02, products=torch.bfloat16)], ours, targets)
     train([torch.optim.Muon(theirs, lr=0.03, weight_decay=0.02)], theirs, targets)
     for a, b, start in zip(ours, theirs, starts, strict=True):
         assert (a - start).norm() > 1.0  # it moved
@@ -51,8 +55,8 @@ def test_muon_joins_the_heads_of_a_layer():
     reading, writing = random(3, 20, 5), random(3, 7, 20)
     heads = [nn.Parameter(reading.clone()), nn.Parameter(writing.clone())]
     whole = [nn.Parameter(reading.transpose(0, 1).flatten(1)), nn.Parameter(writing.flatten(0, 1))]
-    train([Muon(heads[:1], heads[1:], lr=0.03, weight_decay=0.0)], heads, [torch.zeros(1), torch.zeros(1)])
-    train([Muon(whole[:1], whole[1:], lr=0.03, weight_decay=0.0)], whole, [torch.zeros(1), torch.zeros(1)])
+    train([muon(heads[:1], heads[1:])], heads, [torch.zeros(1), torch.zeros(1)])
+    train([muon(whole[:1], whole[1:])], whole, [torch.zeros(1), torch.zeros(1)])
     assert (heads[0].transpose(0, 1).flatten(1) - whole[0]).abs().max() < 1e-6
     assert (heads[1].flatten(0, 1) - whole[1]).abs().max() < 1e-6
 
@@ -60,9 +64,7 @@ def test_muon_joins_the_heads_of_a_layer():
 def test_muon_leaves_layers_without_heads_alone():
     empty = nn.Parameter(torch.zeros(0, 20, 5))
     full = nn.Parameter(random(2, 20, 5))
-    train(
-        [Muon([empty, full], [], lr=0.03, weight_decay=0.0)], [empty, full], [torch.zeros(1), torch.zeros(1)], n_steps=2
-    )
+    train([muon([empty, full], [])], [empty, full], [torch.zeros(1), torch.zeros(1)], n_steps=2)
     assert full.isfinite().all()
 
 

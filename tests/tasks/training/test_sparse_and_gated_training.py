@@ -108,7 +108,7 @@ def test_penalties_on_paper():
 def test_gates_learn_by_adamw_without_decay(gates):
     model = Transformer(variant(gates=gates), 11)
     own = {id(p) for name, p in model.named_parameters() if ".gates." in name}
-    groups = [g for optimizer in build_optimizers(model, SHORT) for g in optimizer.param_groups]
+    groups = [g for optimizer in build_optimizers(model, SHORT, "float32") for g in optimizer.param_groups]
     with_gates = [g for g in groups if own & {id(p) for p in g["params"]}]
     assert [{id(p) for p in g["params"]} for g in with_gates] == [own]
     assert with_gates[0]["weight_decay"] == 0

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from tiny import tiny_tokens
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from models.architecture import Architecture
 from models.transformer import Transformer
@@ -21,10 +22,11 @@ from tasks.text.training_batches import Batches
 from tasks.training import loop
 from tasks.training.checkpoints import checkpoint_steps, load_model
 from tasks.training.device import Numerics, resolve_numerics, training_flops
-from tasks.training.loop import kept_steps, next_token_loss
+from tasks.training.loop import TrainingRun, kept_steps, next_token_loss
 from tasks.training.model_training import train_model
 from tasks.training.parameter_groups import build_optimizers
 
+aten = torch.ops.aten
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=24, n_ctx=16)
 SHORT = TrainingConfig(tokens=16 * 8 * 120, batch_size=8, warmup_steps=10, checkpoints=5, repeats_fraction=0.25)
 PLAIN = Numerics("cpu", "float32", 1, compiled=False)
@@ -206,10 +208,34 @@ def test_bfloat16_agrees_with_float32(tmp_path, trained):
     assert losses[0] == pytest.approx(losses[1], abs=0.05)
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_matrices_are_multiplied_in_the_precision_asked_for(tmp_path, precision):
+    """All of them: processors that don't multiply bfloat16 in hardware take many times as long for it."""
+    architecture = Architecture(d_model=24, n_ctx=16, n_heads=2, feed_forward="gelu")
+    tokens, numerics = Tokens.open(tiny_tokens()), Numerics("cpu", precision, 1, compiled=False)
+    run = TrainingRun(architecture, SHORT, numerics, tokens, tmp_path)
+    with ProductDtypes() as products:
+        run.take_step()
+    assert products.dtypes == {getattr(torch, precision)}
+
+
+class ProductDtypes(TorchDispatchMode):
+    """Notes what matrix products multiply."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket in {aten.mm, aten.bmm, aten.addmm, aten.baddbmm}:
+            self.dtypes.add(args[-1].dtype)
+        return func(*args, **kwargs or {})
+
+
 def test_every_parameter_is_optimised_once():
     model = Transformer(Architecture(normalization="layernorm", biases=True, feed_forward="relu"), 31)
     for optimizer in ("muon", "adamw"):
-        optimizers = build_optimizers(model, TrainingConfig(optimizer=optimizer))
+        optimizers = build_optimizers(model, TrainingConfig(optimizer=optimizer), "float32")
         params = [p for o in optimizers for g in o.param_groups for p in g["params"]]
         assert len(params) == len({id(p) for p in params}) == len(list(model.parameters()))
 
