@@ -19,7 +19,9 @@ from tasks import places
 from tasks.errors import UserError
 from tasks.results import claim_files
 from tasks.results.claim_files import Claim, _parse_rule, read_claims
-from tasks.results.claims import _Value, _with_error_over_text, decide, insert_claims, lacking_for_claims
+from tasks.results.claim_values import Value
+from tasks.results.claim_verdicts import with_error_over_text
+from tasks.results.claims import decide, insert_claims, lacking_for_claims
 from tasks.results.configurations import depends_on, named
 from tasks.results.intervals import Interval, mean_interval
 from tasks.results.tables import write_table
@@ -641,12 +643,12 @@ def test_learning_is_to_beat_bigrams_or_without_heads_token_frequencies(database
 def test_more_seeds_do_not_lessen_the_error_over_the_text_that_they_share():
     """Three heads gain 0.05 beyond every doubt of seeds, but on a text that leaves room for 0.01."""
     seeds = Interval(0.05, 0.04, 0.06)
-    own = [_Value("", seed, 0.05, None, 1.0, low=0.01, high=0.08) for seed in range(3)]
-    found = _with_error_over_text(seeds, own, (-1, 1))
+    own = [Value("", seed, 0.05, None, 1.0, low=0.01, high=0.08) for seed in range(3)]
+    found = with_error_over_text(seeds, own, (-1, 1))
     assert found == pytest.approx((0.05, 0.05 - 0.0017**0.5, 0.05 + 0.001**0.5))
     rule = CLAIMS["heads-are-linguistic"].rule
     assert (rule.verdict(*seeds[1:]), rule.verdict(*found[1:])) == ("holds", "undecided")
-    assert _with_error_over_text(seeds, [_Value("", 0, 0.05, None, 1.0)], (-1, 1)) == seeds
+    assert with_error_over_text(seeds, [Value("", 0, 0.05, None, 1.0)], (-1, 1)) == seeds
 
 
 # All studies

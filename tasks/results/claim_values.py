@@ -1,0 +1,117 @@
+"""What a claim's SELECT gives of a study: a value for each configuration and seed, and the models that it needs."""
+
+import re
+from collections.abc import Mapping
+from math import isnan
+from typing import NamedTuple
+
+import duckdb
+
+from tasks.errors import UserError
+from tasks.results.claim_files import Claim, claim_error, first_line
+from tasks.results.intervals import OF_COUNTED
+from tasks.results.tables import quoted
+
+
+class Value(NamedTuple):
+    """What one seed of a configuration gives."""
+
+    place: str  # of the grid, without its seed
+    seed: int
+    value: float
+    control: float | None
+    counted: float
+    low: float | None = None  # ends of the value's own 95 % interval over text, where all seeds share that text
+    high: float | None = None
+
+
+def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
+    """Work out the study's own cells once, for claims to see in place of the view of all."""
+    connection.execute("DROP VIEW IF EXISTS temp.cells")
+    connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM cells WHERE study = ?", [study])
+
+
+def show_cells(connection: duckdb.DuckDBPyConnection, condition: str = "true") -> None:
+    """Have `cells` be the study's own of which a condition is true."""
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW cells AS FROM own_cells WHERE {condition}")
+
+
+def needed_cells(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> list[tuple[str, int, bool]]:
+    """The cells that are as the claim needs them: place, seed, learned.
+
+    Raises:
+        UserError: `needs` is no condition on cells.
+    """
+    needs = claim.needs.replace("$study", quoted(study))
+    try:
+        select = (
+            f"SELECT drop_axes(cell, 'seed'), seed, coalesce(learned, false) FROM cells WHERE ({needs}) ORDER BY ALL"
+        )
+        return connection.execute(select).fetchall()
+    except duckdb.Error as error:
+        must, do = "needs must be a condition on cells", "`headstream sql` lists their columns."
+        raise claim_error(claim.claim_id, must, first_line(error), do) from error
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> dict[str, str]:
+    """Names and types of what a claim's SELECT gives.
+
+    Raises:
+        UserError: it can't be run, or lacks a column.
+    """
+    try:
+        found = connection.sql(claim.select.replace("$study", quoted(study)))
+    except duckdb.Error as error:
+        raise _wrong_select(claim, error) from error
+    columns = {name: str(of_type) for name, of_type in zip(found.columns, found.types, strict=True)}
+    needed = ["value"]
+    if not (claim.rule and claim.rule.every):
+        needed += ["seed", "configuration"] if "configuration" in columns else ["model_id"]
+        needed += ["control"] if claim.control else []
+        needed += ["counted"] if claim.quantity in OF_COUNTED and columns.get("value") != "BOOLEAN" else []
+    if absent := [name for name in needed if name not in columns]:
+        must = f"its SELECT must give the column {absent[0]}"
+        raise claim_error(claim.claim_id, must, ", ".join(columns), "Name it so.")
+    return columns
+
+
+def seed_values(
+    connection: duckdb.DuckDBPyConnection, claim: Claim, study: str, columns: Mapping[str, str]
+) -> list[Value]:
+    """What a claim's SELECT gives: a value a configuration and seed, those of one seed as their mean.
+
+    Raises:
+        UserError: it gives no numbers.
+    """
+    given = f"({claim.select.replace('$study', quoted(study))}\n) AS given"
+    if claim.rule and claim.rule.every:
+        query = f"SELECT '', 0, value::DOUBLE, NULL, 1 FROM {given} WHERE value IS NOT NULL"
+    else:
+        of_models = "configuration" not in columns
+        place = "drop_axes(own_cells.cell, 'seed'), own_cells.seed" if of_models else "configuration, seed"
+        source = f"{given} JOIN own_cells USING (model_id)" if of_models else given
+        control, kept = ("control", " AND control IS NOT NULL") if claim.control else ("NULL", "")
+        counted = "counted" if "counted" in columns else "1"
+        ends = ("low", "high") if "low" in columns else ("NULL", "NULL")
+        means = ", ".join(f"avg({column}::DOUBLE)" for column in ("value", control, counted, *ends))
+        query = f"SELECT {place}, {means} FROM {source} WHERE value IS NOT NULL{kept} GROUP BY ALL ORDER BY ALL"
+    try:
+        rows = [Value(*row) for row in connection.execute(query).fetchall()]
+    except duckdb.Error as error:
+        raise _wrong_select(claim, error) from error
+    if any(isnan(number) for row in rows for number in (row.value, row.control or 0.0)):
+        do = "Give NULL where there is no value."
+        raise claim_error(claim.claim_id, "values must be numbers", f"NaN for {study}", do)
+    return rows
+
+
+def _wrong_select(claim: Claim, error: duckdb.Error) -> UserError:
+    must, do = "its SELECT must run and give numbers or booleans", "`headstream sql` lists the tables."
+    return claim_error(claim.claim_id, must, first_line(error), do)
+
+
+def nothing_in(claim: Claim) -> str:
+    """Says that what the SELECT reads, besides the models, holds no value."""
+    inner = {"cells", "models", *re.findall(r"(\w+) AS \(", claim.select)}
+    read = dict.fromkeys(re.findall(r"\b(?:FROM|JOIN) (\w+)", claim.select))
+    return f"no values in {', '.join(name for name in read if name not in inner) or 'cells'}"

@@ -1,0 +1,166 @@
+"""From the values that seeds have to a verdict: for each configuration, and over all of them.
+
+The unit is the seed. A configuration (models that differ in their seed alone) is decided from its seeds, never together
+with others; configurations that agree decide the claim, those that don't make it depend on what they are.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import hypot
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+
+from tasks.results.claim_files import Claim, Rule
+from tasks.results.claim_values import Value, nothing_in
+from tasks.results.configurations import depends_on
+from tasks.results.intervals import (
+    OF_COUNTED,
+    Interval,
+    Range,
+    Values,
+    difference_of_shares,
+    mean_interval,
+    share_interval,
+)
+
+AS_RANDOM = "holds, as for random weights"
+MOST_SEEDS = 100  # that agreeing models are asked for, before a plan gives up
+
+Row = dict[str, Any]
+
+
+def of_the_worst(claim: Claim, rule: Rule, values: Sequence[Value]) -> Row:
+    """The row of a claim about every model, or the like: the largest value decides."""
+    if not values:
+        return {"verdict": "not tested", "reason": claim.empty or nothing_in(claim)}
+    worst = max(value.value for value in values)
+    verdict = rule.verdict(worst, worst)
+    if claim.kind == "self-check":
+        verdict = verdict.replace("holds", "passes")
+    return {"verdict": verdict, "estimate": worst, "n": len(values), "over": f"{rule.every}s"}
+
+
+def of_configuration(claim: Claim, place: str, learned: Iterable[Value], every: Iterable[Value]) -> Row:
+    """A configuration's row, with its place for its name."""
+    own = [value for value in learned if value.place == place]
+    n, n_undertrained = len(own), sum(value.place == place for value in every) - len(own)
+    row: Row = {"place": place, "n": n, "n_undertrained": n_undertrained, "points": [value.value for value in own]}
+    if not own:
+        return row | {"verdict": "not tested", "reason": "undertrained"}
+    values, counted = (np.array([getattr(value, name) for value in own], float) for name in ("value", "counted"))
+    controls = np.array([value.control for value in own], float) if claim.control else None
+    more = values if controls is None or claim.rule is None else values - controls
+    row["estimate"] = float(more.mean())
+    row["control"] = None if controls is None else float(controls.mean())
+    if claim.rule is None:
+        return row | {"verdict": "described"}
+    if n < claim.seeds:
+        return row | {"verdict": "undecided", "reason": _seeds_needed(claim, claim.rule, counted)}
+    found = with_error_over_text(_difference(claim, values, controls, counted), own, claim.within)
+    verdict = claim.rule.verdict(found.low, found.high)
+    if verdict != "holds" and controls is not None and _hold(claim, claim.rule, counted, values, controls):
+        verdict = AS_RANDOM
+    reason = _why_undecided(claim, claim.rule, n, counted) if verdict == "undecided" else None
+    ends = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
+    return row | ends | {"verdict": verdict, "reason": reason}
+
+
+def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, str]) -> Row:
+    """The claim's own row: what its configurations agree on, or what they depend on."""
+    looked_at = [part for part in parts if part["n"]]
+    undertrained = [names[part["place"]] for part in parts if part["n_undertrained"]]
+    named_so = f"undertrained: {', '.join(undertrained)}" if undertrained else None
+    if not looked_at:
+        return {"verdict": "not tested", "reason": named_so or claim.empty or nothing_in(claim)}
+    estimates = [part["estimate"] for part in looked_at]
+    controls = [part["control"] for part in looked_at if part["control"] is not None]
+    row = {
+        "n": min(part["n"] for part in looked_at),
+        "over": "seeds",
+        "n_configurations": len(looked_at),
+        "estimate_low": min(estimates),
+        "estimate_high": max(estimates),
+        "control": median(controls) if controls else None,
+    }
+    if claim.rule is None:
+        row["estimate"] = median(estimates)
+    elif len(looked_at) == 1:
+        row |= {name: looked_at[0].get(name) for name in ("estimate", "ci_low", "ci_high")}
+    verdict, reason = _agreement(looked_at)
+    return row | {"verdict": verdict, "reason": "; ".join(filter(None, [reason, named_so])) or None}
+
+
+def models_to_hold(rule: Rule, claim: Claim) -> int:
+    """How many models that all agree a share of models needs to hold."""
+    for n in range(claim.seeds, MOST_SEEDS):
+        all_do, none_does = (share_interval(np.full(n, share), np.ones(n)) for share in (1.0, 0.0))
+        found = difference_of_shares(all_do, none_does) if claim.control else all_do
+        if rule.verdict(found.low, found.high) == "holds":
+            return n
+    return MOST_SEEDS
+
+
+def _seeds_needed(claim: Claim, rule: Rule, counted: Values) -> str:
+    needed = f"needs {claim.seeds} seeds"
+    return f"{needed}, and {models_to_hold(rule, claim)} to hold" if _is_of_models(claim, counted) else needed
+
+
+def _why_undecided(claim: Claim, rule: Rule, n: int, counted: Values) -> str:
+    if _is_of_models(claim, counted) and n < (to_hold := models_to_hold(rule, claim)):
+        return f"{n} seeds can't show it of a share of models, even if all agree; {to_hold} could"
+    return "the interval holds the bar"
+
+
+def _is_of_models(claim: Claim, counted: Values) -> bool:
+    return claim.quantity == "share" and bool((counted == 1).all())
+
+
+def with_error_over_text(found: Interval, own: Sequence[Value], within: Range) -> Interval:
+    """An interval over seeds, as wide as it is if the text that they share might have been another one.
+
+    Other seeds don't make up for it: the two errors are independent, and add as squares.
+    """
+    below = [value.value - value.low for value in own if value.low is not None]
+    above = [value.high - value.value for value in own if value.high is not None]
+    if not below or not above:
+        return found
+    low = found.estimate - hypot(found.estimate - found.low, mean(below))
+    high = found.estimate + hypot(found.high - found.estimate, mean(above))
+    return Interval(found.estimate, max(low, within[0]), min(high, within[1]))
+
+
+def _interval(claim: Claim, values: Values, counted: Values) -> Interval:
+    if claim.quantity == "mean":
+        return mean_interval(values, claim.within)
+    return OF_COUNTED[claim.quantity](values, counted)
+
+
+def _difference(claim: Claim, values: Values, controls: Values | None, counted: Values) -> Interval:
+    """What decides: the values or, with a control, by how much they exceed it."""
+    if controls is None:
+        return _interval(claim, values, counted)
+    if claim.quantity == "share":
+        return difference_of_shares(share_interval(values, counted), share_interval(controls, counted))
+    return mean_interval(values - controls)
+
+
+def _hold(claim: Claim, rule: Rule, counted: Values, *measured: Values) -> bool:
+    """Whether each of these, taken by itself, meets the rule."""
+    intervals = (_interval(claim, values, counted) for values in measured)
+    return all(rule.verdict(found.low, found.high) == "holds" for found in intervals)
+
+
+def _agreement(parts: Sequence[Row]) -> tuple[str, str | None]:
+    """The verdict that configurations come to, and why."""
+    decided = [part for part in parts if part["verdict"] != "undecided"]
+    verdicts = {part["verdict"] for part in decided}
+    if len(verdicts) > 1:
+        return "depends", depends_on({part["place"]: part["verdict"] for part in parts})
+    if verdicts and 2 * len(decided) > len(parts):
+        (verdict,) = verdicts
+        return verdict, None if len(decided) == len(parts) else f"in {len(decided)} of {len(parts)} configurations"
+    reasons = sorted({part["reason"] for part in parts if part["reason"]})
+    if verdicts:
+        reasons.append(f"{verdicts.pop()} in {len(decided)} of {len(parts)} configurations")
+    return "undecided", "; ".join(reasons)
