@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tasks.errors import UserError
 from tasks.results.claim_files import KINDS, Claim, read_claims
-from tasks.results.claim_values import columns_of, keep_cells_of, needed_cells, show_cells, seed_values
+from tasks.results.claim_values import columns_of, keep_cells_of, needed_cells, seed_values, show_cells
 from tasks.results.claim_verdicts import Row, models_to_hold, of_configuration, of_the_worst, over_configurations
 from tasks.results.configurations import named
 from tasks.results.kept_rows import insert_in_order
