@@ -34,6 +34,8 @@ INDEXING_CODE = (
     "head_matches.py",
     "claims.py",
     "claim_files.py",
+    "claim_values.py",
+    "claim_verdicts.py",
     "configurations.py",
     "intervals.py",
 )

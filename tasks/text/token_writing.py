@@ -17,6 +17,7 @@ from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, tr
 
 from models.bos import NO_BOS, n_bos
 from tasks.results.tables import write_table
+from tasks.storage.sealing import file_sha256
 from tasks.study.tokenizer_config import TokenizerConfig
 from tasks.text.bigram_counts import count_losses
 from tasks.text.byte_batches import byte_batches
@@ -112,7 +113,7 @@ def write_tokens_of(
         "vocabulary": vocabulary,
         **{f"{split}_tokens": n_tokens[split] for split in SPLITS},
         "bytes_per_token": corpus["train_bytes"] / (n_tokens["train"] - n_bos(bos) * corpus["train_documents"]),
-        "tokenizer_sha256": _sha256(folder / "tokenizer.json"),
+        "tokenizer_sha256": file_sha256(folder / "tokenizer.json"),
         **count_losses(written.train, written.validation, written.counts),
     }
     repeats = repeat_shares(written)
@@ -123,13 +124,8 @@ def write_tokens_of(
 
 def _content_sha256(folder: Path) -> str:
     """A hash of all that is read of tokens, wherever their text came from."""
-    files = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+    files = {path.name: file_sha256(path) for path in sorted(folder.iterdir())}
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def train_tokenizer(config: TokenizerConfig, corpus_folder: Path) -> Tokenizer:
