@@ -9,9 +9,15 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from models.flops import forward_flops
 from tasks import artifact_specs, places
 from tasks.errors import WorkError
+from tasks.estimates import (
+    CORPUS_BYTES_PER_SECOND,
+    COSTS_SECONDS,
+    FLOPS_PER_SECOND,
+    seconds_of_analyses,
+    seconds_of_import,
+)
 from tasks.housekeeping import artifact_bytes
 from tasks.importing.imported_cell import ImportedCell, read_imported
 from tasks.making import open_store
@@ -32,27 +38,9 @@ from tasks.training.model_training import model_columns
 
 SHARED = ("corpus", "tokens", "costs")  # stages that are not of a model
 
-# What one core does, and a GPU, roughly: used where this store has no earlier artifact to go by.
-FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}
-CORPUS_BYTES_PER_SECOND = 10e6
-SECONDS_PER_CHECKPOINT = 1.5
-COSTS_SECONDS = 180.0
 BYTES_PER_PARAMETER = 4
 RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
 BYTES_PER_RESULT = 100_000
-IMPORTED_BYTES_PER_SECOND = 30e6  # of weights in float32, read, checked and written
-IMPORT_PASSES = 90  # of a sequence, that a certificate takes as long as
-# Passes of a sequence that analyses of imported models take as long as: SmolLM2-135M's, by its study's budgets.
-ANALYSIS_PASSES: dict[Stage, int] = {
-    "behaviour": 320,
-    "weight-circuits": 650,
-    "activation-circuits": 1100,
-    "importance": 1400,
-    "pruning": 1200,
-    "redundancy": 800,
-    "probes": 375,
-    "feed-forward": 800,
-}
 PRUNED_MODELS = 7  # in checkpoints
 BYTES_INDEXED_PER_MODEL = 1_000_000
 FEW_TOKENS = 1_000_000  # to train on, below which a model may end no better than bigrams
@@ -273,7 +261,7 @@ def _plan_model(study: Study, cell: Cell, shelf: _Shelf, tokens: Artifact | None
     else:
         training, planned = shelf.look(artifact_specs.training_spec(cell, tokens), cell.label, seconds, size)
         yield planned
-    lasts = dict.fromkeys(study.analysis.stages, SECONDS_PER_CHECKPOINT * n_checkpoints)
+    lasts = seconds_of_analyses(cell.architecture, vocabulary, n_checkpoints)
     yield from _plan_analyses(study, cell.label, shelf, training, tokens, lasts, checkpoint_bytes)
 
 
@@ -282,18 +270,15 @@ def _plan_imported(
 ) -> Iterator[PlannedArtifact]:
     n_checkpoints = len(cell.checkpoints)
     checkpoint_bytes = BYTES_PER_PARAMETER * matrix_entries(cell.architecture, cell.d_vocab)
-    work = forward_flops(cell.architecture, cell.d_vocab, cell.architecture.n_ctx) / FLOPS_PER_SECOND["cpu"]
-    seconds, size = (
-        n_checkpoints * (IMPORT_PASSES * work + checkpoint_bytes / IMPORTED_BYTES_PER_SECOND),
-        n_checkpoints * checkpoint_bytes,
-    )
+    seconds = seconds_of_import(cell.architecture, cell.d_vocab, n_checkpoints, checkpoint_bytes)
+    size = n_checkpoints * checkpoint_bytes
     if tokens is None:
         yield PlannedArtifact("import", cell.label, False, "its tokens will be made first", seconds, size)
         model = None
     else:
         model, planned = shelf.look(artifact_specs.import_spec(cell, tokens), cell.label, seconds, size)
         yield planned
-    lasts = {stage: n_checkpoints * max(SECONDS_PER_CHECKPOINT, n * work) for stage, n in ANALYSIS_PASSES.items()}
+    lasts = seconds_of_analyses(cell.architecture, cell.d_vocab, n_checkpoints, reduced=True)
     yield from _plan_analyses(study, cell.label, shelf, model, tokens, lasts, checkpoint_bytes)
 
 
