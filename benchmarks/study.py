@@ -2,7 +2,7 @@
 
 The loops are timed before and after each run, since a machine's speed may change meanwhile.
 
-python -m benchmarks.study; eight minutes on two quiet cores
+python -m benchmarks.study; a quarter of an hour on two cores
 """
 
 import json
@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
@@ -21,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 import psutil
+import torch
 
 from benchmarks.training import MODEL, TOKENS_PER_STEP, usual_step
 from tasks.machines.stopping import adopt_orphans
@@ -96,30 +98,56 @@ def stage_seconds(home: Path) -> tuple[float, float]:
     return sum(seconds for stage, seconds in rows if stage in ANALYSES), report
 
 
+@contextmanager
+def busy_core() -> Iterator[None]:
+    """Have something else take as much of the machine as one process can."""
+    process = get_context("spawn").Process(target=_multiply_matrices, daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _multiply_matrices() -> None:
+    torch.set_num_threads(1)
+    matrix = torch.eye(1024)
+    while True:
+        matrix = matrix @ matrix
+
+
+RUNS: tuple[tuple[str, str, Callable[[], AbstractContextManager[None]]], ...] = (
+    ("cold", "nothing cached", nullcontext),
+    ("warm", "compiled code cached", nullcontext),
+    ("loaded", "compiled code cached, beside a busy process", busy_core),
+)
+
+
 def main() -> dict[str, str]:
-    """Print seconds and ratios: nothing cached, compiled code cached, nothing to do; returns what targets ask."""
+    """Print seconds and ratios of `RUNS` and of a run with nothing to do; returns what targets ask."""
     adopt_orphans(True)  # else processes whose parents end go uncounted
-    study = read_study(find_study(STUDY))
+    study, found = read_study(find_study(STUDY)), {}
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         tokens = text_of(study, folder)
-        cold, warm = folder / "cold", folder / "warm"
-        plain, found = plain_seconds(study, tokens), {}
-        for name, home, what in (("cold", cold, "nothing cached"), ("warm", warm, "compiled code cached")):
-            if name == "warm":
-                shutil.copytree(cold / "data" / "compiled", warm / "data" / "compiled")
-            before, (seconds, processor) = plain, run_seconds(home)
-            plain = plain_seconds(study, tokens)
-            found[name] = f"{seconds / mean((before, plain)):.2f}"
+        for name, what, beside in RUNS:
+            if name != "cold":
+                shutil.copytree(folder / "cold" / "data" / "compiled", folder / name / "data" / "compiled")
+            with beside():
+                before = plain_seconds(study, tokens)
+                seconds, processor = run_seconds(folder / name)
+                after = plain_seconds(study, tokens)
+            found[name] = f"{seconds / mean((before, after)):.2f}"
             print(
                 f"run {STUDY}, {what}: {seconds:.1f} s, {processor:.0f} processor seconds; {found[name]} of plain"
-                f" training of the same models, {before:.0f} s before and {plain:.0f} s after",
+                f" training of the same models, {before:.0f} s before and {after:.0f} s after",
                 flush=True,
             )
-        seconds, processor = run_seconds(warm)
+        seconds, processor = run_seconds(folder / "warm")
         found["rerun"] = f"{seconds:.1f} s"
         print(f"run {STUDY}, nothing to do: {seconds:.1f} s, {processor:.0f} processor seconds")
-        analyses, report = stage_seconds(warm)
+        analyses, report = stage_seconds(folder / "warm")
         print(f"analyses: {analyses:.0f} processor seconds; report: {report:.1f} s")
         return found | {"analyses": f"{analyses:.0f} s", "report": f"{report:.1f} s"}
 

@@ -16,6 +16,7 @@ class Target(NamedTuple):
 TARGETS = {
     "cold": Target("run quick, nothing cached, over plain training of as many tokens", "1.8", "1.1", "study"),
     "warm": Target("the same, compiled code cached", "1.4", "0.9", "study"),
+    "loaded": Target("the same beside a busy process, over plain training beside it", "not measured", "0.9", "study"),
     "rerun": Target("run quick with nothing to do", "11 to 15 s", "5 s", "study"),
     "analyses": Target("analyses of quick, processor seconds of all stages", "140 s", "60 s", "study"),
     "report": Target("report of quick", "10 s", "4 s", "study"),

@@ -1,0 +1,30 @@
+"""A report as reports/sample keeps it: without its explorer, and with links to the queries of the repository.
+
+python -m tasks.report.sample STUDY
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from tasks import places
+
+SAMPLES = places.ROOT / "reports" / "sample"
+INVITATION = re.compile(r"^\[[^\]]*\]\(explorer\.html\).*\n\n", re.MULTILINE)  # a paragraph that begins so
+TO_EXPLORER = re.compile(r"\[([^\]]*)\]\(explorer\.html[^)]*\)")
+
+
+def keep_sample(report: Path, sample: Path) -> None:
+    """Replace the sample by what a study's report says now.
+
+    Raises: FileNotFoundError if the study has no report.
+    """
+    page = TO_EXPLORER.sub(r"\1", INVITATION.sub("", (report / "report.md").read_text(encoding="utf-8")))
+    shutil.rmtree(sample, ignore_errors=True)
+    shutil.copytree(report / "figures", sample / "figures")
+    (sample / "report.md").write_text(page.replace("](queries/", "](../../queries/"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    keep_sample(places.report_folder(sys.argv[1]), SAMPLES / sys.argv[1])
