@@ -1,5 +1,6 @@
 """How every figure looks: one style for light and dark pages, what colours mean, blank panels, maps."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
@@ -83,19 +84,24 @@ _DARK_RULES = "".join(
 class Palette:
     """How lines of each label look, the same in every figure.
 
-    A colour for the depth, dashes and markers within one depth; of many models, all of one depth, a colour for each.
+    A colour for the depth, dashes and markers within one depth; of many models, most of one depth, a colour for each,
+    and dashes once colours come again.
     """
 
     def __init__(self, n_layers: Mapping[str, int]) -> None:
-        depths = sorted(set(n_layers.values()))
+        depths = Counter(n_layers.values())
         self._too_many = len(n_layers) > _MAX_NAMED
+        one_by_one = self._too_many and max(depths.values()) > len(n_layers) / 2
         self._lines: dict[str, dict[str, Any]] = {}
-        self._by_depth = {depth: _BY_DEPTH[depth % len(_BY_DEPTH)] for depth in depths}
-        for depth in depths:
-            for i, label in enumerate(sorted(label for label in n_layers if n_layers[label] == depth)):
-                color = _BY_DEPTH[i % len(_BY_DEPTH)] if self._too_many and len(depths) == 1 else self._by_depth[depth]
-                kind = 0 if self._too_many else i % len(_DASHES)
-                self._lines[label] = {"color": color, "linestyle": _DASHES[kind], "marker": _MARKERS[kind]}
+        places: Counter[int] = Counter()  # of the labels so far: one for all, or one for each depth
+        for label, depth in sorted(n_layers.items(), key=lambda item: (item[1], item[0])):
+            place = places[0 if one_by_one else depth]
+            places[0 if one_by_one else depth] += 1
+            color, kind = depth, 0 if self._too_many else place
+            if one_by_one:
+                kind, color = divmod(place, len(_BY_DEPTH))
+            color, kind = color % len(_BY_DEPTH), kind % len(_DASHES)
+            self._lines[label] = {"color": _BY_DEPTH[color], "linestyle": _DASHES[kind], "marker": _MARKERS[kind]}
 
     @classmethod
     def of(cls, results: StudyResults) -> "Palette":
@@ -132,6 +138,9 @@ def label_ends(axes: Axes, ends: Mapping[str, float], palette: Palette) -> None:
             break
         places[:-1] -= overlaps
         places[1:] += overlaps
+    if len(places) * gap < 1:  # beside the panel, not below it, where its axis is named
+        ranks = gap * np.arange(len(places))
+        places = places.clip(min=ranks, max=1 - ranks[::-1])
     for label, place in zip(named, places, strict=True):
         style: dict[str, Any] = {"color": palette.color(label), "fontsize": 9, "va": "center"}
         axes.text(1.015, place, label, transform=axes.transAxes, **style)

@@ -81,6 +81,9 @@ def test_labels_keep_their_look_and_share_the_colour_of_their_depth():
     assert many.color("0L0H") != many.color("1L0H")
     variants = Palette({f"2L4H {variant}": 2 for variant in "abcdefghi"})
     assert len({variants.color(f"2L4H {variant}") for variant in "abcdef"}) == 6
+    most = Palette({f"2L4H {variant}": 2 for variant in "abcdefghi"} | {"0L": 0})
+    looks = [most.line(label) for label in ("0L", *(f"2L4H {variant}" for variant in "abcdefghi"))]
+    assert len({(look["color"], look["linestyle"]) for look in looks}) == 10
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap():
@@ -93,6 +96,18 @@ def test_names_at_the_ends_of_lines_do_not_overlap():
     inches = np.diff([text.get_position()[1] for text in axes.texts]) * 4 * axes.get_position().height
     assert inches.min() > 0.15
     assert axes.texts[-1].get_position()[1] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("end", [0.0, 10.0])
+def test_names_at_the_ends_of_lines_stay_beside_their_panel(end):
+    ends = {f"1L{h}H": end for h in range(9)}
+    axes = Figure((8.6, 4)).subplots()
+    axes.set_ylim(0, 10)
+    label_ends(axes, ends, Palette(dict.fromkeys(ends, 1)))
+    places = [text.get_position()[1] for text in axes.texts]
+    assert min(places) >= 0
+    assert max(places) <= 1
+    assert np.diff(places).min() * 4 * axes.get_position().height > 0.15
 
 
 def test_values_are_tints():
