@@ -4,7 +4,7 @@ An hour is for the three studies, one for the 2 GB corpus. The ratio to Transfor
 `make peers`.
 """
 
-from benchmarks import ablation, analyses, circuits, corpus, many_rows, shipped_studies, study, training
+from benchmarks import ablation, analyses, circuits, corpus, many_artifacts, many_rows, shipped_studies, study, training
 from benchmarks.targets import table
 
 found = study.main()
@@ -13,6 +13,7 @@ circuits.main()
 ablation.main()
 found |= analyses.main()
 found |= many_rows.main()
+found |= many_artifacts.main()
 found |= shipped_studies.main()
 corpus.main(megabytes=2_000)
 print(table(found))
