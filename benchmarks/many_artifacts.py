@@ -1,4 +1,4 @@
-"""Index the results of five thousand models, two artifacts each: `python -m benchmarks.many_artifacts [MODELS]`."""
+"""Index the results of five thousand models, three artifacts each: `python -m benchmarks.many_artifacts [MODELS]`."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ def model_id(place: int) -> str:
 
 
 def results_of(place: int) -> Mapping[str, Mapping[str, Rows]]:
-    """What a model's training and behaviour are in tables, by stage."""
+    """What some stages say of a model, in tables."""
     model = {"model_id": model_id(place)}
     shape = {"n_layers": LAYERS, "n_heads": HEADS, "total_heads": LAYERS * HEADS, "heads_per_layer": [HEADS] * LAYERS}
     heads = [
@@ -41,6 +41,14 @@ def results_of(place: int) -> Mapping[str, Mapping[str, Rows]]:
         "behaviour": {
             "evaluations": [{**model, "step": step, "validation_loss_nats": 3.0} for step in STEPS],
             "heads": heads,
+        },
+        "importance": {
+            "importance": [
+                {**model, "method": method, "layer": layer, "head": head, "score": place / MODELS}
+                for method in ("ablation_mean", "weight_norm")
+                for layer in range(LAYERS)
+                for head in range(HEADS)
+            ]
         },
     }
 
@@ -80,7 +88,7 @@ def main(n_models: int = MODELS) -> dict[str, str]:
         build_warehouse(store, path)
         seconds = time.perf_counter() - begun
         size = path.stat().st_size / 1e6
-        print(f"index of {n_models:,} models, {2 * n_models + 1:,} artifacts: {seconds:.1f} s, {size:.0f} MB")
+        print(f"index of {n_models:,} models, {3 * n_models + 1:,} artifacts: {seconds:.1f} s, {size:.0f} MB")
     return {"index": f"{seconds:.1f} s"}
 
 
