@@ -27,4 +27,6 @@ def keep_sample(report: Path, sample: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not (places.report_folder(sys.argv[1]) / "report.md").exists():
+        sys.exit("a sample needs the name of a study that has a report. Run `headstream report STUDY` first.")
     keep_sample(places.report_folder(sys.argv[1]), SAMPLES / sys.argv[1])

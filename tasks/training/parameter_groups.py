@@ -29,7 +29,7 @@ def build_optimizers(model: Transformer, config: TrainingConfig, precision: str)
             of["writing"],
             lr=config.muon_learning_rate,
             weight_decay=config.muon_weight_decay,
-            products=torch.bfloat16 if precision == "bfloat16" else torch.float32,
+            products=getattr(torch, precision),
         )
         optimizers.append(muon)
     else:

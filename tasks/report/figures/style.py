@@ -93,15 +93,13 @@ class Palette:
         self._too_many = len(n_layers) > _MAX_NAMED
         one_by_one = self._too_many and max(depths.values()) > len(n_layers) / 2
         self._lines: dict[str, dict[str, Any]] = {}
-        places: Counter[int] = Counter()  # of the labels so far: one for all, or one for each depth
-        for label, depth in sorted(n_layers.items(), key=lambda item: (item[1], item[0])):
-            place = places[0 if one_by_one else depth]
-            places[0 if one_by_one else depth] += 1
-            color, kind = depth, 0 if self._too_many else place
+        alike: Counter[int] = Counter()  # labels so far, by depth
+        for place, (label, depth) in enumerate(sorted(n_layers.items(), key=lambda item: (item[1], item[0]))):
+            color, kind = depth % len(_BY_DEPTH), 0 if self._too_many else alike[depth] % len(_DASHES)
             if one_by_one:
-                kind, color = divmod(place, len(_BY_DEPTH))
-            color, kind = color % len(_BY_DEPTH), kind % len(_DASHES)
+                color, kind = place % len(_BY_DEPTH), place // len(_BY_DEPTH) % len(_DASHES)
             self._lines[label] = {"color": _BY_DEPTH[color], "linestyle": _DASHES[kind], "marker": _MARKERS[kind]}
+            alike[depth] += 1
 
     @classmethod
     def of(cls, results: StudyResults) -> "Palette":
