@@ -24,7 +24,7 @@ test: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy headstream flows tasks models benchmarks calibration
+	$(BIN)/mypy -p headstream -p benchmarks -p calibration
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from benchmarks.circuits import in_turns
-from models.architecture import Architecture
-from models.heads.ablation import Ablation, ablation_effects, zero_z
-from models.losses import sequence_losses
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.heads.ablation import Ablation, ablation_effects, zero_z
+from headstream.models.losses import sequence_losses
+from headstream.models.transformer import Transformer
 
 SEQUENCES = {(2, 8, 256): 64, (4, 8, 256): 64, (12, 12, 768): 2}  # by layers, heads, d_model
 N_CTX, VOCABULARY = 128, 512

@@ -21,18 +21,18 @@ import torch
 
 from benchmarks.circuits import ROUNDS
 from benchmarks.corpus import peak_megabytes
-from models.architecture import Architecture
-from models.losses import sequence_losses
-from models.transformer import Transformer
-from tasks.machines.child_process import run_in_process
-from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.scheduling import longest_stages_first
-from tasks.study.analysis_config import AnalysisConfig, Stage
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_writing import write_tokens
-from tasks.training.checkpoints import checkpoint_steps, load_model, save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.losses import sequence_losses
+from headstream.models.transformer import Transformer
+from headstream.tasks.machines.child_process import run_in_process
+from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.scheduling import longest_stages_first
+from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_writing import write_tokens
+from headstream.tasks.training.checkpoints import checkpoint_steps, load_model, save_checkpoint, write_model_card
 
 PASSED = 16  # sequences in a plain pass, the unit that costs are compared with
 LITTLE = AnalysisConfig.model_validate(  # text and steps: growth with the model shows on little of them

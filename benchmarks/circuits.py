@@ -12,11 +12,11 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.circuits.composition import composition, head_pairs
-from models.circuits.eigenvalues import copying_eigenvalues
-from models.circuits.head_weights import CircuitWeights, circuit_weights
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.composition import composition, head_pairs
+from headstream.models.circuits.eigenvalues import copying_eigenvalues
+from headstream.models.circuits.head_weights import CircuitWeights, circuit_weights
+from headstream.models.transformer import Transformer
 
 SHAPES = ((2, 8, 256), (4, 12, 768))  # layers, heads, d_model
 VOCABULARY = 50_257

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.byte_batches import byte_batches
-from tasks.text.corpus_reading import corpus_facts, read_documents
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_reading import Tokens
-from tasks.text.token_writing import encode, write_tokens
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.byte_batches import byte_batches
+from headstream.tasks.text.corpus_reading import corpus_facts, read_documents
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.token_writing import encode, write_tokens
 
 SAMPLE_BYTES = 50_000_000
 TURN_BYTES = 5_000_000

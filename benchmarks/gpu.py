@@ -20,10 +20,10 @@ from typing import NamedTuple
 import torch
 
 from benchmarks.gpu_sections import SECTIONS, Bench, Row
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_writing import write_tokens
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_writing import write_tokens
 
 PAGE = Path(__file__).parent / "gpu.md"
 SECONDS, SECONDS_A_SECTION = 470, 120

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-from models.attention_heads import Attention
-from models.attention_patterns import full_attention
+from headstream.models.attention_heads import Attention
+from headstream.models.attention_patterns import full_attention
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, attention: Attention) -> Tensor:

@@ -19,18 +19,18 @@ from benchmarks.corpus import peak_megabytes
 from benchmarks.gpu_attention import WAYS
 from benchmarks.gpu_stack import Stack
 from benchmarks.training import Contestants, matrix_product_peak, usual_step, wait_for
-from models.architecture import Architecture
-from models.attention_heads import Attention
-from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.study.analysis_config import AnalysisConfig
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens
-from tasks.training import loop
-from tasks.training.captured_step import CapturedStep
-from tasks.training.checkpoints import weights_sha256
-from tasks.training.device import Numerics, prepare_process, training_flops
-from tasks.training.loop import Progress, TrainingRun
-from tasks.training.model_training import train_model
+from headstream.models.architecture import Architecture
+from headstream.models.attention_heads import Attention
+from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.study.analysis_config import AnalysisConfig
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training import loop
+from headstream.tasks.training.captured_step import CapturedStep
+from headstream.tasks.training.checkpoints import weights_sha256
+from headstream.tasks.training.device import Numerics, prepare_process, training_flops
+from headstream.tasks.training.loop import Progress, TrainingRun
+from headstream.tasks.training.model_training import train_model
 
 WITHIN_NATS, WITHIN_SCORES, STACKS_PAY_FROM = 0.01, 1e-3, 10
 SMALL, LARGE = Architecture(), Architecture(n_layers=12, n_heads=12, d_model=768, n_ctx=512)

@@ -11,12 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn, vmap
 from torch.func import functional_call
 
-from models.optimisers import rate_factor
-from models.parameters import declared_parameters
-from tasks.training.captured_step import CapturedStep
-from tasks.training.cross_entropy import mean_cross_entropy
-from tasks.training.loop import TrainingRun
-from tasks.training.parameter_groups import build_optimizers, set_rates
+from headstream.models.optimisers import rate_factor
+from headstream.models.parameters import declared_parameters
+from headstream.tasks.training.captured_step import CapturedStep
+from headstream.tasks.training.cross_entropy import mean_cross_entropy
+from headstream.tasks.training.loop import TrainingRun
+from headstream.tasks.training.parameter_groups import build_optimizers, set_rates
 
 
 class Stack:

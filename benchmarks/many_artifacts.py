@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tasks.measuring.trained_model import Rows
-from tasks.results.tables import write_table
-from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.store import Store
+from headstream.tasks.measuring.trained_model import Rows
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.store import Store
 
 MODELS = 5_000
 LAYERS, HEADS, SEEDS, LOGGED = 2, 4, 5, 50

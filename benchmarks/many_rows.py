@@ -12,9 +12,9 @@ from statistics import median
 
 import duckdb
 
-from tasks.results.tables import quoted
-from tasks.results.views import create_tables_and_views
-from tasks.results.warehouse import STORAGE_VERSION
+from headstream.tasks.results.tables import quoted
+from headstream.tasks.results.views import create_tables_and_views
+from headstream.tasks.results.warehouse import STORAGE_VERSION
 
 MILLIONS = 10.0
 TURNS = 5

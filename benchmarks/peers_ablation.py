@@ -15,7 +15,7 @@ from transformer_lens import TransformerBridge
 from benchmarks.ablation import N_CTX, SEQUENCES, TOLERANCE, one_pass, random_model, random_text
 from benchmarks.circuits import in_turns
 from benchmarks.peers_circuits import compare, there
-from models.losses import token_losses
+from headstream.models.losses import token_losses
 
 BATCH = 16  # sequences; TransformerLens was slower with 4 and with 64
 

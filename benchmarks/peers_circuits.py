@@ -13,11 +13,11 @@ from transformer_lens import TransformerBridge, TransformerBridgeConfig
 from transformer_lens.model_bridge.sources import boot_native
 
 from benchmarks.circuits import SHAPES, VOCABULARY, in_turns
-from models.architecture import Architecture
-from models.circuits.composition import KINDS, composition, head_pairs
-from models.circuits.eigenvalues import copying_eigenvalues
-from models.circuits.head_weights import circuit_weights
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.composition import KINDS, composition, head_pairs
+from headstream.models.circuits.eigenvalues import copying_eigenvalues
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.transformer import Transformer
 
 N_CTX = 64
 TOLERANCE = 1e-5

@@ -29,13 +29,13 @@ from transformers import (
     Qwen2Config,
 )
 
-from models.transformer import Transformer
-from tasks.importing.certificate import PARITY_BAR
-from tasks.importing.exported_model import ExportedModel
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.model_export import write_checkpoint
-from tasks.importing.open_foreign import open_foreign
-from tasks.importing.reference.forward import reference_logits
+from headstream.models.transformer import Transformer
+from headstream.tasks.importing.certificate import PARITY_BAR
+from headstream.tasks.importing.exported_model import ExportedModel
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.model_export import write_checkpoint
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.reference.forward import reference_logits
 
 VOCABULARY, N_CTX = 101, 23
 ENDS = {"bos_token_id": 0, "eos_token_id": 0}

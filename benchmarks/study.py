@@ -25,12 +25,12 @@ import psutil
 import torch
 
 from benchmarks.training import MODEL, TOKENS_PER_STEP, usual_step
-from tasks.machines.stopping import adopt_orphans
-from tasks.measuring.stages import ANALYSES
-from tasks.studies.known_studies import find_study
-from tasks.study.schema import Study, read_study
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_writing import write_tokens
+from headstream.tasks.machines.stopping import adopt_orphans
+from headstream.tasks.measuring.stages import ANALYSES
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.study.schema import Study, read_study
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_writing import write_tokens
 
 STUDY = "quick"
 PLAIN_SHARE = 8  # plain loops train on an eighth of the tokens, and their seconds are scaled

@@ -17,17 +17,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.architecture import Architecture
-from models.heads.attended_keys import attention_on, induction_keys
-from models.repeats import random_period_repeats
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.study.training_config import TrainingConfig
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_reading import Tokens
-from tasks.text.token_writing import write_tokens
-from tasks.training.device import Numerics, fastest_precision, prepare_process, training_flops
-from tasks.training.loop import TrainingRun
+from headstream.models.architecture import Architecture
+from headstream.models.heads.attended_keys import attention_on, induction_keys
+from headstream.models.repeats import random_period_repeats
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.token_writing import write_tokens
+from headstream.tasks.training.device import Numerics, fastest_precision, prepare_process, training_flops
+from headstream.tasks.training.loop import TrainingRun
 
 MODEL, TRAINING = Architecture(), TrainingConfig()
 TOKENS_PER_STEP = TRAINING.batch_size * MODEL.n_ctx

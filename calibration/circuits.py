@@ -9,8 +9,8 @@ import duckdb
 
 from calibration.measured import Stages, Trained, vocabulary, warehouse_of
 from calibration.trials import Trial
-from models.transformer import Transformer
-from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from headstream.models.transformer import Transformer
+from headstream.tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
 from tests.planted import (
     Place,
     induction_through_values,

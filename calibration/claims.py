@@ -10,8 +10,8 @@ from jaxtyping import Float
 from scipy.stats import pearsonr, rankdata
 
 from calibration.trials import Kind, Trial
-from tasks.results.claim_files import read_claims
-from tasks.results.intervals import (
+from headstream.tasks.results.claim_files import read_claims
+from headstream.tasks.results.intervals import (
     Interval,
     correlation_interval,
     difference_of_shares,
@@ -19,7 +19,7 @@ from tasks.results.intervals import (
     mean_interval,
     share_interval,
 )
-from tasks.results.views import create_tables_and_views
+from headstream.tasks.results.views import create_tables_and_views
 
 SEEDS = (3, 5)
 SHARES = (0.05, 0.2, 0.5, 0.8, 0.95)

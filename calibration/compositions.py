@@ -5,12 +5,12 @@ from functools import partial
 import torch
 
 from calibration.trials import Trial
-from models.architecture import Architecture
-from models.circuits.composition import composition
-from models.circuits.head_weights import CircuitWeights, circuit_weights
-from models.transformer import Transformer
-from tasks.measuring.weight_circuits import composition_columns
-from tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.composition import composition
+from headstream.models.circuits.head_weights import CircuitWeights, circuit_weights
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.weight_circuits import composition_columns
+from headstream.tasks.study.analysis_config import WeightCircuitsConfig
 from tests.planted import composed_model, initial_like
 
 CONFIG = WeightCircuitsConfig(rotations=2)

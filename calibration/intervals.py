@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from calibration.trials import Trial
-from models.clustered_errors import clustered_mean
-from models.losses import repeat_losses
-from models.repeats import random_period_repeats
-from tasks.results.views import create_tables_and_views
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.losses import repeat_losses
+from headstream.models.repeats import random_period_repeats
+from headstream.tasks.results.views import create_tables_and_views
 
 SEEDS = (3, 5)
 TEXTS = ((8, 0.3), (16, 0.3), (64, 0.0), (64, 0.3), (64, 1.0), (256, 0.3))  # windows, shared part of their variance

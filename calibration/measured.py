@@ -8,12 +8,12 @@ from typing import NamedTuple
 import duckdb
 from pydantic import BaseModel
 
-from models.transformer import Transformer
-from tasks.measuring.stages import measure
-from tasks.results.views import create_tables_and_views
-from tasks.study.analysis_config import Stage
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.stages import measure
+from headstream.tasks.results.views import create_tables_and_views
+from headstream.tasks.study.analysis_config import Stage
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 from tests.tiny import letter_tokens
 
 KEY = "model_id, step, layer, head"  # of heads, which two stages fill

@@ -1,7 +1,7 @@
 -- The warehouse's tables: the one place that decides their names, types, keys and units.
 --
 -- Text after `--` above a CREATE, or after a column, becomes the COMMENT of that table, macro or column.
--- To add a table, write it here; `python -m tasks.results.table_reference` then brings data/README.md up to date.
+-- To add a table, write it here; `python -m headstream.tasks.results.table_reference` then brings data/README.md up to date.
 -- Losses are nats per token, fractions and scores 0..1, timestamps UTC. NULL is "not measured", never 0.
 
 -- 97.5 % quantile of Student's t with df degrees of freedom: from a table up to 30, then its expansion around the normal.

@@ -11,7 +11,7 @@ import pytest
 from tiny import tiny_text
 
 from faults.home import Home, environment_for
-from tasks.machines.services import free_port
+from headstream.tasks.machines.services import free_port
 
 ROOT = Path(__file__).parents[1]
 PREFECT = str(Path(sys.executable).parent / "prefect")

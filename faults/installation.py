@@ -17,7 +17,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelled
 
 from faults.home import HEADSTREAM, Home, environment_for
-from tasks.machines.services import free_port
+from headstream.tasks.machines.services import free_port
 
 COMMANDS = {"worker": "worker start", "server": "server start", "flow": "prefect.engine", "guard": "machines/guard.py"}
 SECONDS = 600  # for anything to come about on a busy machine

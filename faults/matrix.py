@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.housekeeping import describe_machine
+from headstream.tasks.housekeeping import describe_machine
 
 OPENING = """# Faults, and what held
 

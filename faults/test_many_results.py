@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.home import Home
-from tasks.artifact_specs import record_spec
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
-from tasks.results.tables import write_table
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.store import Store
+from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.store import Store
 
 MODELS = 5000
 ALSO_PRUNED = 5  # every so many models; the others are trained, and their behaviour is measured

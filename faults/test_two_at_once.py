@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from faults.home import Home, require_same, wait_until
-from tasks.errors import WorkError
+from headstream.tasks.errors import WorkError
 
 
 def finish(process: subprocess.Popen[str]) -> None:

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.machines.own_environment import keep_prefect_in, print_any_letter, require_folder, shut_out_surroundings
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.machines.own_environment import (
+    keep_prefect_in,
+    print_any_letter,
+    require_folder,
+    shut_out_surroundings,
+)
 
 if TYPE_CHECKING:
-    from tasks.study.schema import Study
-    from tasks.study.sources import StudyFile
+    from headstream.tasks.study.schema import Study
+    from headstream.tasks.study.sources import StudyFile
 
 app = typer.Typer(
     name="headstream",
@@ -33,7 +38,7 @@ Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(hel
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from tasks.storage.provenance import package_version
+        from headstream.tasks.storage.provenance import package_version
 
         print(f"headstream {package_version('headstream')}")
         raise typer.Exit
@@ -48,7 +53,7 @@ def _options(
 ) -> None:
     """Train grids of small transformers, or take those that you have, and measure every attention head."""
     if context.invoked_subcommand not in STOP_THEMSELVES:
-        from tasks.machines.stopping import stopping_at_signals
+        from headstream.tasks.machines.stopping import stopping_at_signals
 
         words = context.with_resource(stopping_at_signals())
         words.how_far = lambda: ""
@@ -67,22 +72,22 @@ def run(
     ] = False,
 ) -> None:
     """Make whatever a study still lacks, then print its answer and the path of its report."""
-    from tasks.machines.quiet_output import output_to_log
-    from tasks.machines.stopping import stopping_at_signals
-    from tasks.studies.own_names import take_name
+    from headstream.tasks.machines.quiet_output import output_to_log
+    from headstream.tasks.machines.stopping import stopping_at_signals
+    from headstream.tasks.studies.own_names import take_name
 
     with stopping_at_signals() as words:
         loaded, file = _load(study)
         take_name(loaded, file, replace=replace)
         loaded = loaded.placed(runner, jobs)
-        from tasks.finished_study import found_finished  # imports torch
+        from headstream.tasks.finished_study import found_finished  # imports torch
 
         if lines := found_finished(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
         else:
             keep_prefect_in(places.prefect_cache(), places.prefect_folder())
             with output_to_log(words) as terminal:
-                from flows.run_command import run_with_progress  # imports Prefect
+                from headstream.flows.run_command import run_with_progress  # imports Prefect
 
                 lines = run_with_progress(loaded, terminal, words)
         print(*lines, sep="\n")
@@ -94,7 +99,7 @@ def plan(
     every_line: Annotated[bool, typer.Option("--all", help="A line for every artifact, of a large grid, too.")] = False,
 ) -> None:
     """Show what `run` would do and why, how long it would take, and which claims the study can decide."""
-    from flows.plan_command import print_plan
+    from headstream.flows.plan_command import print_plan
 
     print_plan(*_load(study), every_line)
 
@@ -118,9 +123,9 @@ def sql(
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the query is stopped.")] = 30.0,
 ) -> None:
     """Query the results in SQL; queries only read, and reach nothing outside the warehouse."""
-    from tasks import places
-    from tasks.results.output_formats import format_table
-    from tasks.results.sql import list_columns, list_tables, run_sql
+    from headstream.tasks import places
+    from headstream.tasks.results.output_formats import format_table
+    from headstream.tasks.results.sql import list_columns, list_tables, run_sql
 
     warehouse = places.warehouse_file()
     if not query:
@@ -135,11 +140,11 @@ def sql(
 @app.command(epilog="Example: headstream claims quick")
 def claims(study: StudyArgument, format: Format = "table") -> None:
     """Show what a study says of each claim: findings first, then descriptions, then self-checks in one line."""
-    from tasks import places
-    from tasks.making import open_store
-    from tasks.results.claims import banner_of, claims_of
-    from tasks.results.output_formats import format_table
-    from tasks.results.warehouse import build_warehouse
+    from headstream.tasks import places
+    from headstream.tasks.making import open_store
+    from headstream.tasks.results.claims import banner_of, claims_of
+    from headstream.tasks.results.output_formats import format_table
+    from headstream.tasks.results.warehouse import build_warehouse
 
     name = _name_of(study)
     build_warehouse(open_store(), places.warehouse_file())  # a claim may be new
@@ -153,7 +158,7 @@ def claims(study: StudyArgument, format: Format = "table") -> None:
 @app.command(epilog="Example: headstream report quick")
 def report(study: StudyArgument) -> None:
     """Write a study's report again from the warehouse, and print its path."""
-    from tasks.steps.report_steps import report_again
+    from headstream.tasks.steps.report_steps import report_again
 
     print(report_again(_name_of(study)))
 
@@ -167,9 +172,9 @@ def explore(
     no_open: Annotated[bool, typer.Option("--no-open", help="Only write it, and print its path.")] = False,
 ) -> None:
     """Write a study's explorer, one offline page of its heads and what they do with text, and open it in a browser."""
-    from flows.explore_command import print_explorer
-    from tasks import places
-    from tasks.results.study_results import study_of_model
+    from headstream.flows.explore_command import print_explorer
+    from headstream.tasks import places
+    from headstream.tasks.results.study_results import study_of_model
 
     of_model = study_of_model(places.warehouse_file(), study)
     print_explorer(of_model or _name_of(study), study if of_model else None, text, not no_open)
@@ -193,7 +198,7 @@ def watch(
     Scores of checkpoints are measured here, on little text, and are preliminary; the run isn't disturbed, and Ctrl-C
     ends only this. Ends with the run: exit code 1 if that failed or was stopped.
     """
-    from flows.watch_command import watch_study
+    from headstream.flows.watch_command import watch_study
 
     served_on = port or 0 if serve or port else None
     raise typer.Exit(watch_study(_name_of(study) if study else None, wait, served_on))
@@ -205,7 +210,7 @@ def diff(
     second: Annotated[str, typer.Argument(help="Name of another study that has run.")],
 ) -> None:
     """Show what differs between two studies: settings, metrics beyond their error bars, verdicts on claims."""
-    from flows.diff_command import print_changes
+    from headstream.flows.diff_command import print_changes
 
     print_changes(_name_of(first), _name_of(second))
 
@@ -213,7 +218,7 @@ def diff(
 @app.command(epilog="Example: headstream studies")
 def studies() -> None:
     """List the studies that ship and those of your own that were to run here, and how far each is."""
-    from flows.studies_command import print_studies
+    from headstream.flows.studies_command import print_studies
 
     print_studies()
 
@@ -235,7 +240,7 @@ def export(
     ] = False,
 ) -> None:
     """Write a model, with its tokenizer, in a format that other tools read, and other studies."""
-    from flows.export_command import export_model
+    from headstream.flows.export_command import export_model
 
     export_model(model, folder, to, study, step, all_steps)
 
@@ -243,7 +248,7 @@ def export(
 @app.command(epilog="Example: headstream inspect exported")
 def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model, whoever trained it.")]) -> None:
     """Show what a model from elsewhere is: format, size, tokenizer, architecture; or why it can't be studied."""
-    from flows.inspect_command import print_description
+    from headstream.flows.inspect_command import print_description
 
     print_description(path)
 
@@ -251,9 +256,9 @@ def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model
 @app.command(epilog="Example: headstream index")
 def index() -> None:
     """Rebuild the warehouse from the store, and print its path."""
-    from tasks import places
-    from tasks.making import open_store
-    from tasks.results.warehouse import build_warehouse
+    from headstream.tasks import places
+    from headstream.tasks.making import open_store
+    from headstream.tasks.results.warehouse import build_warehouse
 
     build_warehouse(open_store(), places.warehouse_file(), anew=True)
     print(places.warehouse_file())
@@ -262,7 +267,7 @@ def index() -> None:
 @app.command(epilog="Example: headstream check")
 def check() -> None:
     """Verify every artifact, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
-    from flows.store_commands import print_check
+    from headstream.flows.store_commands import print_check
 
     print_check()
 
@@ -276,7 +281,7 @@ def gc(
     ] = 7.0,
 ) -> None:
     """Remove artifacts that no study's last run needs."""
-    from flows.store_commands import remove_unneeded
+    from headstream.flows.store_commands import remove_unneeded
 
     remove_unneeded(days, dry_run)
 
@@ -294,14 +299,14 @@ def up(
 ) -> None:
     """Run Prefect's server, a worker and the scheduled deployments until Ctrl-C."""
     keep_prefect_in(places.prefect_folder())
-    from flows.up_command import serve
+    from headstream.flows.up_command import serve
 
     serve(host, port, database_url)
 
 
 def _load(name_or_path: str) -> tuple["Study", "StudyFile"]:
-    from tasks.studies.known_studies import find_study
-    from tasks.study.schema import read_study
+    from headstream.tasks.studies.known_studies import find_study
+    from headstream.tasks.study.schema import read_study
 
     file = find_study(name_or_path)
     if file.note:
@@ -311,13 +316,13 @@ def _load(name_or_path: str) -> tuple["Study", "StudyFile"]:
 
 def _name_of(name_or_path: str) -> str:
     """The name of a study whose results are meant, whatever has become of its file."""
-    from tasks.studies.known_studies import known_studies
+    from headstream.tasks.studies.known_studies import known_studies
 
     return name_or_path if name_or_path in known_studies() else _load(name_or_path)[0].name
 
 
 def _say(text: str) -> None:
-    from tasks.plain_text import terminal_safe
+    from headstream.tasks.plain_text import terminal_safe
 
     print(f"headstream: {terminal_safe(' '.join(text.split()))}", file=sys.stderr)
 

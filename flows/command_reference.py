@@ -13,18 +13,18 @@ from typing import Any
 from pydantic import BaseModel
 from typer.main import get_command
 
-from flows.command_line import app
-from models.architecture import Architecture
-from tasks import places
-from tasks.generated_pages import rewrite_below
-from tasks.markdown import markdown_table
-from tasks.study.mistakes import section_of
-from tasks.study.names import IN_WORDS
-from tasks.study.schema import ModelSection, Study, TrainingSection
-from tasks.study.training_config import TrainingConfig
+from headstream.flows.command_line import app
+from headstream.models.architecture import Architecture
+from headstream.tasks import places
+from headstream.tasks.generated_pages import rewrite_below
+from headstream.tasks.markdown import markdown_table
+from headstream.tasks.study.mistakes import section_of
+from headstream.tasks.study.names import IN_WORDS
+from headstream.tasks.study.schema import ModelSection, Study, TrainingSection
+from headstream.tasks.study.training_config import TrainingConfig
 
 README = places.ROOT / "flows" / "README.md"
-MARK = "<!-- What follows is written by `python -m flows.command_reference`. -->\n"
+MARK = "<!-- What follows is written by `python -m headstream.flows.command_reference`. -->\n"
 COLUMNS = 110
 MOST_LINES = 24  # of an output; of a longer one the middle is left out
 HOME = "~/headstream"  # what outputs call the folder that the examples ran in

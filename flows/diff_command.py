@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks import places
-from tasks.plain_text import terminal_safe
-from tasks.report.comparison import (
+from headstream.tasks import places
+from headstream.tasks.plain_text import terminal_safe
+from headstream.tasks.report.comparison import (
     by_chance,
     claim_changes,
     config_changes,
@@ -15,7 +15,7 @@ from tasks.report.comparison import (
     not_compared,
     summarise,
 )
-from tasks.results.study_results import open_results
+from headstream.tasks.results.study_results import open_results
 
 
 def print_changes(first: str, second: str) -> None:

@@ -5,7 +5,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from tasks.steps.report_steps import explorer_again
+from headstream.tasks.steps.report_steps import explorer_again
 
 
 def print_explorer(study: str, model: str | None, text: Path | None, show: bool) -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tasks.importing.description import described_model
-from tasks.importing.open_foreign import open_foreign
-from tasks.plain_text import terminal_safe
+from headstream.tasks.importing.description import described_model
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.plain_text import terminal_safe
 
 
 def print_description(path: Path) -> None:

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, seconds_left, training_warnings
-from tasks.studies.own_names import rival
-from tasks.study.schema import Study
-from tasks.study.sources import StudyFile
+from headstream.tasks.planning import PlannedArtifact, plan_artifacts, plan_claims, seconds_left, training_warnings
+from headstream.tasks.studies.own_names import rival
+from headstream.tasks.study.schema import Study
+from headstream.tasks.study.sources import StudyFile
 
 MOST_LINES = 40  # of a plan that lists each artifact unasked
 MOST_MINUTES = 120  # longer times are told in hours

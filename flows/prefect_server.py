@@ -10,7 +10,7 @@ from contextlib import contextmanager
 # server keeps them.
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
-os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "tasks,flows")
+os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "headstream")
 os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # the text is made before the flow begins
 
 import httpx
@@ -21,9 +21,9 @@ from prefect.exceptions import PrefectException
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-from flows.server_health import answers
-from tasks.errors import UserError, WorkError
-from tasks.machines.services import Service, free_port, opened_services
+from headstream.flows.server_health import answers
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.machines.services import Service, free_port, opened_services
 
 STOP_SECONDS = 5.0
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}

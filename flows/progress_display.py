@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from flows.study_progress import ModelProgress, StudyProgress, percent
-from tasks.progress import COMPILING, Event, listening
+from headstream.flows.study_progress import ModelProgress, StudyProgress, percent
+from headstream.tasks.progress import COMPILING, Event, listening
 
 PLAIN_SECONDS = 20.0
 OTHER_LINES = 4  # of a terminal: the study's, those that it wraps to, and what sums up models

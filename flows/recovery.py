@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.events.filters import EventFilter
 from prefect.states import Crashed, Failed, Scheduled
 
-from flows.hooks import notify_of_failure
+from headstream.flows.hooks import notify_of_failure
 
 SETTLED = timedelta(seconds=20)  # a worker reports a crash twice; restarted in between, a run would run twice
 MAX_CRASHES = 3  # of one run; after the last it has failed

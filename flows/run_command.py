@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from threading import Event, Thread
 from typing import TextIO
 
-from flows.prefect_server import starting_server  # first: it tells Prefect to be quiet
-from flows.progress_display import shown_progress
-from flows.study import run_study
-from flows.study_progress import StudyProgress
-from tasks.finished_study import told
-from tasks.importing.imported_cell import read_imported
-from tasks.machines.child_process import start_fork_server
-from tasks.machines.runners import models_at_once
-from tasks.machines.stopping import LastWords
-from tasks.making import store_in_use
-from tasks.planning import PlannedArtifact, plan_artifacts, require_space
-from tasks.steps.model_steps import compile_ahead, require_device
-from tasks.steps.prefect_step import alone
-from tasks.steps.report_steps import answer_of
-from tasks.steps.text_steps import make_tokens, read_corpus
-from tasks.study.schema import Study
-from tasks.watching.run_snapshots import kept_for_watchers
+from headstream.flows.prefect_server import starting_server  # first: it tells Prefect to be quiet
+from headstream.flows.progress_display import shown_progress
+from headstream.flows.study import run_study
+from headstream.flows.study_progress import StudyProgress
+from headstream.tasks.finished_study import told
+from headstream.tasks.importing.imported_cell import read_imported
+from headstream.tasks.machines.child_process import start_fork_server
+from headstream.tasks.machines.runners import models_at_once
+from headstream.tasks.machines.stopping import LastWords
+from headstream.tasks.making import store_in_use
+from headstream.tasks.planning import PlannedArtifact, plan_artifacts, require_space
+from headstream.tasks.steps.model_steps import compile_ahead, require_device
+from headstream.tasks.steps.prefect_step import alone
+from headstream.tasks.steps.report_steps import answer_of
+from headstream.tasks.steps.text_steps import make_tokens, read_corpus
+from headstream.tasks.study.schema import Study
+from headstream.tasks.watching.run_snapshots import kept_for_watchers
 
 
 @store_in_use()

@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import httpx
 
-from tasks.errors import WorkError
-from tasks.machines.services import Service
+from headstream.tasks.errors import WorkError
+from headstream.tasks.machines.services import Service
 
 START_SECONDS = 120.0
 

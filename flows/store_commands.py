@@ -5,9 +5,9 @@ from contextlib import nullcontext
 from rich.console import Console
 from rich.table import Table
 
-from tasks import places
-from tasks.housekeeping import check_all, find_unneeded, require_all_well
-from tasks.making import open_store
+from headstream.tasks import places
+from headstream.tasks.housekeeping import check_all, find_unneeded, require_all_well
+from headstream.tasks.making import open_store
 
 
 def print_check() -> None:

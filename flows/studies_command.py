@@ -4,10 +4,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tasks import places
-from tasks.plain_text import terminal_safe
-from tasks.storage.store import Store
-from tasks.studies.study_states import study_states
+from headstream.tasks import places
+from headstream.tasks.plain_text import terminal_safe
+from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.study_states import study_states
 
 
 def print_studies() -> None:

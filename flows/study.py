@@ -8,15 +8,15 @@ from pathlib import Path
 from prefect import flow, runtime
 from prefect.futures import PrefectFuture
 
-from flows.hooks import notify_of_failure
-from flows.study_progress import StudyProgress
-from tasks.importing.imported_cell import ModelCell, read_imported
-from tasks.machines.runners import models_at_once, opened_runner
-from tasks.making import prepare, store_in_use
-from tasks.planning import plan_artifacts, require_space
-from tasks.progress import listening
-from tasks.scheduling import first_finished_first, longest_first
-from tasks.steps.model_steps import (
+from headstream.flows.hooks import notify_of_failure
+from headstream.flows.study_progress import StudyProgress
+from headstream.tasks.importing.imported_cell import ModelCell, read_imported
+from headstream.tasks.machines.runners import models_at_once, opened_runner
+from headstream.tasks.making import prepare, store_in_use
+from headstream.tasks.planning import plan_artifacts, require_space
+from headstream.tasks.progress import listening
+from headstream.tasks.scheduling import first_finished_first, longest_first
+from headstream.tasks.steps.model_steps import (
     import_from_elsewhere,
     measure_costs,
     outcome,
@@ -25,13 +25,13 @@ from tasks.steps.model_steps import (
     start_analyses,
     start_training,
 )
-from tasks.steps.report_steps import index_results, record_study, write_report
-from tasks.steps.text_steps import read_corpus, require_text, tokenise, tokenise_for
-from tasks.storage.artifact import Artifact
-from tasks.studies.own_names import sent_study, take_name
-from tasks.study.schema import NamedStudy, ShippedStudy, Study
-from tasks.text.allowed_files import require_allowed, require_allowed_models
-from tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.steps.report_steps import index_results, record_study, write_report
+from headstream.tasks.steps.text_steps import read_corpus, require_text, tokenise, tokenise_for
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.studies.own_names import sent_study, take_name
+from headstream.tasks.study.schema import NamedStudy, ShippedStudy, Study
+from headstream.tasks.text.allowed_files import require_allowed, require_allowed_models
+from headstream.tasks.watching.run_snapshots import kept_for_watchers
 
 
 def _run_name() -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from tasks.planning import SHARED, PlannedArtifact, seconds_left
-from tasks.progress import COMPILING, FAILED, WAITING, Event
+from headstream.tasks.planning import SHARED, PlannedArtifact, seconds_left
+from headstream.tasks.progress import COMPILING, FAILED, WAITING, Event
 
 PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then

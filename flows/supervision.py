@@ -10,8 +10,8 @@ from prefect.client.schemas.objects import WorkPoolStatus
 from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from flows.recovery import notify_of_cancelled_runs, recover_runs
-from tasks.machines.services import Service, Services
+from headstream.flows.recovery import notify_of_cancelled_runs, recover_runs
+from headstream.tasks.machines.services import Service, Services
 
 ANSWER_SECONDS = 20.0  # for the server to answer one request
 GAP = timedelta(seconds=30)  # between two checks: the machine slept, or its clock was set

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flows.server_health import answers
-from tasks import places
-from tasks.errors import WorkError
-from tasks.machines.own_environment import reach_directly
-from tasks.machines.services import Service, Services, opened_services, require_free_address, run_program
-from tasks.machines.stopping import Ended, ended_by_signals
+from headstream.flows.server_health import answers
+from headstream.tasks import places
+from headstream.tasks.errors import WorkError
+from headstream.tasks.machines.own_environment import reach_directly
+from headstream.tasks.machines.services import Service, Services, opened_services, require_free_address, run_program
+from headstream.tasks.machines.stopping import Ended, ended_by_signals
 
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent
@@ -29,7 +29,7 @@ SETTINGS = {
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # old ones are removed
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS),
     "PREFECT_WORKER_QUERY_SECONDS": "5",  # a restarted run has waited long enough
-    "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "headstream",
     "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
     # Leases in the server's memory would die with it, and a run that can't renew its lease ends itself.
     "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
@@ -116,7 +116,7 @@ def _keep_up(
     Raises:
         WorkError: a service keeps ending.
     """
-    from flows.supervision import Supervisor, without_retries
+    from headstream.flows.supervision import Supervisor, without_retries
 
     def say(text: str) -> None:
         console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {text}")

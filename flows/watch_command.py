@@ -8,23 +8,23 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from flows.progress_display import PlainLines
-from flows.study_progress import StudyProgress
-from flows.watch_picture import scores_in_words, watch_picture
-from tasks import places
-from tasks.errors import UserError
-from tasks.machines.stopping import Ended, ended_by_signals, leave
-from tasks.making import open_store
-from tasks.plain_text import terminal_safe
-from tasks.report.explorer.model_files import EXPLORER
-from tasks.studies.known_studies import find_study
-from tasks.studies.remembered_studies import remembered
-from tasks.studies.study_states import study_state
-from tasks.study.schema import read_study
-from tasks.watching.following import Following, followed
-from tasks.watching.models_so_far import Losses, WatchedModel, training_losses
-from tasks.watching.page_server import PageServer, served_page
-from tasks.watching.run_snapshots import RunSnapshot, running_studies, snapshot_of
+from headstream.flows.progress_display import PlainLines
+from headstream.flows.study_progress import StudyProgress
+from headstream.flows.watch_picture import scores_in_words, watch_picture
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.machines.stopping import Ended, ended_by_signals, leave
+from headstream.tasks.making import open_store
+from headstream.tasks.plain_text import terminal_safe
+from headstream.tasks.report.explorer.model_files import EXPLORER
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.studies.remembered_studies import remembered
+from headstream.tasks.studies.study_states import study_state
+from headstream.tasks.study.schema import read_study
+from headstream.tasks.watching.following import Following, followed
+from headstream.tasks.watching.models_so_far import Losses, WatchedModel, training_losses
+from headstream.tasks.watching.page_server import PageServer, served_page
+from headstream.tasks.watching.run_snapshots import RunSnapshot, running_studies, snapshot_of
 
 LOOK_SECONDS = 1.0
 REFRESHES = 2  # of the picture, a second

@@ -8,10 +8,10 @@ from math import log
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from flows.progress_display import model_lines, other_models, summary_lines
-from flows.study_progress import ModelProgress, StudyProgress
-from tasks.markdown import short_count
-from tasks.watching.models_so_far import Losses, ScoresSoFar
+from headstream.flows.progress_display import model_lines, other_models, summary_lines
+from headstream.flows.study_progress import ModelProgress, StudyProgress
+from headstream.tasks.markdown import short_count
+from headstream.tasks.watching.models_so_far import Losses, ScoresSoFar
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 MARGIN = 8  # columns before a curve

@@ -5,10 +5,23 @@
 >>> model.attention("the cat sat; the cat")["L1H0"]  # [query, key]
 """
 
-from headstream.own_modules import find_own_modules
+from typing import TYPE_CHECKING, Any
 
-find_own_modules()
-
-from headstream.opened_study import Results, UserError, WorkError, open, run, studies  # noqa: E402
+if TYPE_CHECKING:
+    from headstream.opened_study import Results, UserError, WorkError, open, run, studies
 
 __all__ = ["Results", "UserError", "WorkError", "open", "run", "studies"]
+
+
+def __getattr__(name: str) -> Any:
+    """One of the names above, imported when it is first asked for: the command line needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from headstream import opened_study
+
+    globals().update({each: getattr(opened_study, each) for each in __all__})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,5 +1,5 @@
 """`python -m headstream` is the command `headstream`."""
 
-from flows.command_line import main
+from headstream.flows.command_line import main
 
 main()

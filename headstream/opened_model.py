@@ -9,15 +9,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.bos import NO_BOS, opened
-from models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
-from models.heads.head import Head
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.markdown import short_count
-from tasks.report.sentences import counted
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import checkpoint_steps, load_model, tokens_at
+from headstream.models.bos import NO_BOS, opened
+from headstream.models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
+from headstream.models.heads.head import Head
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.markdown import short_count
+from headstream.tasks.report.sentences import counted
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import checkpoint_steps, load_model, tokens_at
 
 
 @dataclass(frozen=True)

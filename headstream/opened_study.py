@@ -5,26 +5,28 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 
 from headstream.opened_model import Model
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.report.answer import answer_lines
-from tasks.results.stored_models import MOST_LISTED, stored_folders
-from tasks.results.study_results import open_results
-from tasks.results.tables import quoted
-from tasks.results.warehouse import build_warehouse
-from tasks.results.warehouse_reading import attach_warehouse
-from tasks.storage.latest_records import latest_records
-from tasks.storage.store import Store
-from tasks.studies.known_studies import find_study
-from tasks.study.mistakes import nearest
-from tasks.study.schema import read_study
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.report.answer import answer_lines
+from headstream.tasks.results.stored_models import MOST_LISTED, stored_folders
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.results.tables import quoted
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.results.warehouse_reading import attach_warehouse
+from headstream.tasks.storage.latest_records import latest_records
+from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.study.mistakes import nearest
+from headstream.tasks.study.schema import read_study
 
+PACKAGE = Path(__file__).parent
 INTERRUPT_SECONDS = 3.0  # in which a run that was interrupted ends
 NAMES = ["label", "name", "cell", "model_id"]  # columns by which a model is called
 # Which rows of a table are about a study, by the first of these columns that it has.
@@ -134,8 +136,8 @@ def run(study: str, *, jobs: int | None = None, replace: bool = False) -> Result
     """
     name = read_study(find_study(study)).name
     options = ([] if jobs is None else ["--jobs", str(jobs)]) + ["--replace"] * replace
-    command = [sys.executable, "-P", "-m", "flows.command_line", "run", study, *options]
-    folders = filter(None, [str(places.ROOT), os.environ.get("PYTHONPATH")])
+    command = [sys.executable, "-P", "-m", "headstream", "run", study, *options]
+    folders = filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from models.architecture_config import ArchitectureConfig
+from headstream.models.architecture_config import ArchitectureConfig
 
 LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
 DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys where n_ctx is short

@@ -4,8 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, cat, nn
 from torch.nn import functional as F
 
-from models.architecture import Architecture
-from models.attention_patterns import (
+from headstream.models.architecture import Architecture
+from headstream.models.attention_patterns import (
     at_every_distance,
     causal_mask,
     full_attention,
@@ -13,10 +13,10 @@ from models.attention_patterns import (
     relative_scores,
     windowed_attention,
 )
-from models.gates import DynamicGates, StaticGates
-from models.norms import Norm
-from models.parameters import DeclaringModule, declared
-from models.positions import Rotary, sinusoids
+from headstream.models.gates import DynamicGates, StaticGates
+from headstream.models.norms import Norm
+from headstream.models.parameters import DeclaringModule, declared
+from headstream.models.positions import Rotary, sinusoids
 
 SHARED = "_shared"  # ends the names of maps that groups of heads share
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from jaxtyping import Int
 from torch import Tensor
 
-from models.transformer import Transformer
+from headstream.models.transformer import Transformer
 
 BATCH_NUMBERS = 2**20  # attention weights of all layers, or logits, held at once; a batch has as many sequences as fit
 PASS_NUMBERS = 2**21  # the same in passes that hold one layer's weights at a time

@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import at_once, batches
-from models.heads.ablated_runs import ROWS, IntactRun
-from models.losses import token_losses
-from models.transformer import Layer, LayerTrace, Transformer
+from headstream.models.batching import at_once, batches
+from headstream.models.heads.ablated_runs import ROWS, IntactRun
+from headstream.models.losses import token_losses
+from headstream.models.transformer import Layer, LayerTrace, Transformer
 
 NeuronFill = Sequence[Float[Tensor, "_"]]  # takes the place of activations: [neuron] a layer
 

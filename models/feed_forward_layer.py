@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.architecture import Architecture
-from models.parameters import DeclaringModule, declared
+from headstream.models.architecture import Architecture
+from headstream.models.parameters import DeclaringModule, declared
 
 _gelu_tanh = partial(F.gelu, approximate="tanh")
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

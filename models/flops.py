@@ -3,8 +3,8 @@
 An addition and a multiplication are two. Softmax, norms and activation functions are not matrix products.
 """
 
-from models.architecture import Architecture
-from models.attention_patterns import query_block, window_block
+from headstream.models.architecture import Architecture
+from headstream.models.attention_patterns import query_block, window_block
 
 
 def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
-from models.parameters import DeclaringModule, declared
+from headstream.models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
+from headstream.models.parameters import DeclaringModule, declared
 
 
 class StaticGates(DeclaringModule):

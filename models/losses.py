@@ -5,9 +5,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.batching import batches
-from models.clustered_errors import clustered_mean
-from models.transformer import Fill, HeadMask, Transformer
+from headstream.models.batching import batches
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.transformer import Fill, HeadMask, Transformer
 
 Losses = dict[str, float | int | Float[Tensor, "_"]]
 

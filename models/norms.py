@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.parameters import DeclaringModule, declared
+from headstream.models.parameters import DeclaringModule, declared
 
 
 class Norm(DeclaringModule):

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Generator, Tensor
 
-from models.bos import n_bos, opened
+from headstream.models.bos import n_bos, opened
 
 
 @dataclass(frozen=True)

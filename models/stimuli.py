@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jaxtyping import Int
 from torch import Tensor
 
-from models.repeats import Repeats
+from headstream.models.repeats import Repeats
 
 
 class RunningText(NamedTuple):

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import at_once
-from models.transformer import Transformer
+from headstream.models.batching import at_once
+from headstream.models.transformer import Transformer
 
 LOGITS, MIN_ROWS = 2**18, 2**8  # logits at once: what a CPU keeps in its cache; but products of few rows are slow
 

@@ -16,12 +16,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.architecture import Architecture
-from models.attention_heads import Attention, GroupedAttention
-from models.feed_forward_layer import FeedForward
-from models.norms import Norm
-from models.parameters import DeclaringModule, declared, declared_parameters
-from models.positions import sinusoids
+from headstream.models.architecture import Architecture
+from headstream.models.attention_heads import Attention, GroupedAttention
+from headstream.models.feed_forward_layer import FeedForward
+from headstream.models.norms import Norm
+from headstream.models.parameters import DeclaringModule, declared, declared_parameters
+from headstream.models.positions import sinusoids
 
 HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
 Fill = Sequence[Float[Tensor, "... _ _ _"]]  # takes the place of masked z: [(batch,) head, pos or 1, d_value] a layer

@@ -5,30 +5,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.importing.imported_cell import ImportedCell, ModelCell
-from tasks.measuring.stages import ANALYSES, part_of
-from tasks.places import ROOT
-from tasks.results.study_record import ModelOutcome
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.code_version import code_version
-from tasks.study.analysis_config import AnalysisConfig, Stage
-from tasks.study.cells import Cell
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.costs_config import CostsConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_files import corpus_fingerprint
-from tasks.training.device import Numerics, resolve_numerics
+from headstream.models.architecture import Architecture
+from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
+from headstream.tasks.measuring.stages import ANALYSES, part_of
+from headstream.tasks.places import ROOT
+from headstream.tasks.results.study_record import ModelOutcome
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.code_version import code_version
+from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.costs_config import CostsConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_files import corpus_fingerprint
+from headstream.tasks.training.device import Numerics, resolve_numerics
 
 CODE: dict[str, str] = {
-    "corpus": "tasks.text.corpus_writing",
-    "tokens": "tasks.text.token_writing",
-    "training": "tasks.training.model_training",
-    "import": "tasks.importing.model_import",
-    "costs": "tasks.measuring.costs",
+    "corpus": "headstream.tasks.text.corpus_writing",
+    "tokens": "headstream.tasks.text.token_writing",
+    "training": "headstream.tasks.training.model_training",
+    "import": "headstream.tasks.importing.model_import",
+    "costs": "headstream.tasks.measuring.costs",
     **{stage: analysis.measure.__module__ for stage, analysis in ANALYSES.items()},
-    "study": "tasks.results.study_record",
-    "report": "tasks.report.rendering",
+    "study": "headstream.tasks.results.study_record",
+    "report": "headstream.tasks.report.rendering",
 }
 """The module whose code makes each stage's artifacts, with all that it reaches by import."""
 
@@ -124,7 +124,7 @@ def report_spec(record: Artifact, previous: Mapping[str, Any] | None = None) -> 
         "record": record.manifest.key,
         "previous": previous,
         "resources": resources.hexdigest(),
-        "claims": code_version("tasks.results.claims"),  # verdicts are the warehouse's
+        "claims": code_version("headstream.tasks.results.claims"),  # verdicts are the warehouse's
     }
     return _spec("report", slice_, {"study": record})
 

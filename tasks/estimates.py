@@ -5,9 +5,9 @@ A run corrects it, stage by stage, by what it measures.
 
 from typing import NamedTuple
 
-from models.architecture import Architecture
-from models.flops import forward_flops
-from tasks.study.analysis_config import Stage
+from headstream.models.architecture import Architecture
+from headstream.models.flops import forward_flops
+from headstream.tasks.study.analysis_config import Stage
 
 FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # what one core does, and a GPU
 CORPUS_BYTES_PER_SECOND = 10e6

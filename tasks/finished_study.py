@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks import places
-from tasks.artifact_specs import (
+from headstream.tasks import places
+from headstream.tasks.artifact_specs import (
     analysis_spec,
     corpus_spec,
     costs_spec,
@@ -14,16 +14,16 @@ from tasks.artifact_specs import (
     report_spec,
     tokens_spec,
 )
-from tasks.importing.imported_cell import ImportedCell, ModelCell, read_imported
-from tasks.making import open_store
-from tasks.report.publishing import previous_summary, publish_report
-from tasks.results.study_record import ModelOutcome
-from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import Artifact
-from tasks.storage.latest_records import latest_record
-from tasks.storage.store import Store
-from tasks.study.schema import Study
-from tasks.watching.run_snapshots import forget_run
+from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell, read_imported
+from headstream.tasks.making import open_store
+from headstream.tasks.report.publishing import previous_summary, publish_report
+from headstream.tasks.results.study_record import ModelOutcome
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.schema import Study
+from headstream.tasks.watching.run_snapshots import forget_run
 
 
 def found_finished(study: Study) -> list[str] | None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import torch
 
-from tasks.errors import WorkError
-from tasks.results.warehouse import is_current, is_whole
-from tasks.storage.artifact import Artifact
-from tasks.storage.latest_records import latest_records
-from tasks.storage.provenance import package_version
-from tasks.storage.store import Store
-from tasks.training.device import cpu_multiplies_bfloat16, has_compiler
+from headstream.tasks.errors import WorkError
+from headstream.tasks.results.warehouse import is_current, is_whole
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.latest_records import latest_records
+from headstream.tasks.storage.provenance import package_version
+from headstream.tasks.storage.store import Store
+from headstream.tasks.training.device import cpu_multiplies_bfloat16, has_compiler
 
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")

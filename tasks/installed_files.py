@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, PackagePath, files
 
-from tasks.errors import UserError
+from headstream.tasks.errors import UserError
 
 
 def installed_files(package: str, holds: str, command: str) -> list[PackagePath]:

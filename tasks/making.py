@@ -5,11 +5,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tasks import places
-from tasks.machines.child_process import run_in_process, start_fork_server
-from tasks.progress import FAILED, WAITING, Event, publish
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.store import Store
+from headstream.tasks import places
+from headstream.tasks.machines.child_process import run_in_process, start_fork_server
+from headstream.tasks.progress import FAILED, WAITING, Event, publish
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.store import Store
 
 
 def open_store() -> Store:

@@ -4,13 +4,19 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from platformdirs import user_data_path
+
+ROOT = Path(__file__).resolve().parents[1]  # the repository or, where Headstream is installed, its package
 STUDIES = ROOT / "flows" / "studies"
 
 
 def home() -> Path:
-    """The folder that data/ and reports/ are written in: HEADSTREAM_HOME if it is set, else the repository."""
-    return Path(os.environ.get("HEADSTREAM_HOME") or ROOT).expanduser().resolve()
+    """The folder that data/ and reports/ are written in.
+
+    HEADSTREAM_HOME if it is set, else the repository; a user's data folder where Headstream is installed without it.
+    """
+    own = ROOT if (ROOT / "pyproject.toml").is_file() else user_data_path("headstream")
+    return Path(os.environ.get("HEADSTREAM_HOME") or own).expanduser().resolve()
 
 
 def store_folder() -> Path:

@@ -9,32 +9,32 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from tasks import artifact_specs, places
-from tasks.errors import WorkError
-from tasks.estimates import (
+from headstream.tasks import artifact_specs, places
+from headstream.tasks.errors import WorkError
+from headstream.tasks.estimates import (
     CORPUS_BYTES_PER_SECOND,
     COSTS_SECONDS,
     FLOPS_PER_SECOND,
     seconds_of_analyses,
     seconds_of_import,
 )
-from tasks.housekeeping import artifact_bytes
-from tasks.importing.imported_cell import ImportedCell, read_imported
-from tasks.making import open_store
-from tasks.results.claim_files import read_claims
-from tasks.results.claims import lacking_for_claims
-from tasks.results.model_columns import architecture_columns, model_row
-from tasks.results.tables import table_schema
-from tasks.results.views import create_tables_and_views
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.store import Store
-from tasks.study.analysis_config import Stage
-from tasks.study.cells import Cell, matrix_entries
-from tasks.study.schema import Study
-from tasks.text.repeated_text import LITTLE_TO_INDUCE, little_to_induce
-from tasks.training.device import resolve_numerics, training_flops
-from tasks.training.loop import kept_steps, step_count
-from tasks.training.model_training import model_columns
+from headstream.tasks.housekeeping import artifact_bytes
+from headstream.tasks.importing.imported_cell import ImportedCell, read_imported
+from headstream.tasks.making import open_store
+from headstream.tasks.results.claim_files import read_claims
+from headstream.tasks.results.claims import lacking_for_claims
+from headstream.tasks.results.model_columns import architecture_columns, model_row
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.results.views import create_tables_and_views
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.analysis_config import Stage
+from headstream.tasks.study.cells import Cell, matrix_entries
+from headstream.tasks.study.schema import Study
+from headstream.tasks.text.repeated_text import LITTLE_TO_INDUCE, little_to_induce
+from headstream.tasks.training.device import resolve_numerics, training_flops
+from headstream.tasks.training.loop import kept_steps, step_count
+from headstream.tasks.training.model_training import model_columns
 
 SHARED = ("corpus", "tokens", "costs")  # stages that are not of a model
 

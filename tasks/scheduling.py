@@ -3,9 +3,9 @@
 import heapq
 from collections.abc import Iterable
 
-from tasks.study.analysis_config import Stage
-from tasks.study.cells import Cell
-from tasks.training.device import training_flops
+from headstream.tasks.study.analysis_config import Stage
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.training.device import training_flops
 
 LONGEST_STAGES: tuple[Stage, ...] = (
     "pruning", "importance", "activation-circuits", "redundancy", "probes", "behaviour", "weight-circuits",

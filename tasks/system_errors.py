@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.errors import UserError, WorkError
+from headstream.tasks.errors import UserError, WorkError
 
 _UNWRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -9,7 +9,7 @@ from math import exp, inf, sqrt
 from statistics import correlation
 from typing import Any
 
-from tasks.results.tables import table_schema
+from headstream.tasks.results.tables import table_schema
 
 Place = dict[str, int]
 Add = Callable[["Tables", int, float], float | None]  # adds the i-th value; returns it where it can't be as wished

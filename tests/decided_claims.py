@@ -2,9 +2,9 @@
 
 from claimed_studies import Tables
 
-from tasks.results.claim_files import Claim, read_claims
-from tasks.results.claims import decide
-from tasks.results.tables import write_table
+from headstream.tasks.results.claim_files import Claim, read_claims
+from headstream.tasks.results.claims import decide
+from headstream.tasks.results.tables import write_table
 
 CLAIMS = {claim.claim_id: claim for claim in read_claims()}
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory, mkdtemp
 import duckdb
 from tiny import FOLDER
 
-from tasks.results.tables import quoted
-from tasks.results.views import create_tables_and_views
+from headstream.tasks.results.tables import quoted
+from headstream.tasks.results.views import create_tables_and_views
 
 
 @cache

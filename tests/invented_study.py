@@ -15,8 +15,8 @@ from zlib import crc32
 from empty_warehouse import empty_warehouse
 from invented_importance import IMPORTANCE
 
-from tasks.results.claims import insert_claims
-from tasks.results.tables import write_table
+from headstream.tasks.results.claims import insert_claims
+from headstream.tasks.results.tables import write_table
 
 TOKENS_PER_STEP = 4096
 STEPS = [0, 1, 4, 16, 64, 150, 300, 420, 560, 760, 1220]

@@ -1,6 +1,6 @@
 """Every stage of the analysis on as little text as it takes."""
 
-from tasks.study.analysis_config import AnalysisConfig
+from headstream.tasks.study.analysis_config import AnalysisConfig
 
 WINDOWS = {"windows": 3, "reference_windows": 3}
 PRUNING = {"gate_lambdas": (0.1,), "gate_steps": 1, "retrain_steps": 1, "random_orders": 5, "repeats": 1}

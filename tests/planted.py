@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.attention_heads import Attention
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.attention_heads import Attention
+from headstream.models.transformer import Transformer
 
 SUBSPACES = ("token", "previous", "next_token")
 MORE_SUBSPACES = (*SUBSPACES, "carried")  # of models that need room for something that is no token to predict

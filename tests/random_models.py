@@ -2,8 +2,8 @@
 
 import torch
 
-from models.architecture import Architecture
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
 
 D_VOCAB, D_MODEL, D_HEAD, D_VALUE, N_CTX = 37, 23, 5, 7, 19
 SMALL = {"d_model": D_MODEL, "d_head": D_HEAD, "d_value": D_VALUE, "n_ctx": N_CTX}

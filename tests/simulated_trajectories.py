@@ -9,8 +9,8 @@ import pandas as pd
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 
-from tasks.results.views import create_tables_and_views
-from tasks.training.loop import kept_steps
+from headstream.tasks.results.views import create_tables_and_views
+from headstream.tasks.training.loop import kept_steps
 
 N_STEPS, TOKENS_PER_STEP = 1220, 4096
 Steps = Int[NDArray[np.int64], "checkpoint"]

@@ -27,14 +27,14 @@ TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.pa
 
 
 def imported(path: Path) -> set[str]:
-    """Dotted names of the modules that a file imports, and of what it imports from them."""
+    """Dotted names of the modules that a file imports, and of what it imports from them; ours as in the repository."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return {name.removeprefix("headstream.") for name in names}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -97,7 +97,7 @@ BESIDE = {
 def test_rooms_import_in_one_direction(room):
     below = BESIDE[room] if room in BESIDE else set(ROOMS[: ROOMS.index(room)])
     for path in sorted((ROOT / "tasks" / room).rglob("*.py")):
-        found = re.findall(r"^\s*from tasks\.(\w+)\.", path.read_text(), re.MULTILINE)
+        found = re.findall(r"^\s*from headstream\.tasks\.(\w+)\.", path.read_text(), re.MULTILINE)
         assert {*found} - {room} <= below, path
 
 

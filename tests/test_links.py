@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tasks.places import ROOT
+from headstream.tasks.places import ROOT
 
 WRITTEN = ("reports/generated", "data/store")  # by studies
 PAGES = sorted(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from flows.up_command import environment_for
-from tasks import places
-from tasks.machines.child_process import run_in_process
-from tasks.storage import provenance
+from headstream.flows.up_command import environment_for
+from headstream.tasks import places
+from headstream.tasks.machines.child_process import run_in_process
+from headstream.tasks.storage import provenance
 
 FOLDERS = ("flows", "tasks", "models", "benchmarks", "faults")
 SOURCES = [path for folder in FOLDERS for path in sorted((places.ROOT / folder).rglob("*.py"))]

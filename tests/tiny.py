@@ -10,12 +10,12 @@ import numpy as np
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from models.bos import NO_BOS
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_reading import Tokens
-from tasks.text.token_writing import write_given_tokens, write_tokens
+from headstream.models.bos import NO_BOS
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.token_writing import write_given_tokens, write_tokens
 
 FOLDER = TemporaryDirectory(prefix="headstream-tests-")  # goes with the process
 WORDS = ("river", "stream", "head", "spring", "water", "bed", "flows", "down", "under", "over")

@@ -9,7 +9,7 @@ from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter, quantize
 from torch import Tensor
 from written_models import D_VOCAB, llama_architecture
 
-from models.architecture import Architecture
+from headstream.models.architecture import Architecture
 
 BYTES = ["<|endoftext|>", "Ġ", "0", "1", *"abcdefghijklmnopqrstuvwxyz"]
 MERGES = ["a b", "Ġ c", "0 1"]

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
 
 D_VOCAB, N_CTX = 37, 19
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_writing import write_tokens
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_writing import write_tokens
 
 
 def write_text(folder: Path, files: Mapping[str, str], vocabulary: int = 300, validation_fraction: float = 0.4) -> Path:

@@ -14,15 +14,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import at_once, batches
-from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
-from models.circuits.paths import Path
-from models.heads.ablated_runs import ROWS, IntactRun
-from models.heads.attended_keys import attention_on, induction_keys
-from models.heads.head import Head
-from models.repeats import Repeats
-from models.stimuli import Stimuli
-from models.transformer import LayerTrace, Transformer
+from headstream.models.batching import at_once, batches
+from headstream.models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
+from headstream.models.circuits.paths import Path
+from headstream.models.heads.ablated_runs import ROWS, IntactRun
+from headstream.models.heads.attended_keys import attention_on, induction_keys
+from headstream.models.heads.head import Head
+from headstream.models.repeats import Repeats
+from headstream.models.stimuli import Stimuli
+from headstream.models.transformer import LayerTrace, Transformer
 
 Kind = Literal["Q", "K", "V"]
 

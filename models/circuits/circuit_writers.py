@@ -12,12 +12,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.composition import KINDS, PairKind, head_pairs
-from models.circuits.paths import Path
-from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
-from models.heads.head import Head
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.composition import KINDS, PairKind, head_pairs
+from headstream.models.circuits.paths import Path
+from headstream.models.heads.attended_keys import (
+    attention_on,
+    duplicate_token_keys,
+    induction_keys,
+    previous_token_keys,
+)
+from headstream.models.heads.head import Head
+from headstream.models.transformer import Transformer
 
 LEAST_ATTENTION = 0.3  # mean attention that a writer gives to its keys
 MOST_WRITERS = 8  # of a circuit: taking out all of many tells nothing about any

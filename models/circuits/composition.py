@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from models.circuits.head_factors import reader_factors, writer_factors
-from models.circuits.head_weights import CircuitWeights
+from headstream.models.circuits.head_factors import reader_factors, writer_factors
+from headstream.models.circuits.head_weights import CircuitWeights
 
 KINDS = ("Q", "K", "V")
 PairKind = Float[Tensor, "pair 3"]  # a row a pair of `head_pairs`, a column a kind of KINDS

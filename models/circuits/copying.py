@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.full_circuits import FullCircuit
-from models.circuits.head_weights import CircuitWeights
-from models.repeats import middle_tokens, repeat_tokens
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.full_circuits import FullCircuit
+from headstream.models.circuits.head_weights import CircuitWeights
+from headstream.models.repeats import middle_tokens, repeat_tokens
+from headstream.models.transformer import Transformer
 
 
 def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Tensor, "token"]:

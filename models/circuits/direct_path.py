@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.frozen import freeze_run
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.frozen import freeze_run
+from headstream.models.transformer import Transformer
 
 MIN_COUNT = 20  # a rarer source token says too little about what follows it
 CHUNK_NUMBERS = 2**22  # logits held at once

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
-from models.circuits.head_weights import CircuitWeights
+from headstream.models.circuits.head_weights import CircuitWeights
 
 
 def eigenvalue_score(eigenvalues: Complex[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:

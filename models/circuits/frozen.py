@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.attention_heads import Attention
-from models.norms import Norm
-from models.transformer import Layer, LayerTrace, Trace, Transformer
+from headstream.models.attention_heads import Attention
+from headstream.models.norms import Norm
+from headstream.models.transformer import Layer, LayerTrace, Trace, Transformer
 
 Sources = dict[str, Float[Tensor, "batch pos d_model"]]
 

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import at_once
-from models.circuits.head_weights import CircuitWeights, HeadWeights
+from headstream.models.batching import at_once
+from headstream.models.circuits.head_weights import CircuitWeights, HeadWeights
 
 MOMENT_TOKENS = 2**12  # taken into moments at once
 CHUNK_NUMBERS = 2**18  # entries of a full circuit held at once: what a CPU keeps in its cache

@@ -6,19 +6,19 @@ import torch
 from jaxtyping import Int, Num
 from torch import Tensor
 
-from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks
-from models.circuits.eigenvalues import copying_eigenvalues, eigenvalue_score, matching_eigenvalues
-from models.circuits.full_circuits import full_ov, position_spread, score_spread, token_moments
-from models.circuits.head_weights import CircuitWeights
-from models.circuits.persistence import persistence
-from models.circuits.subspaces import (
+from headstream.models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks
+from headstream.models.circuits.eigenvalues import copying_eigenvalues, eigenvalue_score, matching_eigenvalues
+from headstream.models.circuits.full_circuits import full_ov, position_spread, score_spread, token_moments
+from headstream.models.circuits.head_weights import CircuitWeights
+from headstream.models.circuits.persistence import persistence
+from headstream.models.circuits.subspaces import (
     effective_rank,
     numerical_rank,
     ov_singular_values,
     qk_singular_values,
     reading_overlaps,
 )
-from models.transformer import Transformer
+from headstream.models.transformer import Transformer
 
 Scores = dict[str, Num[Tensor, "_"]]  # a number a head
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.circuits.head_weights import HeadWeights
+from headstream.models.circuits.head_weights import HeadWeights
 
 
 def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:

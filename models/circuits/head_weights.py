@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.gates import StaticGates
-from models.hard_concrete import gates_without_noise
-from models.norms import Norm
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.gates import StaticGates
+from headstream.models.hard_concrete import gates_without_noise
+from headstream.models.norms import Norm
+from headstream.models.transformer import Transformer
 
 
 @dataclass(frozen=True)

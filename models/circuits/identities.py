@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.frozen import FrozenLayer, FrozenRun, freeze_layer, freeze_run
-from models.circuits.paths import head_paths, paths_by_order
-from models.transformer import Transformer
+from headstream.models.circuits.frozen import FrozenLayer, FrozenRun, freeze_layer, freeze_run
+from headstream.models.circuits.paths import head_paths, paths_by_order
+from headstream.models.transformer import Transformer
 
 
 @torch.inference_mode()

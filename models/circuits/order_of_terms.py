@@ -13,11 +13,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.frozen import freeze_run
-from models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
-from models.stream_losses import stream_losses
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.frozen import freeze_run
+from headstream.models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
+from headstream.models.stream_losses import stream_losses
+from headstream.models.transformer import Transformer
 
 
 @dataclass(frozen=True)

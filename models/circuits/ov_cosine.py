@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.circuits.head_weights import HeadWeights
+from headstream.models.circuits.head_weights import HeadWeights
 
 
 @torch.no_grad()

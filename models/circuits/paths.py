@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.circuits.frozen import FrozenRun
-from models.heads.head import Head
+from headstream.models.circuits.frozen import FrozenRun
+from headstream.models.heads.head import Head
 
 Path = tuple[Head, ...]
 

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.head_weights import why_no_circuits
-from models.transformer import Trace, Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.head_weights import why_no_circuits
+from headstream.models.transformer import Trace, Transformer
 
 
 @torch.inference_mode()

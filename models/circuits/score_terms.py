@@ -14,11 +14,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.frozen import FrozenLayer, Sources, freeze_run
-from models.heads.head import Head
-from models.heads.patterns import visible_keys
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.frozen import FrozenLayer, Sources, freeze_run
+from headstream.models.heads.head import Head
+from headstream.models.heads.patterns import visible_keys
+from headstream.models.transformer import Transformer
 
 Part = Literal["direct", "Q", "K", "QK", "position", "feed-forward"]
 DISTANCE = "distance"  # the source of what a bias of distance adds

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.circuits.composition import Composition
+from headstream.models.circuits.composition import Composition
 
 
 def chance_of_rotated(now: Composition) -> Float[Tensor, "pair 3"]:

@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from models.circuits.full_circuits import FullCircuit, full_ov, full_qk
-from models.circuits.head_weights import CircuitWeights
-from models.circuits.skip_trigram_counts import SkipTrigramCounts
+from headstream.models.circuits.full_circuits import FullCircuit, full_ov, full_qk
+from headstream.models.circuits.head_weights import CircuitWeights
+from headstream.models.circuits.skip_trigram_counts import SkipTrigramCounts
 
 CANDIDATES_PER_SOURCE = 8  # destinations and outputs that are looked at for each source
 ENTRIES_PER_SOURCE = 4  # at most, in a table

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.composition import PairKind, by_kind
-from models.circuits.head_factors import reader_factors, writer_factors
-from models.circuits.head_weights import CircuitWeights, HeadWeights
+from headstream.models.circuits.composition import PairKind, by_kind
+from headstream.models.circuits.head_factors import reader_factors, writer_factors
+from headstream.models.circuits.head_weights import CircuitWeights, HeadWeights
 
 
 def ov_singular_values(heads: HeadWeights) -> Float[Tensor, "head rank"]:

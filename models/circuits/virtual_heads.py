@@ -11,14 +11,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.eigenvalues import eigenvalue_score, eigenvalues_of
-from models.circuits.head_factors import reader_factors, writer_factors
-from models.circuits.head_weights import CircuitWeights
-from models.circuits.paths import Path
-from models.heads.head import Head
-from models.heads.patterns import pattern_statistics, visible_keys
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.circuits.eigenvalues import eigenvalue_score, eigenvalues_of
+from headstream.models.circuits.head_factors import reader_factors, writer_factors
+from headstream.models.circuits.head_weights import CircuitWeights
+from headstream.models.circuits.paths import Path
+from headstream.models.heads.head import Head
+from headstream.models.heads.patterns import pattern_statistics, visible_keys
+from headstream.models.transformer import Transformer
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.stream_losses import log_normalisers
-from models.transformer import Fill, HeadMask, Transformer
+from headstream.models.stream_losses import log_normalisers
+from headstream.models.transformer import Fill, HeadMask, Transformer
 
 ROWS = 2**10  # positions of all runs at once: what a CPU keeps in its cache
 

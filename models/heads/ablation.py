@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import at_once
-from models.heads.ablated_runs import ROWS, IntactRun
-from models.heads.references import derangement
-from models.transformer import Fill, HeadMask, Transformer
+from headstream.models.batching import at_once
+from headstream.models.heads.ablated_runs import ROWS, IntactRun
+from headstream.models.heads.references import derangement
+from headstream.models.transformer import Fill, HeadMask, Transformer
 
 Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or which other sequence's z each sequence gets
 

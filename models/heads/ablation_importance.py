@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from models.heads.ablation import Ablation, Replacement, ablation_effects, other_sequences, zero_z
-from models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.ablation import Ablation, Replacement, ablation_effects, other_sequences, zero_z
+from headstream.models.heads.evidence import Evidence, HeadScores
 
 
 def ablation_zero(evidence: Evidence) -> HeadScores:

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
-from models.heads.head import mask_without, removed_heads
-from models.transformer import Transformer
+from headstream.models.heads.head import mask_without, removed_heads
+from headstream.models.transformer import Transformer
 
 UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
 

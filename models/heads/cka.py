@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.transformer import Transformer
 
 ROUNDING = 1e-12  # share of a head's squared output below which its variance is float32 rounding
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.loss_slopes import loss_slopes
-from models.transformer import Fill, HeadMask, Transformer
+from headstream.models.heads.loss_slopes import loss_slopes
+from headstream.models.transformer import Fill, HeadMask, Transformer
 
 HeadScores = list[Float[Tensor, "_"]]  # one number a head, a tensor a layer, in float64 on the CPU: high = matters
 

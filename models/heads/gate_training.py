@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import sequences_at_once
-from models.hard_concrete import OPEN_LOG_ALPHA, open_probability, sampled_gates
-from models.losses import token_losses
-from models.transformer import Transformer
+from headstream.models.batching import sequences_at_once
+from headstream.models.hard_concrete import OPEN_LOG_ALPHA, open_probability, sampled_gates
+from headstream.models.losses import token_losses
+from headstream.models.transformer import Transformer
 
 WITH_GRADIENTS = 8  # times as many sequences as in other passes are held at once, with all that gradients need
 

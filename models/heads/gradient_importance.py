@@ -8,7 +8,7 @@ Hugging Face transformers, run_bertology.py (`hf_bertology`); Molchanov et al. 2
 
 import torch
 
-from models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.evidence import Evidence, HeadScores
 
 BERTOLOGY_BATCH = 8  # sequences whose gradients are summed before the sign is dropped
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from models.transformer import Transformer
+from headstream.models.transformer import Transformer
 
 PRUNING_BEGINS, PRUNING_ENDS = 0.25, 0.75  # fractions of training between which heads are pruned
 IMPORTANCE_DECAY = 0.98  # of the running mean of importance, per step

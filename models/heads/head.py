@@ -6,9 +6,9 @@ from typing import NamedTuple
 from jaxtyping import Bool
 from torch import Tensor
 
-from models.gates import StaticGates
-from models.hard_concrete import gates_without_noise
-from models.transformer import HeadMask, Layer, Transformer
+from headstream.models.gates import StaticGates
+from headstream.models.hard_concrete import gates_without_noise
+from headstream.models.transformer import HeadMask, Layer, Transformer
 
 
 class Head(NamedTuple):

@@ -10,11 +10,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.circuits.frozen import freeze_trace
-from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
-from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
-from models.losses import (
+from headstream.models.batching import batches
+from headstream.models.circuits.frozen import freeze_trace
+from headstream.models.heads.attended_keys import (
+    attention_on,
+    duplicate_token_keys,
+    induction_keys,
+    previous_token_keys,
+)
+from headstream.models.heads.patterns import pattern_statistics, positional_offset, visible_keys
+from headstream.models.losses import (
     Losses,
     next_token_losses,
     parts_of_mean,
@@ -23,9 +28,9 @@ from models.losses import (
     text_losses,
     token_losses,
 )
-from models.repeats import Repeats
-from models.stimuli import Stimuli
-from models.transformer import LayerTrace, Trace, Transformer
+from headstream.models.repeats import Repeats
+from headstream.models.stimuli import Stimuli
+from headstream.models.transformer import LayerTrace, Trace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 ByHead = dict[str, Float[Tensor, "_"]]

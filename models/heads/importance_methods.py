@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from models.heads.ablation_importance import ablation_mean, ablation_resample, ablation_zero
-from models.heads.evidence import Evidence, HeadScores
-from models.heads.gradient_importance import hf_bertology, michel_code, michel_paper, taylor_signed
-from models.heads.pattern_importance import attention_variance, confidence
-from models.heads.relevance import lrp
-from models.heads.weight_norms import qkv_norm, weight_norm
+from headstream.models.heads.ablation_importance import ablation_mean, ablation_resample, ablation_zero
+from headstream.models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.gradient_importance import hf_bertology, michel_code, michel_paper, taylor_signed
+from headstream.models.heads.pattern_importance import attention_variance, confidence
+from headstream.models.heads.relevance import lrp
+from headstream.models.heads.weight_norms import qkv_norm, weight_norm
 
 METHODS: Mapping[str, Callable[[Evidence], HeadScores]] = {
     "michel_paper": michel_paper,

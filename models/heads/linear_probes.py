@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.bos import n_bos
-from models.transformer import Transformer
+from headstream.models.batching import batches
+from headstream.models.bos import n_bos
+from headstream.models.transformer import Transformer
 
 TOLERANCE = 1e-6  # nats; accuracies are then within 0.002 of those at the optimum, where thousands of tokens are tested
 

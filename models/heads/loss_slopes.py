@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.losses import token_losses
-from models.transformer import Fill, HeadMask, Transformer
+from headstream.models.batching import batches
+from headstream.models.losses import token_losses
+from headstream.models.transformer import Fill, HeadMask, Transformer
 
 
 @torch.inference_mode(False)

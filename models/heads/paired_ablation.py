@@ -8,11 +8,11 @@ from jaxtyping import Float, Int
 from scipy import stats
 from torch import Tensor
 
-from models.clustered_errors import clustered_mean
-from models.heads.head import Head, HeadSet
-from models.heads.pruned_losses import losses_without
-from models.multiple_tests import holm_adjusted
-from models.transformer import Fill, Transformer
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.heads.head import Head, HeadSet
+from headstream.models.heads.pruned_losses import losses_without
+from headstream.models.multiple_tests import holm_adjusted
+from headstream.models.transformer import Fill, Transformer
 
 CHEAP_SHARE = 0.01  # of the intact loss: either head must cost less
 EXCESS_SHARE = 0.005  # of the intact loss: by so much at least both must cost more than the sum

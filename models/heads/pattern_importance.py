@@ -2,8 +2,8 @@
 
 import torch
 
-from models.batching import batches
-from models.heads.evidence import Evidence, HeadScores
+from headstream.models.batching import batches
+from headstream.models.heads.evidence import Evidence, HeadScores
 
 
 @torch.inference_mode()

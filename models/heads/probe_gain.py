@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import stats
 from torch import Tensor
 
-from models.clustered_errors import clustered_mean
+from headstream.models.clustered_errors import clustered_mean
 
 
 class Gains(NamedTuple):

@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.batching import batches
-from models.heads.head import HeadSet, mask_without
-from models.heads.removal import layer_without_heads
-from models.losses import token_losses
-from models.transformer import Fill, HeadMask, Transformer
+from headstream.models.batching import batches
+from headstream.models.heads.head import HeadSet, mask_without
+from headstream.models.heads.removal import layer_without_heads
+from headstream.models.losses import token_losses
+from headstream.models.transformer import Fill, HeadMask, Transformer
 
 
 @torch.inference_mode()

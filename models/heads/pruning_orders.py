@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import torch
 
-from models.heads.evidence import HeadScores
-from models.heads.head import Head, HeadSet
+from headstream.models.heads.evidence import HeadScores
+from headstream.models.heads.head import Head, HeadSet
 
 
 def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.batching import batches
-from models.transformer import Fill, Transformer
+from headstream.models.batching import batches
+from headstream.models.transformer import Fill, Transformer
 
 
 def mean_z(model: Transformer, sequences: Int[Tensor, "batch pos"], *, by_position: bool = False) -> Fill:

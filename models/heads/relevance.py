@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.batching import batches
-from models.heads.evidence import Evidence, HeadScores
-from models.transformer import HeadMask, Layer, LayerTrace, Trace, Transformer
+from headstream.models.batching import batches
+from headstream.models.heads.evidence import Evidence, HeadScores
+from headstream.models.transformer import HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
 MIN_STRENGTH = 1e-12  # terms of less strength are too small to divide by

@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.attention_heads import SHARED
-from models.parameters import declared_parameters
-from models.transformer import Fill, HeadMask, Layer, Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.attention_heads import SHARED
+from headstream.models.parameters import declared_parameters
+from headstream.models.transformer import Fill, HeadMask, Layer, Transformer
 
 State = dict[str, Tensor]
 

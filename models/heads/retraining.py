@@ -6,13 +6,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.heads.evidence import HeadScores
-from models.heads.head import HeadSet, heads_of, mask_without, removed_heads
-from models.heads.pruning_orders import by_importance
-from models.heads.removal import remove_heads
-from models.losses import token_losses
-from models.optimisers import rate_factor
-from models.transformer import Fill, Transformer
+from headstream.models.heads.evidence import HeadScores
+from headstream.models.heads.head import HeadSet, heads_of, mask_without, removed_heads
+from headstream.models.heads.pruning_orders import by_importance
+from headstream.models.heads.removal import remove_heads
+from headstream.models.losses import token_losses
+from headstream.models.optimisers import rate_factor
+from headstream.models.transformer import Fill, Transformer
 
 
 def prune_and_retrain(

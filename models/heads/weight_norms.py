@@ -2,7 +2,7 @@
 
 import torch
 
-from models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.evidence import Evidence, HeadScores
 
 
 def weight_norm(evidence: Evidence) -> HeadScores:

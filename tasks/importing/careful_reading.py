@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 
-from tasks.errors import UserError
+from headstream.tasks.errors import UserError
 
 MOST_JSON_BYTES = 4 << 20  # of a config; those of the largest models have a few kB
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from models.transformer import Transformer
-from tasks.errors import WorkError
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.import_check import ImportCheck
-from tasks.importing.reference.forward import reference_logits, without_reference
-from tasks.importing.text_checks import continuation, loss_checks, tokenizer_checks
-from tasks.text.token_reading import Tokens
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.import_check import ImportCheck
+from headstream.tasks.importing.reference.forward import reference_logits, without_reference
+from headstream.tasks.importing.text_checks import continuation, loss_checks, tokenizer_checks
+from headstream.tasks.text.token_reading import Tokens
 
 PARITY_BAR = 1e-4  # of the logits' standard deviation, in float32
 PARITY_SEQUENCES, PARITY_TOKENS = 2, 64

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from tasks.errors import UserError
-from tasks.installed_files import installed_files
-from tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.errors import UserError
+from headstream.tasks.installed_files import installed_files
+from headstream.tasks.study.imported_model_config import ImportedModelConfig
 
 MAGIC = "*?["
 LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")

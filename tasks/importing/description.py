@@ -4,8 +4,8 @@ import json
 import math
 from collections.abc import Iterator
 
-from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
-from tasks.importing.placements import parameters_of
+from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from headstream.tasks.importing.placements import parameters_of
 
 
 def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.positions import sinusoids
-from tasks.errors import UserError
-from tasks.importing.placements import Declared, Placement, parameters_of
+from headstream.models.architecture import Architecture
+from headstream.models.positions import sinusoids
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.placements import Declared, Placement, parameters_of
 
 # Positions that come to the same as learned ones that happen to be so.
 _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from models.architecture import Architecture
+from headstream.models.architecture import Architecture
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class ForeignTokenizer:
 class ForeignModel:
     """A model from elsewhere: its header read and checked, its weights not yet.
 
-    `read_weights` gives every parameter of `models.transformer.Transformer` by name: finite float32, of the shapes that
-    the architecture has. It raises UserError.
+    `read_weights` gives every parameter of the `Transformer` by name: finite float32, of the shapes that the
+    architecture has. It raises UserError.
     """
 
     format: str  # such as "huggingface gpt2", "nanogpt", "transformer-lens", "gguf llama", "headstream"

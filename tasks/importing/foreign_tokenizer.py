@@ -6,9 +6,9 @@ from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from tasks.errors import UserError
-from tasks.importing.careful_reading import is_there, read_json, require_file
-from tasks.importing.foreign_model import ForeignTokenizer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import is_there, read_json, require_file
+from headstream.tasks.importing.foreign_model import ForeignTokenizer
 
 TOKENIZER, OPTIONS = "tokenizer.json", "tokenizer_config.json"
 _WHOLE_TEXTS = {"truncation": None, "padding": None}  # of tokenizer.json, which may ask for one length

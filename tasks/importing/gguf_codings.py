@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from tasks.errors import UserError
-from tasks.importing.gguf_header import GgufHeader, GgufTensor
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.gguf_header import GgufHeader, GgufTensor
 
 
 def coding_name(number: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.errors import UserError
+from headstream.tasks.errors import UserError
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 FLOAT32, STRING, ARRAY = 6, 8, 9

@@ -14,19 +14,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.architecture import Architecture
-from models.architecture_config import LONGEST
-from tasks.errors import UserError
-from tasks.importing.careful_reading import require_file
-from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
-from tasks.importing.gguf_codings import coding_name, decoded, require_whole
-from tasks.importing.gguf_header import GgufHeader, read_header
-from tasks.importing.gguf_tokenizer import bos_of, tokenizer_of
-from tasks.importing.layouts import FLAT, HEADS_BELOW_ONE_ANOTHER, HEADS_SIDE_BY_SIDE, SAME, TRANSPOSED, transposed
-from tasks.importing.placements import PlacedTensors, Placement, checked_model
-from tasks.importing.settings import Settings, checked_architecture
-from tasks.importing.stored_tensors import Stored, StoredTensors
-from tasks.importing.transformer_lens_model import fraction_of
+from headstream.models.architecture import Architecture
+from headstream.models.architecture_config import LONGEST
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import require_file
+from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from headstream.tasks.importing.gguf_codings import coding_name, decoded, require_whole
+from headstream.tasks.importing.gguf_header import GgufHeader, read_header
+from headstream.tasks.importing.gguf_tokenizer import bos_of, tokenizer_of
+from headstream.tasks.importing.layouts import (
+    FLAT,
+    HEADS_BELOW_ONE_ANOTHER,
+    HEADS_SIDE_BY_SIDE,
+    SAME,
+    TRANSPOSED,
+    transposed,
+)
+from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model
+from headstream.tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.stored_tensors import Stored, StoredTensors
+from headstream.tasks.importing.transformer_lens_model import fraction_of
 
 
 def open_gguf(path: Path) -> ForeignModel:

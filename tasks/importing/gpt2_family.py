@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.importing.huggingface_family import ACTIVATIONS, Family, named_activation
-from tasks.importing.layouts import (
+from headstream.models.architecture import Architecture
+from headstream.tasks.importing.huggingface_family import ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.layouts import (
     FLAT,
     HEADS_BELOW_ONE_ANOTHER,
     HEADS_SIDE_BY_SIDE,
@@ -18,8 +18,8 @@ from tasks.importing.layouts import (
     in_turn,
     transposed,
 )
-from tasks.importing.placements import Placement
-from tasks.importing.settings import Settings
+from headstream.tasks.importing.placements import Placement
+from headstream.tasks.importing.settings import Settings
 
 BUFFERS = re.compile(r"\.attn\.(masked_)?bias$")
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.importing.huggingface_family import ACTIVATIONS, Family, named_activation
-from tasks.importing.layouts import (
+from headstream.models.architecture import Architecture
+from headstream.tasks.importing.huggingface_family import ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.layouts import (
     FUSED_BIAS_BY_HEAD,
     FUSED_BY_HEAD,
     HEADS_BELOW_ONE_ANOTHER,
@@ -17,9 +17,9 @@ from tasks.importing.layouts import (
     TRANSPOSED,
     transposed,
 )
-from tasks.importing.placements import Placement
-from tasks.importing.rotary_settings import rotary_base_of, rotary_fraction_of
-from tasks.importing.settings import Settings
+from headstream.tasks.importing.placements import Placement
+from headstream.tasks.importing.rotary_settings import rotary_base_of, rotary_fraction_of
+from headstream.tasks.importing.settings import Settings
 
 
 def _fields(settings: Settings) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tasks.errors import UserError
-from tasks.importing.careful_reading import read_json
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.foreign_tokenizer import find_tokenizer
-from tasks.importing.layouts import SAME
-from tasks.importing.placements import PlacedTensors, Placement, checked_model, parameters_of
-from tasks.importing.settings import Settings, checked_architecture
-from tasks.importing.stored_tensors import open_safetensors
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import read_json
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
+from headstream.tasks.importing.layouts import SAME
+from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model, parameters_of
+from headstream.tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.stored_tensors import open_safetensors
 
 CARD, CHECKPOINTS = "model.json", "checkpoints"
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.importing.exported_model import (
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.exported_model import (
     ExportedFiles,
     ExportedModel,
     choices_of,
@@ -14,9 +14,9 @@ from tasks.importing.exported_model import (
     with_learned_positions,
     written_tensors,
 )
-from tasks.importing.huggingface_family import Family
-from tasks.importing.huggingface_folder import CONFIG, FAMILIES
-from tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.huggingface_family import Family
+from headstream.tasks.importing.huggingface_folder import CONFIG, FAMILIES
+from headstream.tasks.importing.settings import Settings, checked_architecture
 
 
 def as_huggingface(model: ExportedModel) -> ExportedFiles:

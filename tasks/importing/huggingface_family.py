@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.importing.placements import Placement
-from tasks.importing.settings import Settings
+from headstream.models.architecture import Architecture
+from headstream.tasks.importing.placements import Placement
+from headstream.tasks.importing.settings import Settings
 
 GELUS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh"}
 ACTIVATIONS = {**GELUS, "relu": "relu"}

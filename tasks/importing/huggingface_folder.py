@@ -3,19 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import UserError
-from tasks.importing.careful_reading import is_there, read_json
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.foreign_tokenizer import find_tokenizer
-from tasks.importing.gpt2_family import GPT2
-from tasks.importing.gpt_neox_family import GPT_NEOX
-from tasks.importing.huggingface_family import Family
-from tasks.importing.llama_families import LLAMA, MISTRAL, QWEN2
-from tasks.importing.placements import PlacedTensors, checked_model
-from tasks.importing.settings import Settings, checked_architecture
-from tasks.importing.stored_tensors import StoredTensors, open_safetensors
-from tasks.importing.unknown_parts import OF_MODEL_TYPES
-from tasks.study.mistakes import word
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import is_there, read_json
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
+from headstream.tasks.importing.gpt2_family import GPT2
+from headstream.tasks.importing.gpt_neox_family import GPT_NEOX
+from headstream.tasks.importing.huggingface_family import Family
+from headstream.tasks.importing.llama_families import LLAMA, MISTRAL, QWEN2
+from headstream.tasks.importing.placements import PlacedTensors, checked_model
+from headstream.tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.stored_tensors import StoredTensors, open_safetensors
+from headstream.tasks.importing.unknown_parts import OF_MODEL_TYPES
+from headstream.tasks.study.mistakes import word
 
 FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2)}
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"

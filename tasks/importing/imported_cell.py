@@ -6,15 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from models.architecture import Architecture
-from models.bos import NO_BOS
-from tasks.errors import UserError
-from tasks.importing.checkpoint_paths import checkpoint_paths, steps_of
-from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
-from tasks.importing.foreign_tokenizer import given_tokenizer
-from tasks.importing.open_foreign import content_hash, open_foreign
-from tasks.study.cells import Cell
-from tasks.study.imported_model_config import LONGEST_UNASKED, ImportedModelConfig
+from headstream.models.architecture import Architecture
+from headstream.models.bos import NO_BOS
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.checkpoint_paths import checkpoint_paths, steps_of
+from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from headstream.tasks.importing.foreign_tokenizer import given_tokenizer
+from headstream.tasks.importing.open_foreign import content_hash, open_foreign
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.imported_model_config import LONGEST_UNASKED, ImportedModelConfig
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,22 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from models.architecture import Architecture
-from models.architecture_config import LONGEST
-from models.attention_heads import SHARED
-from tasks.errors import UserError
-from tasks.importing.huggingface_family import GATED_ACTIVATIONS, Family, named_activation
-from tasks.importing.layouts import FLAT, HEADS_BELOW_ONE_ANOTHER, HEADS_SIDE_BY_SIDE, SAME, TRANSPOSED, transposed
-from tasks.importing.placements import Placement
-from tasks.importing.rotary_settings import rotary_base_of
-from tasks.importing.settings import Settings
+from headstream.models.architecture import Architecture
+from headstream.models.architecture_config import LONGEST
+from headstream.models.attention_heads import SHARED
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.huggingface_family import GATED_ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.layouts import (
+    FLAT,
+    HEADS_BELOW_ONE_ANOTHER,
+    HEADS_SIDE_BY_SIDE,
+    SAME,
+    TRANSPOSED,
+    transposed,
+)
+from headstream.tasks.importing.placements import Placement
+from headstream.tasks.importing.rotary_settings import rotary_base_of
+from headstream.tasks.importing.settings import Settings
 
 _FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
 _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")

@@ -5,16 +5,16 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from models.bos import NO_BOS
-from tasks.errors import UserError
-from tasks.importing.exported_model import ExportedFiles, ExportedModel, file_metadata
-from tasks.importing.foreign_tokenizer import OPTIONS, TOKENIZER
-from tasks.importing.headstream_folder import CARD, CHECKPOINTS
-from tasks.importing.huggingface_export import as_huggingface
-from tasks.importing.huggingface_folder import CONFIG, WEIGHTS
-from tasks.importing.transformer_lens_export import as_transformer_lens
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import load_model, save_whole, tokens_at
+from headstream.models.bos import NO_BOS
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.exported_model import ExportedFiles, ExportedModel, file_metadata
+from headstream.tasks.importing.foreign_tokenizer import OPTIONS, TOKENIZER
+from headstream.tasks.importing.headstream_folder import CARD, CHECKPOINTS
+from headstream.tasks.importing.huggingface_export import as_huggingface
+from headstream.tasks.importing.huggingface_folder import CONFIG, WEIGHTS
+from headstream.tasks.importing.transformer_lens_export import as_transformer_lens
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import load_model, save_whole, tokens_at
 
 FORMATS: dict[str, Callable[[ExportedModel], ExportedFiles]] = {
     "huggingface": as_huggingface,

@@ -7,18 +7,18 @@ from typing import Any
 
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.parameters import count_parameters
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.importing.certificate import certify
-from tasks.importing.imported_cell import Checkpoint, ImportedCell
-from tasks.importing.open_foreign import content_hash, open_foreign
-from tasks.results.model_columns import architecture_columns, model_row
-from tasks.results.tables import write_table
-from tasks.text.corpus_reading import read_documents
-from tasks.text.token_reading import Tokens, require_context
-from tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.parameters import count_parameters
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.certificate import certify
+from headstream.tasks.importing.imported_cell import Checkpoint, ImportedCell
+from headstream.tasks.importing.open_foreign import content_hash, open_foreign
+from headstream.tasks.results.model_columns import architecture_columns, model_row
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.text.corpus_reading import read_documents
+from headstream.tasks.text.token_reading import Tokens, require_context
+from headstream.tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
 
 MOST_TEXTS = 64  # validation documents that a certificate is of
 

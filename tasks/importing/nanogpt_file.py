@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
-from tasks.errors import UserError
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.foreign_tokenizer import find_tokenizer
-from tasks.importing.gpt2_family import BUFFERS, gpt2_placements
-from tasks.importing.placements import PlacedTensors, checked_model
-from tasks.importing.settings import Settings, checked_architecture
-from tasks.importing.stored_tensors import StoredTensors, held_tensors
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
+from headstream.tasks.importing.gpt2_family import BUFFERS, gpt2_placements
+from headstream.tasks.importing.placements import PlacedTensors, checked_model
+from headstream.tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.stored_tensors import StoredTensors, held_tensors
 
 EMBEDDING, UNEMBEDDING = "transformer.wte.weight", "lm_head.weight"
 OF_GPT2, PADDED = 50_257, 50_304  # tokens

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import UserError
-from tasks.importing.careful_reading import is_there, read_json
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.gguf_model import open_gguf
-from tasks.importing.headstream_folder import CARD, CHECKPOINTS, open_headstream
-from tasks.importing.huggingface_folder import CONFIG, open_huggingface
-from tasks.importing.nanogpt_file import open_nanogpt
-from tasks.importing.stored_tensors import held_tensors, open_safetensors
-from tasks.importing.torch_file import read_torch_file
-from tasks.importing.transformer_lens_model import open_transformer_lens
-from tasks.storage.remembered_hashes import remembered_sha256
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import is_there, read_json
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.gguf_model import open_gguf
+from headstream.tasks.importing.headstream_folder import CARD, CHECKPOINTS, open_headstream
+from headstream.tasks.importing.huggingface_folder import CONFIG, open_huggingface
+from headstream.tasks.importing.nanogpt_file import open_nanogpt
+from headstream.tasks.importing.stored_tensors import held_tensors, open_safetensors
+from headstream.tasks.importing.torch_file import read_torch_file
+from headstream.tasks.importing.transformer_lens_model import open_transformer_lens
+from headstream.tasks.storage.remembered_hashes import remembered_sha256
 
 TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
 _FORMATS = (

@@ -8,16 +8,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.parameters import declared_parameters
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.importing.careful_reading import require_memory
-from tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
-from tasks.importing.foreign_tokenizer import tokenizer_notes
-from tasks.importing.layouts import Layout
-from tasks.importing.stored_tensors import FLOATS, StoredTensors, finite_float32
-from tasks.importing.unknown_parts import named_part
+from headstream.models.architecture import Architecture
+from headstream.models.parameters import declared_parameters
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import require_memory
+from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
+from headstream.tasks.importing.foreign_tokenizer import tokenizer_notes
+from headstream.tasks.importing.layouts import Layout
+from headstream.tasks.importing.stored_tensors import FLOATS, StoredTensors, finite_float32
+from headstream.tasks.importing.unknown_parts import named_part
 
 
 @dataclass(frozen=True)

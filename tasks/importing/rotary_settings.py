@@ -1,6 +1,6 @@
 """What configs say of rotary positions, as older and newer versions of transformers write it."""
 
-from tasks.importing.settings import Settings
+from headstream.tasks.importing.settings import Settings
 
 _SCALED = "scaled rotary positions"
 

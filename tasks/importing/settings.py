@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.study.mistakes import described, word
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.mistakes import described, word
 
 MOST = 1 << 24  # of anything that is counted: tokens, positions, dimensions
 _REQUIRED: Any = object()

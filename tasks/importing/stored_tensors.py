@@ -9,8 +9,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tasks.errors import UserError
-from tasks.importing.careful_reading import require_file
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import require_file
 
 FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # by safetensors' names
 

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from models.bos import n_bos
-from models.losses import token_losses
-from models.transformer import Transformer
-from tasks.importing.import_check import ImportCheck
-from tasks.text.bigram_counts import unigram_probabilities
-from tasks.text.token_reading import Tokens
+from headstream.models.bos import n_bos
+from headstream.models.losses import token_losses
+from headstream.models.transformer import Transformer
+from headstream.tasks.importing.import_check import ImportCheck
+from headstream.tasks.text.bigram_counts import unigram_probabilities
+from headstream.tasks.text.token_reading import Tokens
 
 LOSS_DOCUMENTS, LOSS_TOKENS = 8, 128
 LOSS_CHARACTERS = 64 * LOSS_TOKENS  # of a document, in which these tokens are looked for

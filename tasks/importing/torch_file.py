@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from tasks.errors import UserError
-from tasks.importing.careful_reading import require_file
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.careful_reading import require_file
 
 MOST_PICKLE_BYTES = 64 << 20  # what names and shapes the tensors, and how training went
 

@@ -5,19 +5,19 @@ from typing import Any
 
 import torch
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.importing.exported_model import (
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.exported_model import (
     ExportedFiles,
     ExportedModel,
     differences,
     with_learned_positions,
     written_tensors,
 )
-from tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS, named_activation
-from tasks.importing.huggingface_folder import CONFIG
-from tasks.importing.settings import Settings, checked_architecture
-from tasks.importing.transformer_lens_model import (
+from headstream.tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS, named_activation
+from headstream.tasks.importing.huggingface_folder import CONFIG
+from headstream.tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.transformer_lens_model import (
     NORMS,
     POSITIONS,
     UNEMBEDDING,

@@ -14,16 +14,16 @@ from typing import Any
 
 import torch
 
-from models.architecture import Architecture
-from models.attention_heads import SHARED
-from tasks.errors import UserError
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.foreign_tokenizer import find_tokenizer
-from tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS
-from tasks.importing.layouts import ALIKE, SAME
-from tasks.importing.placements import PlacedTensors, Placement, checked_model
-from tasks.importing.settings import Settings, checked_architecture
-from tasks.importing.stored_tensors import StoredTensors
+from headstream.models.architecture import Architecture
+from headstream.models.attention_heads import SHARED
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
+from headstream.tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS
+from headstream.tasks.importing.layouts import ALIKE, SAME
+from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model
+from headstream.tasks.importing.settings import Settings, checked_architecture
+from headstream.tasks.importing.stored_tensors import StoredTensors
 
 BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
 POSITIONS = {"standard": "learned", "rotary": "rotary", "shortformer": "learned_shortformer"}

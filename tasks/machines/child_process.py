@@ -13,13 +13,17 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.system_errors import disk_is_full, memory_is_short
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.system_errors import disk_is_full, memory_is_short
 
 # A server that has imported torch and all stages once forks children from itself: in milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
-PRELOADED = ["tasks.training.model_training", "tasks.training.compiler_preload", "tasks.artifact_specs"]
+PRELOADED = [
+    "headstream.tasks.training.model_training",
+    "headstream.tasks.training.compiler_preload",
+    "headstream.tasks.artifact_specs",
+]
 _context.set_forkserver_preload(PRELOADED)
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave things to clear away

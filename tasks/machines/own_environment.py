@@ -6,7 +6,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from tasks.errors import UserError
+from headstream.tasks.errors import UserError
 
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from tasks import places
-from tasks.machines.services import open_log, rotate_log
-from tasks.machines.stopping import LastWords
+from headstream.tasks import places
+from headstream.tasks.machines.services import open_log, rotate_log
+from headstream.tasks.machines.stopping import LastWords
 
 
 @contextmanager

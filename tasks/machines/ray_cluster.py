@@ -20,9 +20,9 @@ from prefect_ray.task_runners import RayTaskRunner
 from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tasks import places, progress
-from tasks.errors import UserError
-from tasks.storage.code_version import code_version
+from headstream.tasks import places, progress
+from headstream.tasks.errors import UserError
+from headstream.tasks.storage.code_version import code_version
 
 _PROGRESS = "headstream-progress"
 
@@ -74,7 +74,7 @@ def _require_nodes(api_url: str) -> None:
         checks = {
             node["NodeManagerAddress"]: ray.remote(_lacking)
             .options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            .remote(token, code_version("tasks.steps"), api_url)
+            .remote(token, code_version("headstream.tasks.steps"), api_url)
             for node in ray.nodes()
             if node["Alive"]
         }
@@ -93,7 +93,7 @@ def _lacking(token: Path, version: str, api_url: str) -> str | None:
     """What keeps this node from taking part."""
     if not token.exists():
         return f"to see {token.parents[1]}, but doesn't. Mount it there, or set HEADSTREAM_HOME to a shared folder"
-    if code_version("tasks.steps") != version:
+    if code_version("headstream.tasks.steps") != version:
         return "to run the same code, but has other code. Install the same version of Headstream there"
     try:
         httpx.get(f"{api_url}/health", timeout=30).raise_for_status()

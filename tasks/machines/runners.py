@@ -9,8 +9,8 @@ from prefect import Task
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from tasks.errors import UserError
-from tasks.study.resources_config import ResourcesConfig, Runner
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.resources_config import ResourcesConfig, Runner
 
 Submit = Callable[..., PrefectFuture[Any]]
 
@@ -26,7 +26,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         opened = _opened_threads(models_at_once(resources))
     else:
         try:
-            from tasks.machines.ray_cluster import opened_cluster
+            from headstream.tasks.machines.ray_cluster import opened_cluster
         except ImportError:
             raise UserError(
                 "runner = 'ray' needs Ray, which is not installed. Run `pip install -c constraints.txt -e '.[ray]'` in"

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.machines import guard
-from tasks.machines.guard import Group, end_groups, running_groups
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.machines import guard
+from headstream.tasks.machines.guard import Group, end_groups, running_groups
 
 MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
 LOG_BYTES = 10_000_000

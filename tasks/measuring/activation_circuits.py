@@ -11,25 +11,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.circuits import paths
-from models.circuits.causal_checks import CausalCheck, Removal, causal_checks, removals_of
-from models.circuits.circuit_writers import CircuitKind, circuit_writers
-from models.circuits.composition import composition
-from models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
-from models.circuits.head_weights import why_no_circuits
-from models.circuits.identities import identity_errors
-from models.circuits.order_of_terms import Term, order_of_terms
-from models.circuits.score_terms import ScoreTerm, score_terms
-from models.circuits.significance import chance_of_either
-from models.circuits.virtual_heads import VirtualPattern, virtual_copying, virtual_norms, virtual_patterns
-from models.heads.head import Head
-from models.multiple_tests import significant
-from tasks.measuring.checkpoint_weights import checkpoint_weights
-from tasks.measuring.sequences import build_stimuli
-from tasks.measuring.trained_model import Rows, TrainedModel
-from tasks.study.analysis_config import ActivationCircuitsConfig
-from tasks.text.bigram_counts import count_bigrams
-from tasks.text.windows import training_text
+from headstream.models.circuits import paths
+from headstream.models.circuits.causal_checks import CausalCheck, Removal, causal_checks, removals_of
+from headstream.models.circuits.circuit_writers import CircuitKind, circuit_writers
+from headstream.models.circuits.composition import composition
+from headstream.models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
+from headstream.models.circuits.head_weights import why_no_circuits
+from headstream.models.circuits.identities import identity_errors
+from headstream.models.circuits.order_of_terms import Term, order_of_terms
+from headstream.models.circuits.score_terms import ScoreTerm, score_terms
+from headstream.models.circuits.significance import chance_of_either
+from headstream.models.circuits.virtual_heads import VirtualPattern, virtual_copying, virtual_norms, virtual_patterns
+from headstream.models.heads.head import Head
+from headstream.models.multiple_tests import significant
+from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
+from headstream.tasks.measuring.sequences import build_stimuli
+from headstream.tasks.measuring.trained_model import Rows, TrainedModel
+from headstream.tasks.study.analysis_config import ActivationCircuitsConfig
+from headstream.tasks.text.bigram_counts import count_bigrams
+from headstream.tasks.text.windows import training_text
 
 N_IDENTITY_WINDOWS = 4
 

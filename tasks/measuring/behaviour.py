@@ -9,19 +9,19 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.bos import NO_BOS
-from models.clustered_errors import clustered_mean
-from models.heads.attention_flow import aggregate_attention
-from models.heads.gate_activity import gate_activity
-from models.heads.head_behaviour import Behaviour, model_behaviour
-from models.losses import sequence_losses
-from models.stimuli import RunningText
-from models.transformer import Transformer
-from tasks.measuring.sequences import build_stimuli, choose_passage
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import BehaviourConfig
-from tasks.text.windows import training_text
-from tasks.training.checkpoints import tokens_at
+from headstream.models.bos import NO_BOS
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.heads.attention_flow import aggregate_attention
+from headstream.models.heads.gate_activity import gate_activity
+from headstream.models.heads.head_behaviour import Behaviour, model_behaviour
+from headstream.models.losses import sequence_losses
+from headstream.models.stimuli import RunningText
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.sequences import build_stimuli, choose_passage
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import BehaviourConfig
+from headstream.tasks.text.windows import training_text
+from headstream.tasks.training.checkpoints import tokens_at
 
 
 def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:

@@ -1,8 +1,8 @@
 """A checkpoint's weights as circuits are made of them."""
 
-from models.circuits.head_weights import CircuitWeights, circuit_weights
-from models.transformer import Transformer
-from tasks.errors import WorkError
+from headstream.models.circuits.head_weights import CircuitWeights, circuit_weights
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
 
 
 def checkpoint_weights(model: Transformer, step: int) -> CircuitWeights:

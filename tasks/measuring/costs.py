@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from models.architecture import Architecture
-from models.flops import forward_backward_flops, forward_flops
-from models.transformer import Transformer
-from tasks.results.tables import write_table
-from tasks.study.costs_config import CostsConfig
-from tasks.training.device import prepare_process
+from headstream.models.architecture import Architecture
+from headstream.models.flops import forward_backward_flops, forward_flops
+from headstream.models.transformer import Transformer
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.study.costs_config import CostsConfig
+from headstream.tasks.training.device import prepare_process
 
 D_VOCAB = 64  # few, so that the unembedding hardly counts
 INCIDENTAL_FILES = ("costs.parquet",)  # it records the clock

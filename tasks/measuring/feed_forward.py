@@ -6,18 +6,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.clustered_errors import clustered_mean
-from models.feed_forward_ablation import (
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.feed_forward_ablation import (
     NeuronAblation,
     losses_without_feed_forward,
     mean_activations,
     neuron_ablations,
     neuron_parts,
 )
-from models.losses import sequence_losses
-from tasks.measuring.budgets import affordable
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import FeedForwardConfig
+from headstream.models.losses import sequence_losses
+from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import FeedForwardConfig
 
 
 @torch.inference_mode()

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from models.heads.evidence import HeadScores
-from models.heads.head import HeadSet
-from models.heads.importance_methods import normalise
+from headstream.models.heads.evidence import HeadScores
+from headstream.models.heads.head import HeadSet
+from headstream.models.heads.importance_methods import normalise
 
 
 def head_rows(layers: Sequence[Sized], columns: Mapping[str, Sequence[Any]], **same: Any) -> list[dict[str, Any]]:

@@ -7,16 +7,16 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.clustered_errors import clustered_mean
-from models.heads.ablation import Ablation, Effects, Replacement, ablation_effects, other_sequences, zero_z
-from models.heads.evidence import Evidence
-from models.heads.head import heads_of, mask_without, removed_heads
-from models.heads.importance_methods import METHODS, head_scores
-from models.heads.references import mean_z
-from tasks.measuring.budgets import affordable
-from tasks.measuring.head_rows import head_rows, importance_rows
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import ImportanceConfig
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.heads.ablation import Ablation, Effects, Replacement, ablation_effects, other_sequences, zero_z
+from headstream.models.heads.evidence import Evidence
+from headstream.models.heads.head import heads_of, mask_without, removed_heads
+from headstream.models.heads.importance_methods import METHODS, head_scores
+from headstream.models.heads.references import mean_z
+from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.head_rows import head_rows, importance_rows
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import ImportanceConfig
 
 SCORES = {f"ablation_{method}": Ablation("head", method, "full") for method in ("zero", "mean", "resample")}
 

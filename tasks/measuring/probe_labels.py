@@ -10,11 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measuring.probe_texts import ProbeText, ProbeTexts, Span
-from tasks.measuring.prose_labels import ProseLabels, prose_labels, tokens_since_same_name
-from tasks.measuring.python_labels import PythonLabels, python_labels
-from tasks.measuring.text_labels import LINE_END, SENTENCE_END, Labels, log_bucket, tokens_since_last, tokens_since_same
-from tasks.text.token_reading import Tokens
+from headstream.tasks.measuring.probe_texts import ProbeText, ProbeTexts, Span
+from headstream.tasks.measuring.prose_labels import ProseLabels, prose_labels, tokens_since_same_name
+from headstream.tasks.measuring.python_labels import PythonLabels, python_labels
+from headstream.tasks.measuring.text_labels import (
+    LINE_END,
+    SENTENCE_END,
+    Labels,
+    log_bucket,
+    tokens_since_last,
+    tokens_since_same,
+)
+from headstream.tasks.text.token_reading import Tokens
 
 PYTHON_TASKS = (
     "lexical_class",

@@ -14,8 +14,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.bos import n_bos, opened
-from tasks.text.token_reading import Tokens
+from headstream.models.bos import n_bos, opened
+from headstream.tasks.text.token_reading import Tokens
 
 
 class Span(NamedTuple):

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.heads.linear_probes import Probes, control_labels, fit_probes, site_activations, standardise
-from models.heads.probe_gain import Gains, commonest_labels, gains
-from models.transformer import Transformer
-from tasks.measuring.probe_labels import ProbeTask, probe_tasks
-from tasks.measuring.probe_texts import ProbeText, ProbeTexts, probe_texts
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import ProbesConfig
+from headstream.models.heads.linear_probes import Probes, control_labels, fit_probes, site_activations, standardise
+from headstream.models.heads.probe_gain import Gains, commonest_labels, gains
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.probe_labels import ProbeTask, probe_tasks
+from headstream.tasks.measuring.probe_texts import ProbeText, ProbeTexts, probe_texts
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import ProbesConfig
 
 
 class Sites(NamedTuple):

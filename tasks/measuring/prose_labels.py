@@ -7,7 +7,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measuring.text_labels import SENTENCE_END
+from headstream.tasks.measuring.text_labels import SENTENCE_END
 
 WORD = re.compile(r"[^\W\d_]+")
 QUOTATION_MARK = re.compile('["\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}]|\n\\s*\n')

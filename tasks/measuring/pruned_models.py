@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.losses import sequence_losses
-from models.parameters import count_parameters
-from models.transformer import Fill, HeadMask, Transformer
-from tasks.measuring.trained_model import Rows
-from tasks.training.checkpoints import (
+from headstream.models.losses import sequence_losses
+from headstream.models.parameters import count_parameters
+from headstream.models.transformer import Fill, HeadMask, Transformer
+from headstream.tasks.measuring.trained_model import Rows
+from headstream.tasks.training.checkpoints import (
     checkpoint_bytes,
     checkpoint_steps,
     load_model,

@@ -9,17 +9,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.hard_concrete import gates_without_noise, open_probability
-from models.heads.gate_training import train_gates
-from models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
-from models.heads.references import mean_z
-from models.heads.removal import remove_heads
-from models.losses import sequence_losses
-from models.transformer import Transformer
-from tasks.measuring.budgets import affordable
-from tasks.measuring.head_rows import importance_rows
-from tasks.measuring.pruned_models import SmallerModel, choose, keep_models
-from tasks.measuring.pruning_curves import (
+from headstream.models.hard_concrete import gates_without_noise, open_probability
+from headstream.models.heads.gate_training import train_gates
+from headstream.models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
+from headstream.models.heads.references import mean_z
+from headstream.models.heads.removal import remove_heads
+from headstream.models.losses import sequence_losses
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.head_rows import importance_rows
+from headstream.tasks.measuring.pruned_models import SmallerModel, choose, keep_models
+from headstream.tasks.measuring.pruning_curves import (
     GATES,
     RETRAINED,
     Curve,
@@ -31,10 +31,10 @@ from tasks.measuring.pruning_curves import (
     relative_increases,
     retrained_curve,
 )
-from tasks.measuring.trained_model import Rows, TrainedModel
-from tasks.study.analysis_config import PruningConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.training_batches import Batches
+from headstream.tasks.measuring.trained_model import Rows, TrainedModel
+from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.training_batches import Batches
 
 # Curves with models worth keeping, beside the retrained:
 KEPT = (CurveKey("one_shot", "ablation_mean"), CurveKey("iterative", "ablation_mean"), GATES)

@@ -8,19 +8,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.circuits.head_weights import why_no_circuits
-from models.circuits.ov_cosine import ov_cosines
-from models.heads.cka import output_cka
-from models.heads.clusters import cluster_heads
-from models.heads.head import heads_of, mask_without, removed_heads
-from models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
-from models.heads.pattern_distance import pattern_distances, sampled_patterns
-from models.heads.references import mean_z
-from models.transformer import Transformer
-from tasks.measuring.budgets import affordable
-from tasks.measuring.checkpoint_weights import checkpoint_weights
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import RedundancyConfig
+from headstream.models.circuits.head_weights import why_no_circuits
+from headstream.models.circuits.ov_cosine import ov_cosines
+from headstream.models.heads.cka import output_cka
+from headstream.models.heads.clusters import cluster_heads
+from headstream.models.heads.head import heads_of, mask_without, removed_heads
+from headstream.models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
+from headstream.models.heads.pattern_distance import pattern_distances, sampled_patterns
+from headstream.models.heads.references import mean_z
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import RedundancyConfig
 
 
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
-from models.stimuli import Stimuli
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text
+from headstream.models.repeats import fixed_period_repeats, random_period_repeats, repeated_bigrams
+from headstream.models.stimuli import Stimuli
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text
 
 MAX_PASSAGES = 4096  # windows among which the passage is chosen
 

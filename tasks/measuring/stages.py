@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from pydantic import BaseModel
 
-from tasks.measuring import (
+from headstream.tasks.measuring import (
     activation_circuits,
     behaviour,
     feed_forward,
@@ -17,9 +17,9 @@ from tasks.measuring import (
     redundancy,
     weight_circuits,
 )
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import AnalysisConfig, Stage
-from tasks.training.device import keep_freed_memory
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
+from headstream.tasks.training.device import keep_freed_memory
 
 
 class Analysis(NamedTuple):

@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from models.heads.head import HeadSet, removed_heads
-from models.stimuli import RunningText
-from models.transformer import Transformer
-from tasks.measuring.head_rows import without_rows_on
-from tasks.results.tables import write_table
-from tasks.text.token_reading import Tokens, require_context
-from tasks.text.windows import evaluation_text, reference_text
-from tasks.training.checkpoints import checkpoint_sha256, checkpoint_steps, load_model
+from headstream.models.heads.head import HeadSet, removed_heads
+from headstream.models.stimuli import RunningText
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.head_rows import without_rows_on
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.text.token_reading import Tokens, require_context
+from headstream.tasks.text.windows import evaluation_text, reference_text
+from headstream.tasks.training.checkpoints import checkpoint_sha256, checkpoint_steps, load_model
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Any]  # of a table: one mapping a row, or one sequence a column
 

@@ -8,27 +8,27 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from models.bos import without_bos
-from models.circuits.composition import KINDS, Composition, PairKind, composition, head_pairs, rotated_null
-from models.circuits.copying import random_sequences
-from models.circuits.eigenvalues import (
+from headstream.models.bos import without_bos
+from headstream.models.circuits.composition import KINDS, Composition, PairKind, composition, head_pairs, rotated_null
+from headstream.models.circuits.copying import random_sequences
+from headstream.models.circuits.eigenvalues import (
     composed_matching_eigenvalues,
     copying_eigenvalues,
     eigenvalue_score,
     matching_eigenvalues,
 )
-from models.circuits.head_circuits import CircuitStimuli, Scores, head_circuits
-from models.circuits.head_weights import CircuitWeights, why_no_circuits
-from models.circuits.significance import chance_of_either, chance_of_initial, chance_of_rotated
-from models.circuits.skip_trigram_counts import SkipTrigramCounts
-from models.circuits.skip_trigrams import skip_trigrams
-from models.circuits.subspaces import overlaps, rewriting
-from models.multiple_tests import significant
-from tasks.measuring.checkpoint_weights import checkpoint_weights
-from tasks.measuring.trained_model import TrainedModel
-from tasks.study.analysis_config import WeightCircuitsConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text
+from headstream.models.circuits.head_circuits import CircuitStimuli, Scores, head_circuits
+from headstream.models.circuits.head_weights import CircuitWeights, why_no_circuits
+from headstream.models.circuits.significance import chance_of_either, chance_of_initial, chance_of_rotated
+from headstream.models.circuits.skip_trigram_counts import SkipTrigramCounts
+from headstream.models.circuits.skip_trigrams import skip_trigrams
+from headstream.models.circuits.subspaces import overlaps, rewriting
+from headstream.models.multiple_tests import significant
+from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tasks.report.figures import FIGURES
-from tasks.report.figures.style import house_style, save
-from tasks.report.pictures import Picture, Pictures
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures import FIGURES
+from headstream.tasks.report.figures.style import house_style, save
+from headstream.tasks.report.pictures import Picture, Pictures
+from headstream.tasks.results.study_results import StudyResults
 
 
 def draw(results: StudyResults, folder: Path, first: int, every: int, on_progress: Callable[[float], None]) -> Pictures:

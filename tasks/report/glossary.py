@@ -5,8 +5,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from tasks.markdown import escaped, markdown_table
-from tasks.places import ROOT
+from headstream.tasks.markdown import escaped, markdown_table
+from headstream.tasks.places import ROOT
 
 FILE = ROOT / "reports" / "glossary.toml"
 HEADING = "Glossary"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tasks.results.study_results import StudyResults
+from headstream.tasks.results.study_results import StudyResults
 
 MAX_DEPTHS = 3
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tasks.report.differences import Difference, Values, difference, extreme, mean_difference
-from tasks.report.over_seeds import Group, mean_of, median_of, values_of
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.differences import Difference, Values, difference, extreme, mean_difference
+from headstream.tasks.report.over_seeds import Group, mean_of, median_of, values_of
+from headstream.tasks.results.study_results import StudyResults
 
 HOW = "by iterative pruning on ablation_mean"
 

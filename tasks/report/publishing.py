@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import WorkError
-from tasks.storage.artifact import Artifact
-from tasks.storage.store import Store
-from tasks.whole_files import written_whole
+from headstream.tasks.errors import WorkError
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.store import Store
+from headstream.tasks.whole_files import written_whole
 
 
 def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None:

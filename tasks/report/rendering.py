@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import WorkError
-from tasks.report.answer import answer_lines, answered_by
-from tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
-from tasks.report.explorer.head_links import prose_with_head_links
-from tasks.report.explorer.model_files import EXPLORER, ModelFiles
-from tasks.report.page import write_page
-from tasks.report.pictures import Pictures
-from tasks.results.study_results import open_results
+from headstream.tasks.errors import WorkError
+from headstream.tasks.report.answer import answer_lines, answered_by
+from headstream.tasks.report.comparison import Summary, by_chance, changes, not_compared, summarise
+from headstream.tasks.report.explorer.head_links import prose_with_head_links
+from headstream.tasks.report.explorer.model_files import EXPLORER, ModelFiles
+from headstream.tasks.report.page import write_page
+from headstream.tasks.report.pictures import Pictures
+from headstream.tasks.results.study_results import open_results
 
 INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how long
 DRAWERS = 2  # how many processes share the figures
@@ -70,7 +70,7 @@ def draw_figures(
     warehouse: Path, study: str, folder: Path, first: int, every: int, on_progress: Callable[[float], None]
 ) -> Pictures:
     """Draw every so many-th figure, from the first on."""
-    from tasks.report.drawing import draw  # matplotlib takes a second to import
+    from headstream.tasks.report.drawing import draw  # matplotlib takes a second to import
 
     with open_results(warehouse, study) as results:
         return draw(results, folder, first, every, on_progress)
@@ -80,7 +80,7 @@ def make_explorer(
     warehouse: Path, study: str, folder: Path, models: Mapping[str, ModelFiles], on_progress: Callable[[float], None]
 ) -> Pictures:
     """Write the explorer, which adds no pictures to the page."""
-    from tasks.report.explorer.explorer_contents import write_explorer
+    from headstream.tasks.report.explorer.explorer_contents import write_explorer
 
     with open_results(warehouse, study) as results:
         write_explorer(results, models, folder / EXPLORER, answer_lines(results), on_progress=on_progress)

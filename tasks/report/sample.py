@@ -1,6 +1,6 @@
 """A report as reports/sample keeps it: without its explorer, and with links to the queries of the repository.
 
-python -m tasks.report.sample STUDY
+python -m headstream.tasks.report.sample STUDY
 """
 
 import re
@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tasks import places
+from headstream.tasks import places
 
 SAMPLES = places.ROOT / "reports" / "sample"
 INVITATION = re.compile(r"^\[[^\]]*\]\(explorer\.html\).*\n\n", re.MULTILINE)  # a paragraph that begins so

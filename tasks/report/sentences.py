@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from pandas import DataFrame
 
-from tasks.markdown import short_count
-from tasks.report.differences import Values, extreme
+from headstream.tasks.markdown import short_count
+from headstream.tasks.report.differences import Values, extreme
 
 
 def extremes(groups: Mapping[str, Values], unit: str = "") -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import duckdb
 
-from tasks import places
-from tasks.errors import UserError
-from tasks.results.intervals import QUANTITIES, Range
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.results.intervals import QUANTITIES, Range
 
 CLAIMS = places.ROOT / "reports" / "claims"
 SOURCES = CLAIMS / "sources.toml"

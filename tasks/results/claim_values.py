@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import duckdb
 
-from tasks.errors import UserError
-from tasks.results.claim_files import Claim, claim_error, first_line
-from tasks.results.intervals import OF_COUNTED
-from tasks.results.tables import quoted
+from headstream.tasks.errors import UserError
+from headstream.tasks.results.claim_files import Claim, claim_error, first_line
+from headstream.tasks.results.intervals import OF_COUNTED
+from headstream.tasks.results.tables import quoted
 
 
 class Value(NamedTuple):

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tasks.results.claim_files import Claim, Rule
-from tasks.results.claim_values import Value, nothing_in
-from tasks.results.configurations import depends_on
-from tasks.results.intervals import (
+from headstream.tasks.results.claim_files import Claim, Rule
+from headstream.tasks.results.claim_values import Value, nothing_in
+from headstream.tasks.results.configurations import depends_on
+from headstream.tasks.results.intervals import (
     OF_COUNTED,
     Interval,
     Range,

@@ -7,14 +7,20 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from tasks.errors import UserError
-from tasks.results.claim_files import KINDS, Claim, read_claims
-from tasks.results.claim_values import columns_of, keep_cells_of, needed_cells, seed_values, show_cells
-from tasks.results.claim_verdicts import Row, models_to_hold, of_configuration, of_the_worst, over_configurations
-from tasks.results.configurations import named
-from tasks.results.kept_rows import insert_in_order
-from tasks.results.sql import run_sql
-from tasks.results.tables import quoted, table_schema
+from headstream.tasks.errors import UserError
+from headstream.tasks.results.claim_files import KINDS, Claim, read_claims
+from headstream.tasks.results.claim_values import columns_of, keep_cells_of, needed_cells, seed_values, show_cells
+from headstream.tasks.results.claim_verdicts import (
+    Row,
+    models_to_hold,
+    of_configuration,
+    of_the_worst,
+    over_configurations,
+)
+from headstream.tasks.results.configurations import named
+from headstream.tasks.results.kept_rows import insert_in_order
+from headstream.tasks.results.sql import run_sql
+from headstream.tasks.results.tables import quoted, table_schema
 
 _LISTED = """
     SELECT kind, verdict, claim_id AS claim, finding

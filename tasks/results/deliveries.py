@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import WorkError
-from tasks.results import claim_files, tables
-from tasks.results.indexed_artifacts import subject_of
-from tasks.results.tables import Table, table_named
-from tasks.storage.artifact import MAKE_MODELS, Artifact
-from tasks.storage.store import Store
+from headstream.tasks.errors import WorkError
+from headstream.tasks.results import claim_files, tables
+from headstream.tasks.results.indexed_artifacts import subject_of
+from headstream.tasks.results.tables import Table, table_named
+from headstream.tasks.storage.artifact import MAKE_MODELS, Artifact
+from headstream.tasks.storage.store import Store
 
 # tables that no stage delivers
 FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "warehouse"}

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
-from tasks.results.kept_rows import insert_in_order
-from tasks.results.tables import table_schema
+from headstream.tasks.results.kept_rows import insert_in_order
+from headstream.tasks.results.tables import table_schema
 
 Head = tuple[int, int]  # layer, head
 Rows = Iterator[dict[str, Any]]

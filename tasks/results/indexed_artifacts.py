@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from tasks.results.tables import table_schema
-from tasks.storage.artifact import Artifact
-from tasks.storage.latest_records import latest_records
-from tasks.storage.store import Store
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.latest_records import latest_records
+from headstream.tasks.storage.store import Store
 
 log = logging.getLogger(__name__)
 

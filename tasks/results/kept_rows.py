@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tasks.results.tables import quoted, schema_script, table_named, tables
+from headstream.tasks.results.tables import quoted, schema_script, table_named, tables
 
 # A study's claims are decided from itself, its models, their corpora, and which heads match.
 _STUDIES_TO_DECIDE = """

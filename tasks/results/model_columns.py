@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.results.tables import table_schema
+from headstream.models.architecture import Architecture
+from headstream.tasks.results.tables import table_schema
 
 
 def model_row(known: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from threading import Event, Thread
 import duckdb
 import pyarrow as pa
 
-from tasks.errors import UserError
-from tasks.results.warehouse_reading import attach_warehouse
+from headstream.tasks.errors import UserError
+from headstream.tasks.results.warehouse_reading import attach_warehouse
 
 MEMORY_GIB = 4  # that a query may use
 RESULT_MIB = 256  # that its result may take; as text in Python it takes several times that

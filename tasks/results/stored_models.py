@@ -6,10 +6,10 @@ from pathlib import Path
 
 import duckdb
 
-from tasks.errors import UserError, WorkError
-from tasks.results.warehouse_reading import attach_warehouse
-from tasks.storage.artifact import MAKE_MODELS
-from tasks.storage.store import Store
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.results.warehouse_reading import attach_warehouse
+from headstream.tasks.storage.artifact import MAKE_MODELS
+from headstream.tasks.storage.store import Store
 
 MOST_LISTED = 12  # models in an error
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tasks.results.tables import write_table
-from tasks.storage.artifact import Artifact
-from tasks.storage.provenance import git_commit, package_version
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.provenance import git_commit, package_version
 
 RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock
 

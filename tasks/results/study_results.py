@@ -10,11 +10,11 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.results.tables import quoted
-from tasks.results.views import views
-from tasks.results.warehouse_reading import attach_warehouse
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.results.tables import quoted
+from headstream.tasks.results.views import views
+from headstream.tasks.results.warehouse_reading import attach_warehouse
 
 QUERIES = places.ROOT / "reports" / "queries"
 COMPUTED = "memory.computed"  # a schema of a connection's own database

@@ -1,13 +1,13 @@
-"""The list of views, tables and macros in data/README.md; `python -m tasks.results.table_reference` writes it."""
+"""Writes data/README.md's list of views, tables and macros: `python -m headstream.tasks.results.table_reference`."""
 
 import duckdb
 
-from tasks.generated_pages import rewrite_below
-from tasks.results.tables import SCHEMA, tables
-from tasks.results.views import create_tables_and_views, views
+from headstream.tasks.generated_pages import rewrite_below
+from headstream.tasks.results.tables import SCHEMA, tables
+from headstream.tasks.results.views import create_tables_and_views, views
 
 README = SCHEMA.parent / "README.md"
-README_MARK = "<!-- What follows is written by `python -m tasks.results.table_reference`. -->\n"
+README_MARK = "<!-- What follows is written by `python -m headstream.tasks.results.table_reference`. -->\n"
 
 
 def tables_in_markdown() -> str:

@@ -13,9 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import WorkError
+from headstream.tasks.errors import WorkError
+from headstream.tasks.places import ROOT
 
-SCHEMA = Path(__file__).parents[2] / "data" / "schema.sql"
+SCHEMA = ROOT / "data" / "schema.sql"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from tasks.results.tables import SCHEMA, quoted, schema_script
+from headstream.tasks.results.tables import SCHEMA, quoted, schema_script
 
 VIEWS = SCHEMA.parent / "views"
 SUFFIXES = {  # of columns that need no line in a header

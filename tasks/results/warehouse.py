@@ -12,16 +12,16 @@ import duckdb
 import pyarrow as pa
 from filelock import FileLock
 
-from tasks.errors import WorkError
-from tasks.results import claim_files, claims, deliveries, head_matches, kept_rows, tables, views
-from tasks.results.deliveries import Delivery
-from tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
-from tasks.results.kept_rows import insert_in_order
-from tasks.results.tables import Table, quoted, table_named
-from tasks.storage.artifact import Artifact
-from tasks.storage.sealing import fsync
-from tasks.storage.store import Store
-from tasks.system_errors import disk_is_full
+from headstream.tasks.errors import WorkError
+from headstream.tasks.results import claim_files, claims, deliveries, head_matches, kept_rows, tables, views
+from headstream.tasks.results.deliveries import Delivery
+from headstream.tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
+from headstream.tasks.results.kept_rows import insert_in_order
+from headstream.tasks.results.tables import Table, quoted, table_named
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.sealing import fsync
+from headstream.tasks.storage.store import Store
+from headstream.tasks.system_errors import disk_is_full
 
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
 INDEXING_CODE = (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import duckdb
 
-from tasks.errors import UserError, WorkError
-from tasks.results.tables import quoted
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.results.tables import quoted
 
 
 def attach_warehouse(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> None:

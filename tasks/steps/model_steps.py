@@ -9,30 +9,30 @@ from pathlib import Path
 import torch
 from prefect.futures import PrefectFuture
 
-from tasks.artifact_specs import analysis_spec, cell_id, costs_spec, import_spec, model_spec, training_spec
-from tasks.errors import UserError, WorkError
-from tasks.importing.imported_cell import ImportedCell, ModelCell
-from tasks.importing.model_import import import_model
-from tasks.machines.child_process import run_in_process, wait_for_fork_server
-from tasks.machines.gpu_slots import gpu_slot
-from tasks.machines.runners import Submit
-from tasks.making import find_or_make
-from tasks.measuring import costs
-from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.prefect_progress import shown_in_prefect
-from tasks.progress import COMPILING, Event, publish
-from tasks.results.study_record import ModelOutcome
-from tasks.scheduling import longest_first, longest_stages_first
-from tasks.steps.prefect_step import step
-from tasks.storage.artifact import Artifact
-from tasks.study.analysis_config import AnalysisConfig, Stage
-from tasks.study.cells import Cell
-from tasks.study.costs_config import CostsConfig
-from tasks.study.schema import Study
-from tasks.training import model_training
-from tasks.training.compile_ahead import compile_kind, kind_of
-from tasks.training.device import Numerics, resolve_numerics
-from tasks.training.loop import Progress
+from headstream.tasks.artifact_specs import analysis_spec, cell_id, costs_spec, import_spec, model_spec, training_spec
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
+from headstream.tasks.importing.model_import import import_model
+from headstream.tasks.machines.child_process import run_in_process, wait_for_fork_server
+from headstream.tasks.machines.gpu_slots import gpu_slot
+from headstream.tasks.machines.runners import Submit
+from headstream.tasks.making import find_or_make
+from headstream.tasks.measuring import costs
+from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.prefect_progress import shown_in_prefect
+from headstream.tasks.progress import COMPILING, Event, publish
+from headstream.tasks.results.study_record import ModelOutcome
+from headstream.tasks.scheduling import longest_first, longest_stages_first
+from headstream.tasks.steps.prefect_step import step
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.costs_config import CostsConfig
+from headstream.tasks.study.schema import Study
+from headstream.tasks.training import model_training
+from headstream.tasks.training.compile_ahead import compile_kind, kind_of
+from headstream.tasks.training.device import Numerics, resolve_numerics
+from headstream.tasks.training.loop import Progress
 
 log = logging.getLogger(__name__)
 

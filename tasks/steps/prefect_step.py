@@ -8,8 +8,8 @@ from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 
-from tasks.errors import TextChanged
-from tasks.machines.child_process import ProcessDied
+from headstream.tasks.errors import TextChanged
+from headstream.tasks.machines.child_process import ProcessDied
 
 P = ParamSpec("P")
 R = TypeVar("R")

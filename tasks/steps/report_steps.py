@@ -5,26 +5,26 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tasks import places
-from tasks.artifact_specs import record_spec, report_spec
-from tasks.errors import UserError
-from tasks.machines.child_process import run_side_by_side
-from tasks.making import find_or_make, open_store
-from tasks.progress import Event, publish
-from tasks.report import rendering
-from tasks.report.answer import answer_lines
-from tasks.report.explorer.explorer_contents import write_explorer
-from tasks.report.explorer.model_files import EXPLORER, files_of_models
-from tasks.report.explorer.passages import named_text
-from tasks.report.publishing import previous_summary, publish_report
-from tasks.report.rendering import render_report
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
-from tasks.results.study_results import open_results
-from tasks.results.warehouse import build_warehouse
-from tasks.steps.prefect_step import step
-from tasks.storage.artifact import Artifact
-from tasks.storage.latest_records import latest_record
-from tasks.study.schema import Study
+from headstream.tasks import places
+from headstream.tasks.artifact_specs import record_spec, report_spec
+from headstream.tasks.errors import UserError
+from headstream.tasks.machines.child_process import run_side_by_side
+from headstream.tasks.making import find_or_make, open_store
+from headstream.tasks.progress import Event, publish
+from headstream.tasks.report import rendering
+from headstream.tasks.report.answer import answer_lines
+from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.model_files import EXPLORER, files_of_models
+from headstream.tasks.report.explorer.passages import named_text
+from headstream.tasks.report.publishing import previous_summary, publish_report
+from headstream.tasks.report.rendering import render_report
+from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.steps.prefect_step import step
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.study.schema import Study
 
 
 @step("record the study")

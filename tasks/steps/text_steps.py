@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.artifact_specs import corpus_spec, given_tokens_spec, tokens_spec
-from tasks.errors import TextChanged
-from tasks.importing.imported_cell import ImportedCell, ModelCell
-from tasks.making import find_or_make
-from tasks.steps.prefect_step import alone, step
-from tasks.storage.artifact import Artifact
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.schema import Study
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text import token_writing
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_reading import Tokens, require_context
-from tasks.text.token_writing import write_tokens
+from headstream.tasks.artifact_specs import corpus_spec, given_tokens_spec, tokens_spec
+from headstream.tasks.errors import TextChanged
+from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
+from headstream.tasks.making import find_or_make
+from headstream.tasks.steps.prefect_step import alone, step
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.schema import Study
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text import token_writing
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_reading import Tokens, require_context
+from headstream.tasks.text.token_writing import write_tokens
 
 
 @step("read the corpus")

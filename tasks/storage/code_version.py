@@ -10,14 +10,14 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-PROJECT_PACKAGES = ("flows", "tasks", "models")
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "headstream"
 
 _parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once
 
 
 @cache
-def code_version(module: str, root: Path = REPOSITORY) -> str:
+def code_version(module: str, root: Path = ROOT) -> str:
     """A hash (16 hex digits) of the syntax trees of a module and of all project modules that it reaches by import.
 
     Comments, docstrings and layout don't count. Python versions differ in it.
@@ -28,7 +28,7 @@ def code_version(module: str, root: Path = REPOSITORY) -> str:
     return hashlib.sha256(repr(sorted(reached_modules(module, root).items())).encode()).hexdigest()[:16]
 
 
-def reached_modules(module: str, root: Path = REPOSITORY) -> dict[str, str]:
+def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
     """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by their names.
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
@@ -39,8 +39,8 @@ def reached_modules(module: str, root: Path = REPOSITORY) -> dict[str, str]:
     """
     if _source(module, root) is None:
         raise ModuleNotFoundError(
-            f"module must be a file below {root} in one of {', '.join(PROJECT_PACKAGES)}, got {module!r}. "
-            "Name it as an import does: tasks.training.model_training."
+            f"module must be a file of {PACKAGE} below {root}, got {module!r}. "
+            "Name it as an import does: headstream.tasks.training.model_training."
         )
     reached: dict[str, str] = {}
     waiting = {module}
@@ -60,9 +60,10 @@ class _Source(NamedTuple):
 @cache
 def _source(name: str, root: Path) -> _Source | None:
     """A project module's source; None for any other name."""
-    if name.split(".")[0] not in PROJECT_PACKAGES:
-        return None
-    stem = root.joinpath(*name.split("."))
+    package, *inner = name.split(".")
+    if package != PACKAGE or not inner:
+        return None  # the package itself opens doors, and computes nothing
+    stem = root.joinpath(*inner)
     path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
     if path is None:
         return None
@@ -85,5 +86,5 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             origin = resolve_name("." * node.level + (node.module or ""), package)
-            # What is imported may be a submodule: `from models.circuits import eigenvalues`.
+            # What is imported may be a submodule: `from headstream.models.circuits import eigenvalues`.
             yield from (f"{origin}.{alias.name}" for alias in node.names)

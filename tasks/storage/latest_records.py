@@ -1,7 +1,7 @@
 """Which of a study's records is that of its last run."""
 
-from tasks.storage.artifact import Artifact
-from tasks.storage.store import Store
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.store import Store
 
 
 def latest_records(store: Store) -> dict[str, Artifact]:

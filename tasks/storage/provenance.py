@@ -4,7 +4,7 @@ import subprocess
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
-from tasks import places
+from headstream.tasks import places
 
 
 @lru_cache(maxsize=1)

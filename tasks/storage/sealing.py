@@ -9,8 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import WorkError
-from tasks.storage.artifact import FILE_NAME, MANIFEST, InputReference, Manifest, Spec, StoredFile, json_sha256
+from headstream.tasks.errors import WorkError
+from headstream.tasks.storage.artifact import (
+    FILE_NAME,
+    MANIFEST,
+    InputReference,
+    Manifest,
+    Spec,
+    StoredFile,
+    json_sha256,
+)
 
 RESUME = ".resume"  # a subfolder for checkpoints, which is not committed
 

@@ -23,10 +23,10 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from filelock import FileLock, Timeout
 
-from tasks.errors import UserError, WorkError
-from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
-from tasks.storage.sealing import RESUME, file_sha256, fsync, seal
-from tasks.system_errors import disk_errors_explained
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
+from headstream.tasks.storage.sealing import RESUME, file_sha256, fsync, seal
+from headstream.tasks.system_errors import disk_errors_explained
 
 _NAME = re.compile(r"[a-z0-9_-]+")
 _DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}

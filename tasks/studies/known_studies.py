@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tasks import places
-from tasks.errors import UserError
-from tasks.storage.latest_records import latest_record, latest_records
-from tasks.storage.store import Store
-from tasks.studies.remembered_studies import remembered, remembered_studies
-from tasks.study.names import STUDY_NAME
-from tasks.study.sources import StudyFile, no_study, read_study_file, shipped, shipped_studies
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.storage.latest_records import latest_record, latest_records
+from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.remembered_studies import remembered, remembered_studies
+from headstream.tasks.study.names import STUDY_NAME
+from headstream.tasks.study.sources import StudyFile, no_study, read_study_file, shipped, shipped_studies
 
 
 def known_studies() -> list[str]:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.errors import UserError
-from tasks.studies.known_studies import find_study, known_studies
-from tasks.studies.remembered_studies import remember, remembered
-from tasks.study.schema import Study, complete_study, read_study
-from tasks.study.sources import StudyFile, shipped
+from headstream.tasks.errors import UserError
+from headstream.tasks.studies.known_studies import find_study, known_studies
+from headstream.tasks.studies.remembered_studies import remember, remembered
+from headstream.tasks.study.schema import Study, complete_study, read_study
+from headstream.tasks.study.sources import StudyFile, shipped
 
 
 def sent_study(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile]:

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from tasks import places
-from tasks.study.sources import StudyFile
-from tasks.system_errors import disk_errors_explained
-from tasks.whole_files import written_whole
+from headstream.tasks import places
+from headstream.tasks.study.sources import StudyFile
+from headstream.tasks.system_errors import disk_errors_explained
+from headstream.tasks.whole_files import written_whole
 
 
 def remembered_studies() -> set[str]:

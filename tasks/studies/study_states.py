@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import UserError
-from tasks.storage.artifact import Artifact
-from tasks.storage.latest_records import latest_records
-from tasks.storage.store import Store
-from tasks.studies.known_studies import find_study, known_studies
-from tasks.study.schema import Study, read_study
+from headstream.tasks.errors import UserError
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.latest_records import latest_records
+from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.known_studies import find_study, known_studies
+from headstream.tasks.study.schema import Study, read_study
 
 
 @dataclass(frozen=True)

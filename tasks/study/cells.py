@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from models.architecture import Architecture
-from tasks.study.training_config import TrainingConfig
+from headstream.models.architecture import Architecture
+from headstream.tasks.study.training_config import TrainingConfig
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from tasks.study.mistakes import short
-from tasks.study.names import PATH
+from headstream.tasks.study.mistakes import short
+from headstream.tasks.study.names import PATH
 
 BuiltIn = Literal["python-stdlib", "sotu"]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from models.architecture_config import LONGEST, MOST_HEADS, WIDEST
+from headstream.models.architecture_config import LONGEST, MOST_HEADS, WIDEST
 
 Length = Annotated[int, Field(ge=2, le=LONGEST)]
 Width = Annotated[int, Field(gt=0, le=WIDEST)]

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from models.architecture import Architecture
-from tasks.study.training_config import TrainingConfig
+from headstream.models.architecture import Architecture
+from headstream.tasks.study.training_config import TrainingConfig
 
 # Without heads these change nothing; nor do positions, unless they are added to the stream.
 _OF_HEADS = (

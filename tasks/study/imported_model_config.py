@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from models.architecture_config import LONGEST
-from tasks.study.names import MODEL_NAME, PACKAGE_NAME, PATH
+from headstream.models.architecture_config import LONGEST
+from headstream.tasks.study.names import MODEL_NAME, PACKAGE_NAME, PATH
 
 PathText = Annotated[str, Field(max_length=4096, pattern=PATH)]
 LONGEST_UNASKED = 256

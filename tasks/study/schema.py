@@ -18,20 +18,20 @@ from pydantic import (
     model_validator,
 )
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.study.analysis_config import AnalysisConfig
-from tasks.study.cells import Cell
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.costs_config import CostsConfig
-from tasks.study.effective_settings import effective
-from tasks.study.imported_model_config import ImportedModelConfig
-from tasks.study.mistakes import described, message, nearest, word
-from tasks.study.names import STUDY_NAME, VARIANT_NAME
-from tasks.study.resources_config import ResourcesConfig, Runner
-from tasks.study.sources import MAX_BYTES, StudyFile, no_study, shipped, shipped_studies
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.study.training_config import TrainingConfig
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.analysis_config import AnalysisConfig
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.costs_config import CostsConfig
+from headstream.tasks.study.effective_settings import effective
+from headstream.tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.study.mistakes import described, message, nearest, word
+from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
+from headstream.tasks.study.resources_config import ResourcesConfig, Runner
+from headstream.tasks.study.sources import MAX_BYTES, StudyFile, no_study, shipped, shipped_studies
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.study.training_config import TrainingConfig
 
 MOST_MODELS, MOST_IMPORTED = 10_000, 100
 MOST_PARAMETERS = 10**9  # of a model

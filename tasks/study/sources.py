@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks import places
-from tasks.errors import UserError
-from tasks.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.foreign_content import HEAD_BYTES, foreign
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 

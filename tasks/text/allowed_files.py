@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from tasks import places
-from tasks.errors import UserError
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.imported_model_config import ImportedModelConfig
-from tasks.text.corpus_files import corpus_files
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.text.corpus_files import corpus_files
 
 
 def require_allowed(corpus: CorpusConfig) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.text.token_reading import TokenStream
+from headstream.tasks.text.token_reading import TokenStream
 
 DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
 READ_TOKENS = 2**22  # tokens of the stream counted at a time

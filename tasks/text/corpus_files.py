@@ -9,14 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import UserError
-from tasks.storage.remembered_hashes import remembered_sha256
-from tasks.study.corpus_config import CorpusConfig
-from tasks.text.built_in_corpora import built_in_files, sources_of
-from tasks.text.documents import Reader
-from tasks.text.file_formats import ALWAYS_TEXT, TABLES
-from tasks.text.folder_files import files_below
-from tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
+from headstream.tasks.errors import UserError
+from headstream.tasks.storage.remembered_hashes import remembered_sha256
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.text.built_in_corpora import built_in_files, sources_of
+from headstream.tasks.text.documents import Reader
+from headstream.tasks.text.file_formats import ALWAYS_TEXT, TABLES
+from headstream.tasks.text.folder_files import files_below
+from headstream.tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
 
 
 def corpus_files(config: CorpusConfig) -> list[SourceFile]:

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import UserError
-from tasks.study.corpus_config import CorpusConfig
-from tasks.text.byte_batches import byte_batches
-from tasks.text.corpus_files import corpus_files, corpus_label
-from tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
-from tasks.text.documents import Reader
-from tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
-from tasks.text.source_files import Budget
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.text.byte_batches import byte_batches
+from headstream.tasks.text.corpus_files import corpus_files, corpus_label
+from headstream.tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
+from headstream.tasks.text.documents import Reader
+from headstream.tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
+from headstream.tasks.text.source_files import Budget
 
 GROUP_BYTES = 4 << 20
 

@@ -17,12 +17,20 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.errors import UserError
-from tasks.foreign_content import HEAD_BYTES, foreign
-from tasks.text.conllu import Sentence, Word, sentences
-from tasks.text.file_formats import CODE, text_format
-from tasks.text.records import json_values, table_rows
-from tasks.text.source_files import BLOCK_BYTES, BROKEN, Budget, SourceFile, format_suffix, open_decompressed, reason
+from headstream.tasks.errors import UserError
+from headstream.tasks.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.text.conllu import Sentence, Word, sentences
+from headstream.tasks.text.file_formats import CODE, text_format
+from headstream.tasks.text.records import json_values, table_rows
+from headstream.tasks.text.source_files import (
+    BLOCK_BYTES,
+    BROKEN,
+    Budget,
+    SourceFile,
+    format_suffix,
+    open_decompressed,
+    reason,
+)
 
 LINE_BYTES = 256 << 20  # of a line or a record, before it fills memory
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from tasks.text.source_files import BLOCK_BYTES
+from headstream.tasks.text.source_files import BLOCK_BYTES
 
 CELL_LENGTH = 32 << 20  # characters: a quotation mark that nothing closes ends there, before it fills memory
 _BETWEEN = re.compile(r"[\s,\[\]]*")

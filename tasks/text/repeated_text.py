@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.text.bigram_counts import commonest_successors
-from tasks.text.token_reading import Tokens
+from headstream.tasks.text.bigram_counts import commonest_successors
+from headstream.tasks.text.token_reading import Tokens
 
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # tokens looked back over, the current one included
 MOST_TOKENS = 2**21  # of validation text that are looked at

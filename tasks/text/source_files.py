@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 from backports import zstd
 
-from tasks.errors import UserError
+from headstream.tasks.errors import UserError
 
 BLOCK_BYTES = 1 << 20
 ZSTD_WINDOW_LOG = 31  # a window of 2 GiB of memory, as `zstd --long=31` asks for: the most that zstd itself writes

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
 from tokenizers import Tokenizer
 
-from models.bos import NO_BOS
-from tasks.errors import UserError
-from tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
-from tasks.text.token_spelling import spelled_tokens
+from headstream.models.bos import NO_BOS
+from headstream.tasks.errors import UserError
+from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
+from headstream.tasks.text.token_spelling import spelled_tokens
 
 READ_TOKENS = 2**24  # searched for documents at a time
 

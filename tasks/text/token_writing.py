@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from models.bos import NO_BOS, n_bos
-from tasks.results.tables import write_table
-from tasks.storage.sealing import file_sha256
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.bigram_counts import count_losses
-from tasks.text.byte_batches import byte_batches
-from tasks.text.corpus_reading import corpus_facts, read_documents
-from tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
-from tasks.text.repeated_text import repeat_shares
-from tasks.text.token_reading import Tokens
+from headstream.models.bos import NO_BOS, n_bos
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.storage.sealing import file_sha256
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.bigram_counts import count_losses
+from headstream.tasks.text.byte_batches import byte_batches
+from headstream.tasks.text.corpus_reading import corpus_facts, read_documents
+from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
+from headstream.tasks.text.repeated_text import repeat_shares
+from headstream.tasks.text.token_reading import Tokens
 
 INCIDENTAL_FILES = ("corpora.parquet", "corpus_repeats.parquet")  # where text was found, and what is told of it
 BOS = "<|bos|>"

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bos import n_bos
-from tasks.text.token_reading import TokenStream
+from headstream.models.bos import n_bos
+from headstream.tasks.text.token_reading import TokenStream
 
 
 class Batches:

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.bos import n_bos, opened
-from models.stimuli import RunningText
-from tasks.text.token_reading import Tokens
+from headstream.models.bos import n_bos, opened
+from headstream.models.stimuli import RunningText
+from headstream.tasks.text.token_reading import Tokens
 
 
 def evaluation_text(tokens: Tokens, n_tokens: int, n_windows: int) -> RunningText:

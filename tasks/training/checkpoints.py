@@ -9,9 +9,9 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.storage.sealing import file_sha256
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.storage.sealing import file_sha256
 
 
 def write_model_card(folder: Path, model: Transformer, tokens: int | Mapping[int, int | None]) -> None:

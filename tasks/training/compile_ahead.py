@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import torch
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.study.training_config import TrainingConfig
-from tasks.training.device import Numerics, prepare_process
-from tasks.training.loop import next_token_loss
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.training.device import Numerics, prepare_process
+from headstream.tasks.training.loop import next_token_loss
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def kind_of(architecture: Architecture, config: TrainingConfig, numerics: Numeri
 
 def compile_kind(kind: Kind, d_vocab: int, on_progress: Callable[[float], None] = lambda fraction: None) -> None:
     """Compile what trainings of a kind run, by a step on made-up text, so that they find it in the compiler's cache."""
-    from tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
+    from headstream.tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
 
     a, numerics = kind.architecture, kind.numerics
     prepare_process(numerics.threads)

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 import torch._dynamo
 
-from models.transformer import Transformer
-from tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy_in_one_pass
+from headstream.models.transformer import Transformer
+from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy_in_one_pass
 
 MOST_KINDS = 64  # of layers in a model: each is compiled, and torch's own limit is 8
 # All kernels of a graph in one file: a third less compiling. And no precompiled headers: torch keeps them below /tmp,

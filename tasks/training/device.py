@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
-from models.architecture import Architecture
-from models.flops import forward_backward_flops
-from tasks.study.training_config import TrainingConfig
+from headstream.models.architecture import Architecture
+from headstream.models.flops import forward_backward_flops
+from headstream.tasks.study.training_config import TrainingConfig
 
 # Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
 COMPILE_PAYS_FROM_FLOPS = {"cpu": 3e12, "cuda": 1e15}  # of a GPU estimated, not measured

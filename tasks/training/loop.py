@@ -16,22 +16,22 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch.func import functional_call
 
-from models.architecture import Architecture
-from models.gates import active_fraction, expected_open
-from models.hard_concrete import noisy
-from models.heads.gradual_pruning import GradualPruning
-from models.optimisers import Muon, rate_factor
-from models.parameters import declared_parameters
-from models.transformer import Transformer
-from tasks.errors import WorkError
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.training_batches import Batches
-from tasks.training.captured_step import CapturedStep
-from tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
-from tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy
-from tasks.training.device import Numerics
-from tasks.training.parameter_groups import build_optimizers, set_rates
+from headstream.models.architecture import Architecture
+from headstream.models.gates import active_fraction, expected_open
+from headstream.models.hard_concrete import noisy
+from headstream.models.heads.gradual_pruning import GradualPruning
+from headstream.models.optimisers import Muon, rate_factor
+from headstream.models.parameters import declared_parameters
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.training_batches import Batches
+from headstream.tasks.training.captured_step import CapturedStep
+from headstream.tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
+from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.parameter_groups import build_optimizers, set_rates
 
 LOG_EVERY_STEPS = 10
 SAVE_EVERY_SECONDS = 10.0
@@ -138,7 +138,10 @@ class TrainingRun:
         if self.model.W_E.is_cuda and config.prune_to == 1:  # a graph can't prune a head more than it has captured
             self.advance = CapturedStep(self._advance)
         if numerics.compiled:
-            from tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
+            from headstream.tasks.training.compiling import (  # loads torch's compiler
+                compile_layers,
+                compiled_cross_entropy,
+            )
 
             compile_layers(self.model, numerics.device)
             self.cross_entropy = compiled_cross_entropy(numerics.device)

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from models.architecture import Architecture
-from models.parameters import count_parameters
-from tasks.results.model_columns import architecture_columns, model_row
-from tasks.results.tables import write_table
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens, require_context
-from tasks.training.checkpoints import weights_sha256
-from tasks.training.device import Numerics, prepare_process, training_flops
-from tasks.training.loop import RESUME, Progress, TrainingRun, step_count
+from headstream.models.architecture import Architecture
+from headstream.models.parameters import count_parameters
+from headstream.tasks.results.model_columns import architecture_columns, model_row
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens, require_context
+from headstream.tasks.training.checkpoints import weights_sha256
+from headstream.tasks.training.device import Numerics, prepare_process, training_flops
+from headstream.tasks.training.loop import RESUME, Progress, TrainingRun, step_count
 
 INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they record the clock
 

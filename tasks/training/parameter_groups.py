@@ -7,10 +7,10 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from models.optimisers import Muon
-from models.parameters import Role, declared_parameters
-from models.transformer import Transformer
-from tasks.study.training_config import TrainingConfig
+from headstream.models.optimisers import Muon
+from headstream.models.parameters import Role, declared_parameters
+from headstream.models.transformer import Transformer
+from headstream.tasks.study.training_config import TrainingConfig
 
 
 def build_optimizers(model: Transformer, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from tasks.errors import WorkError
-from tasks.measuring.behaviour import measure_behaviour
-from tasks.measuring.trained_model import TrainedModel
-from tasks.storage.store import Store
-from tasks.study.analysis_config import BehaviourConfig
-from tasks.training.checkpoints import checkpoint_steps
-from tasks.watching.models_so_far import ScoresSoFar, WatchedModel, scores_so_far
+from headstream.tasks.errors import WorkError
+from headstream.tasks.measuring.behaviour import measure_behaviour
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.analysis_config import BehaviourConfig
+from headstream.tasks.training.checkpoints import checkpoint_steps
+from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel, scores_so_far
 
 BUDGET = BehaviourConfig(
     loss_windows=32, pattern_windows=16, fixed_period_sequences=4, random_period_sequences=16, passage_tokens=2

@@ -8,16 +8,16 @@ from typing import Any
 
 import duckdb
 
-from models.parameters import count_parameters
-from tasks.report.explorer.explorer_contents import write_explorer
-from tasks.report.explorer.model_files import ModelFiles
-from tasks.results.model_columns import model_row
-from tasks.results.study_results import StudyResults
-from tasks.results.tables import quoted, write_table
-from tasks.results.views import create_tables_and_views
-from tasks.study.schema import Study
-from tasks.training.checkpoints import checkpoint_steps, load_model
-from tasks.training.model_training import model_columns
+from headstream.models.parameters import count_parameters
+from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.model_files import ModelFiles
+from headstream.tasks.results.model_columns import model_row
+from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.results.tables import quoted, write_table
+from headstream.tasks.results.views import create_tables_and_views
+from headstream.tasks.study.schema import Study
+from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
+from headstream.tasks.training.model_training import model_columns
 
 MEASURED = ("evaluations", "heads")  # tables of what was measured of checkpoints
 

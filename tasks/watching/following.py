@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tasks.report.explorer.model_files import ModelFiles
-from tasks.storage.store import Store
-from tasks.study.schema import Study
-from tasks.watching.checkpoint_measuring import MOVED, CheckpointMeasuring
-from tasks.watching.explorer_so_far import write_explorer_so_far
-from tasks.watching.models_so_far import ScoresSoFar, WatchedModel
-from tasks.watching.page_server import PageServer
+from headstream.tasks.report.explorer.model_files import ModelFiles
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.schema import Study
+from headstream.tasks.watching.checkpoint_measuring import MOVED, CheckpointMeasuring
+from headstream.tasks.watching.explorer_so_far import write_explorer_so_far
+from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel
+from headstream.tasks.watching.page_server import PageServer
 
 LOOK_SECONDS = 1.0
 NICENESS = 10  # a tenth of the time that the run gets where both want a core

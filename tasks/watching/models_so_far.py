@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 from safetensors import SafetensorError, safe_open
 
-from tasks.storage.store import Store
-from tasks.training.loop import RESUME, STATE
+from headstream.tasks.storage.store import Store
+from headstream.tasks.training.loop import RESUME, STATE
 
 SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
 MOST_HEADS = 3  # named for each score

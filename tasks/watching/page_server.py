@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from tasks.errors import UserError
+from headstream.tasks.errors import UserError
 
 LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.1  # between looks whether to end

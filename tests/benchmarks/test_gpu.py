@@ -13,11 +13,11 @@ from benchmarks.gpu import Outcome, run_apart, table
 from benchmarks.gpu_attention import WAYS
 from benchmarks.gpu_sections import SECTIONS, Bench, Row, Sizes, furthest_apart
 from benchmarks.gpu_stack import Stack
-from models.architecture import Architecture
-from models.attention_heads import Attention
-from tasks.text.token_reading import Tokens
-from tasks.training.device import Numerics
-from tasks.training.loop import TrainingRun
+from headstream.models.architecture import Architecture
+from headstream.models.attention_heads import Attention
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.loop import TrainingRun
 
 SHAPE = {"n_heads": 2, "d_model": 16, "n_ctx": 24}
 TINY = Sizes(

@@ -7,11 +7,11 @@ import pytest
 from claimed_studies import CASES, Tables
 from test_command_line import call
 
-from tasks import places
-from tasks.results import claim_files
-from tasks.results.tables import table_named, write_table
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.store import Store
+from headstream.tasks import places
+from headstream.tasks.results import claim_files
+from headstream.tasks.results.tables import table_named, write_table
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.store import Store
 
 
 @pytest.fixture(autouse=True)

@@ -15,14 +15,14 @@ import psutil
 import pytest
 from waiting import until
 
-from flows import command_line
-from flows.command_reference import examples
-from tasks import places
-from tasks.results.tables import write_table
-from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import Spec
-from tasks.storage.store import Store
-from tasks.study.schema import parse_study
+from headstream.flows import command_line
+from headstream.flows.command_reference import examples
+from headstream.tasks import places
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.schema import parse_study
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = (
@@ -224,7 +224,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, argum
 def test_what_a_study_cannot_be_run_on_is_told_before_prefect_starts(
     monkeypatch, capsys, tmp_path, text, section, message
 ):
-    from flows import prefect_server
+    from headstream.flows import prefect_server
 
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(prefect_server, "_reach_server", lambda: pytest.fail("Prefect was started"))

@@ -4,17 +4,17 @@ import re
 
 import pytest
 
-from flows.command_reference import MARK, README, commands_in_markdown, examples
-from tasks import places
+from headstream.flows.command_reference import MARK, README, commands_in_markdown, examples
+from headstream.tasks import places
 
 PAGE = README.read_text()
 OUTPUTS = dict(re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)\n```$", PAGE, flags=re.MULTILINE | re.DOTALL))
 
 
 def test_the_page_is_up_to_date():
-    assert list(OUTPUTS) == examples(), "an example has changed: run `python -m flows.command_reference`"
+    assert list(OUTPUTS) == examples(), "an example has changed: run `python -m headstream.flows.command_reference`"
     assert PAGE.partition(MARK)[2].strip() == commands_in_markdown(OUTPUTS).strip(), (
-        "run `python -m flows.command_reference`"
+        "run `python -m headstream.flows.command_reference`"
     )
 
 

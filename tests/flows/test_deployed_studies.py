@@ -13,13 +13,13 @@ from prefect.server.schemas.schedules import CronSchedule
 from test_study import study as small_study
 from tiny import tiny_text
 
-from flows.study import run_study
-from flows.up_command import environment_for
-from tasks import places
-from tasks.errors import UserError
-from tasks.study.schema import Study, complete_study, parse_study
-from tasks.study.sources import shipped_studies
-from tasks.text.allowed_files import require_allowed
+from headstream.flows.study import run_study
+from headstream.flows.up_command import environment_for
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.schema import Study, complete_study, parse_study
+from headstream.tasks.study.sources import shipped_studies
+from headstream.tasks.text.allowed_files import require_allowed
 
 
 def with_paths(*paths: str):

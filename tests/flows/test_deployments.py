@@ -12,14 +12,14 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.states import Completed, Failed
 from test_study import study
 
-from flows import deployments
-from flows.deployments import nightly_study, publish_results, request_report
-from flows.study import run_study
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.report.comparison import summarise
-from tasks.results.study_results import open_results
-from tasks.study.schema import parse_study
+from headstream.flows import deployments
+from headstream.flows.deployments import nightly_study, publish_results, request_report
+from headstream.flows.study import run_study
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.report.comparison import summarise
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 

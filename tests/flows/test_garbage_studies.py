@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows import command_line, plan_command
-from tasks.storage.artifact import json_sha256
-from tasks.study.schema import MOST_MODELS, Study, parse_study
-from tasks.study.sources import MAX_BYTES
+from headstream.flows import command_line, plan_command
+from headstream.tasks.storage.artifact import json_sha256
+from headstream.tasks.study.schema import MOST_MODELS, Study, parse_study
+from headstream.tasks.study.sources import MAX_BYTES
 
 STUDY: dict[str, Any] = {
     "name": "mine",

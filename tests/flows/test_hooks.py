@@ -11,8 +11,8 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL
 
-from flows.hooks import fail_after, notify_of_failure
-from tasks import places
+from headstream.flows.hooks import fail_after, notify_of_failure
+from headstream.tasks import places
 
 FAILED = (
     SimpleNamespace(name="study"),
@@ -65,7 +65,7 @@ import threading
 from types import SimpleNamespace
 from prefect import flow
 from prefect.runtime import flow_run
-from flows.hooks import fail_after, notify_of_failure
+from headstream.flows.hooks import fail_after, notify_of_failure
 
 @flow(on_failure=[notify_of_failure])
 def endless():

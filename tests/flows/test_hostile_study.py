@@ -13,12 +13,12 @@ import pytest
 from markdown_it import MarkdownIt
 from test_study import study
 
-from flows import deployments
-from flows.study import run_study
-from tasks import places
-from tasks.plain_text import terminal_safe
-from tasks.report import published_page
-from tasks.results.claim_files import SOURCES
+from headstream.flows import deployments
+from headstream.flows.study import run_study
+from headstream.tasks import places
+from headstream.tasks.plain_text import terminal_safe
+from headstream.tasks.report import published_page
+from headstream.tasks.results.claim_files import SOURCES
 
 HOSTILE = (
     "# owned",

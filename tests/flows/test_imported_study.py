@@ -4,13 +4,13 @@ import duckdb
 import pytest
 from test_study import study
 
-from flows.study import run_study
-from tasks import places
-from tasks.errors import WorkError
-from tasks.finished_study import finished_report
-from tasks.making import open_store
-from tasks.planning import plan_artifacts
-from tasks.study.schema import parse_study
+from headstream.flows.study import run_study
+from headstream.tasks import places
+from headstream.tasks.errors import WorkError
+from headstream.tasks.finished_study import finished_report
+from headstream.tasks.making import open_store
+from headstream.tasks.planning import plan_artifacts
+from headstream.tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 

@@ -10,12 +10,12 @@ from claimed_studies import CASES
 from test_claims_command import record
 from test_command_line import call
 
-from tasks import places
-from tasks.making import open_store
-from tasks.storage.artifact import Spec
-from tasks.studies.known_studies import find_study
-from tasks.studies.own_names import take_name
-from tasks.study.schema import read_study
+from headstream.tasks import places
+from headstream.tasks.making import open_store
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.studies.own_names import take_name
+from headstream.tasks.study.schema import read_study
 
 
 @pytest.fixture(autouse=True)
@@ -80,11 +80,11 @@ def test_studies_counts_what_is_trained_on_the_same_text_only(own, monkeypatch, 
 
 def test_studies_imports_nothing_that_takes_seconds():
     code = (
-        "import sys; from flows.studies_command import print_studies; print_studies(); print(*sys.modules, sep='\\n')"
+        "import sys; from headstream.flows.studies_command import print_studies; print_studies(); print(*sys.modules)"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=places.ROOT, capture_output=True, text=True, check=True, env=os.environ)
-    assert not {"torch", "prefect", "pandas", "duckdb", "pyarrow", "numpy"} & {*done.stdout.splitlines()}
+    assert not {"torch", "prefect", "pandas", "duckdb", "pyarrow", "numpy"} & {*done.stdout.split()}
 
 
 def test_a_study_of_ones_own_is_planned_by_its_name_from_everywhere(own, monkeypatch, capsys):

@@ -15,9 +15,9 @@ import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from waiting import until
 
-from flows.prefect_server import _reach_server, starting_server
-from tasks import places
-from tasks.errors import UserError, WorkError
+from headstream.flows.prefect_server import _reach_server, starting_server
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_a_temporary_server_answers_and_ends_with_the_block():
 
 KILLED = """
 import os, signal
-from flows.prefect_server import starting_server
+from headstream.flows.prefect_server import starting_server
 with starting_server():
     os.kill(os.getpid(), signal.SIGKILL)
 """

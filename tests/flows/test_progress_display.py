@@ -4,10 +4,10 @@ import re
 import pytest
 from rich.console import Console
 
-from flows.progress_display import shown_progress, study_picture
-from flows.study_progress import StudyProgress
-from tasks.planning import PlannedArtifact
-from tasks.progress import COMPILING, Event, publish
+from headstream.flows.progress_display import shown_progress, study_picture
+from headstream.flows.study_progress import StudyProgress
+from headstream.tasks.planning import PlannedArtifact
+from headstream.tasks.progress import COMPILING, Event, publish
 
 LONG = "n_layers=12 d_model=1024 normalization=layernorm feed_forward=gelu seed=17"
 

@@ -7,9 +7,9 @@ import pytest
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed, Pending, Running
 
-from flows import recovery
-from flows.recovery import CANCELLED_BY_LIMIT, MAX_CRASHES, SETTLED, notify_of_cancelled_runs, recover_runs
-from flows.up_command import SILENCE
+from headstream.flows import recovery
+from headstream.flows.recovery import CANCELLED_BY_LIMIT, MAX_CRASHES, SETTLED, notify_of_cancelled_runs, recover_runs
+from headstream.flows.up_command import SILENCE
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 

@@ -5,16 +5,16 @@ import duckdb
 import pytest
 from tiny import tiny_text
 
-from flows.study import run_study
-from tasks import places
-from tasks.errors import WorkError
-from tasks.finished_study import finished_report, found_finished
-from tasks.making import open_store
-from tasks.measuring.stages import ANALYSES
-from tasks.steps.report_steps import index_results
-from tasks.storage import store
-from tasks.storage.latest_records import latest_record
-from tasks.study.schema import parse_study
+from headstream.flows.study import run_study
+from headstream.tasks import places
+from headstream.tasks.errors import WorkError
+from headstream.tasks.finished_study import finished_report, found_finished
+from headstream.tasks.making import open_store
+from headstream.tasks.measuring.stages import ANALYSES
+from headstream.tasks.steps.report_steps import index_results
+from headstream.tasks.storage import store
+from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from prefect.client.schemas.objects import WorkPoolStatus
 
-from flows import supervision
-from flows.supervision import Supervisor
+from headstream.flows import supervision
+from headstream.flows.supervision import Supervisor
 
 SILENCE = timedelta(seconds=90)
 

@@ -16,20 +16,20 @@ from test_study import study as small_study
 from test_study_progress import planned
 from waiting import until
 
-from flows.study import _planned
-from flows.study_progress import StudyProgress
-from tasks import places
-from tasks.progress import Event, publish
-from tasks.studies.known_studies import find_study
-from tasks.studies.own_names import take_name
-from tasks.study.schema import read_study
-from tasks.watching.run_snapshots import running_studies, snapshot_of
+from headstream.flows.study import _planned
+from headstream.flows.study_progress import StudyProgress
+from headstream.tasks import places
+from headstream.tasks.progress import Event, publish
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.studies.own_names import take_name
+from headstream.tasks.study.schema import read_study
+from headstream.tasks.watching.run_snapshots import running_studies, snapshot_of
 
 HEADSTREAM = str(Path(sys.executable).parent / "headstream")
 LABEL = "n_layers=2"
 RUN = """
 import json, signal, sys
-from tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import kept_for_watchers
 
 with kept_for_watchers(sys.argv[1], lambda: json.loads(sys.argv[2])):
     if not sys.stdin.readline():

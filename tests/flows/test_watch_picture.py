@@ -5,11 +5,19 @@ import io
 import pytest
 from rich.console import Console
 
-from flows.study_progress import StudyProgress
-from flows.watch_picture import BLOCKS, MARGIN, NOTHING_YET, loss_curve, score_lines, scores_in_words, watch_picture
-from tasks.planning import PlannedArtifact
-from tasks.progress import COMPILING, FAILED, Event
-from tasks.watching.models_so_far import ScoresSoFar
+from headstream.flows.study_progress import StudyProgress
+from headstream.flows.watch_picture import (
+    BLOCKS,
+    MARGIN,
+    NOTHING_YET,
+    loss_curve,
+    score_lines,
+    scores_in_words,
+    watch_picture,
+)
+from headstream.tasks.planning import PlannedArtifact
+from headstream.tasks.progress import COMPILING, FAILED, Event
+from headstream.tasks.watching.models_so_far import ScoresSoFar
 
 FALLING = [(round(1000 * 2 ** (i / 4)), 5.0 - i / 8) for i in range(33)]  # straight over ln(tokens)
 SCORES = ScoresSoFar(

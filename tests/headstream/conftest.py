@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from tiny import tiny_text
 
-from tasks.artifact_specs import cell_id, training_spec
-from tasks.machines.child_process import start_fork_server
-from tasks.making import find_or_make
-from tasks.results.study_record import ModelOutcome
-from tasks.steps.model_steps import analyse
-from tasks.steps.report_steps import record_study
-from tasks.steps.text_steps import read_corpus, tokenise
-from tasks.study.schema import parse_study
-from tasks.training.device import resolve_numerics
-from tasks.training.model_training import INCIDENTAL_FILES, train_model
+from headstream.tasks.artifact_specs import cell_id, training_spec
+from headstream.tasks.machines.child_process import start_fork_server
+from headstream.tasks.making import find_or_make
+from headstream.tasks.results.study_record import ModelOutcome
+from headstream.tasks.steps.model_steps import analyse
+from headstream.tasks.steps.report_steps import record_study
+from headstream.tasks.steps.text_steps import read_corpus, tokenise
+from headstream.tasks.study.schema import parse_study
+from headstream.tasks.training.device import resolve_numerics
+from headstream.tasks.training.model_training import INCIDENTAL_FILES, train_model
 
 CONTENT = f"""
 name = "ours"

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import headstream as hs
-from flows import command_line
+from headstream.flows import command_line
 from headstream.opened_model import Model
-from tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.open_foreign import open_foreign
 
 
 def call(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: str) -> tuple[int, str, str]:

@@ -4,7 +4,7 @@ import pytest
 
 import headstream as hs
 from headstream.opened_study import OF_STUDY
-from tasks.results.tables import tables
+from headstream.tasks.results.tables import tables
 
 
 def test_open_says_what_was_found(home):

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import headstream as hs
-from tasks import places
+from headstream.tasks import places
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (places.ROOT / "README.md").read_text(), flags=re.DOTALL)
 

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from models.architecture import Architecture
+from headstream.models.architecture import Architecture
 
 
 @pytest.mark.parametrize(

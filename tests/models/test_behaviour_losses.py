@@ -6,8 +6,14 @@ import statistics
 import pytest
 import torch
 
-from models.losses import repeat_losses, text_losses, token_losses
-from models.repeats import fixed_period_repeats, middle_tokens, random_period_repeats, repeat_tokens, repeated_bigrams
+from headstream.models.losses import repeat_losses, text_losses, token_losses
+from headstream.models.repeats import (
+    fixed_period_repeats,
+    middle_tokens,
+    random_period_repeats,
+    repeat_tokens,
+    repeated_bigrams,
+)
 
 BOS = 0
 

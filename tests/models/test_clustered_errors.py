@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from calibration.intervals import documents_of, draws_of_windows
-from models.clustered_errors import clustered_mean
+from headstream.models.clustered_errors import clustered_mean
 
 
 def covered(document: torch.Tensor, alike: float, measured_by: torch.Tensor, n: int = 4000) -> float:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from random_models import D_VOCAB, random_model
 
-from models.feed_forward_ablation import (
+from headstream.models.feed_forward_ablation import (
     activations,
     losses_without_feed_forward,
     mean_activations,
@@ -14,7 +14,7 @@ from models.feed_forward_ablation import (
     neuron_parts,
     residual_without,
 )
-from models.losses import sequence_losses
+from headstream.models.losses import sequence_losses
 
 D_MLP = 11
 ARCHITECTURES = [

@@ -6,9 +6,9 @@ from random_models import random_model
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from models.architecture import Architecture
-from models.flops import forward_backward_flops, forward_flops, scored_pairs
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.flops import forward_backward_flops, forward_flops, scored_pairs
+from headstream.models.transformer import Transformer
 
 ARCHITECTURES = [
     {},

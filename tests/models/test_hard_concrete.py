@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability, sampled_gates
+from headstream.models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability, sampled_gates
 
 LOG_ALPHA = torch.tensor([-3.0, -1.0, 0.0, 0.7, OPEN_LOG_ALPHA, 5.0], dtype=torch.float64)
 

@@ -6,18 +6,18 @@ from planted import BOS, induction_model
 from random_models import D_MODEL, D_VOCAB, N_CTX, random_model
 from torch.func import functional_call
 
-from models.architecture import Architecture
-from models.circuits.causal_checks import Removal, causal_checks
-from models.circuits.frozen import freeze_run
-from models.circuits.head_weights import circuit_weights
-from models.circuits.identities import identity_errors
-from models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
-from models.gates import DynamicGates, StaticGates, active_fraction, expected_open
-from models.hard_concrete import noisy, open_probability, sampled_gates
-from models.heads.head import Head
-from models.heads.removal import remove_heads
-from models.stimuli import Stimuli
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.causal_checks import Removal, causal_checks
+from headstream.models.circuits.frozen import freeze_run
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.identities import identity_errors
+from headstream.models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
+from headstream.models.gates import DynamicGates, StaticGates, active_fraction, expected_open
+from headstream.models.hard_concrete import noisy, open_probability, sampled_gates
+from headstream.models.heads.head import Head
+from headstream.models.heads.removal import remove_heads
+from headstream.models.stimuli import Stimuli
+from headstream.models.transformer import Transformer
 
 KINDS = ["hard_concrete", "dynamic"]
 HEADS = (2, 0, 3)

@@ -2,7 +2,7 @@
 
 import torch
 
-from models.multiple_tests import holm_adjusted, significant
+from headstream.models.multiple_tests import holm_adjusted, significant
 
 
 def by_the_book(chance: list[float], level: float) -> list[bool]:

@@ -3,8 +3,8 @@ import doctest
 import torch
 from torch import nn
 
-from models import optimisers
-from models.optimisers import Muon, orthogonalise
+from headstream.models import optimisers
+from headstream.models.optimisers import Muon, orthogonalise
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -9,9 +9,9 @@ from random_models import D_VOCAB, random_model
 from torch import nn
 from torch.func import functional_call
 
-from models.architecture import Architecture
-from models.parameters import declared_parameters
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.parameters import declared_parameters
+from headstream.models.transformer import Transformer
 
 EVERYTHING = {
     **{"normalization": "layernorm", "feed_forward": "gelu", "biases": True, "qk_normalization": True},

@@ -6,10 +6,10 @@ import pytest
 import torch
 from planted import blank_model, induction_model
 
-from models.heads.head_behaviour import model_behaviour
-from models.losses import parts_of_mean, repeat_losses, sem_of_parts
-from models.repeats import fixed_period_repeats, random_period_repeats
-from models.stimuli import Stimuli
+from headstream.models.heads.head_behaviour import model_behaviour
+from headstream.models.losses import parts_of_mean, repeat_losses, sem_of_parts
+from headstream.models.repeats import fixed_period_repeats, random_period_repeats
+from headstream.models.stimuli import Stimuli
 
 N_SEQUENCES, N_CTX = 24, 40
 

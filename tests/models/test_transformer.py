@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.architecture import Architecture
-from models.attention_patterns import relative_scores
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.attention_patterns import relative_scores
+from headstream.models.transformer import Transformer
 
 # A prime each, so that no two dimensions can be mistaken for one another.
 BATCH, POS, D_VOCAB, D_MODEL, D_HEAD, D_VALUE, D_MLP, N_CTX = 2, 7, 13, 11, 6, 5, 17, 19

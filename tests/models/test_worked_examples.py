@@ -6,9 +6,9 @@ import torch
 from torch import tensor
 from torch.nn import functional as F
 
-from models.architecture import Architecture
-from models.feed_forward_layer import FeedForward
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.feed_forward_layer import FeedForward
+from headstream.models.transformer import Transformer
 
 F64 = torch.float64
 

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 from tiny import tiny_text
 
-from models.architecture import Architecture
-from tasks import artifact_specs
-from tasks.artifact_specs import CODE, RESOURCES, analysis_spec, corpus_spec, tokens_spec, training_spec
-from tasks.measuring.stages import part_of
-from tasks.places import ROOT
-from tasks.storage.artifact import Artifact
-from tasks.storage.code_version import reached_modules
-from tasks.storage.store import Store
-from tasks.study.analysis_config import AnalysisConfig
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.schema import Study
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.study.training_config import TrainingConfig
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_writing import INCIDENTAL_FILES, write_tokens
+from headstream.models.architecture import Architecture
+from headstream.tasks import artifact_specs
+from headstream.tasks.artifact_specs import CODE, RESOURCES, analysis_spec, corpus_spec, tokens_spec, training_spec
+from headstream.tasks.measuring.stages import part_of
+from headstream.tasks.places import ROOT
+from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.code_version import reached_modules
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.analysis_config import AnalysisConfig
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.schema import Study
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_writing import INCIDENTAL_FILES, write_tokens
 
 README = ROOT / "tasks" / "storage" / "README.md"
 ROW = re.compile(r"\| `(?P<file>[\w/.-]+)` \| [^|]+ \| (?P<stages>[^|]+) \|")
@@ -35,9 +35,9 @@ def stages_that_read(file: str) -> set[str]:
     assert path.is_file()
     if path.suffix != ".py":
         return {"report"} if any(path in ROOT.glob(pattern) for pattern in RESOURCES) else set()
-    module = file.removesuffix(".py").replace("/", ".")
+    module = "headstream." + file.removesuffix(".py").replace("/", ".")
     found = {stage for stage, top in CODE.items() if module in reached_modules(top)}
-    return found | ({"report"} if module in reached_modules("tasks.results.claims") else set())
+    return found | ({"report"} if module in reached_modules("headstream.tasks.results.claims") else set())
 
 
 @pytest.mark.parametrize("file", TABLE)
@@ -72,8 +72,12 @@ def test_no_stage_imports_another():
 def test_the_text_that_training_reads_is_known_by_its_tokens_alone():
     """Who trains or measures reads tokens, and knows neither corpora nor how tokens are written."""
     for stage in ("training", *artifact_specs.ANALYSES):
-        read = {module for module in reached_modules(CODE[stage]) if module.startswith("tasks.text.")}
-        assert not read & {"tasks.text.documents", "tasks.text.corpus_reading", "tasks.text.token_writing"}
+        read = {module for module in reached_modules(CODE[stage]) if module.startswith("headstream.tasks.text.")}
+        assert not read & {
+            "headstream.tasks.text.documents",
+            "headstream.tasks.text.corpus_reading",
+            "headstream.tasks.text.token_writing",
+        }
 
 
 def made(store: Store, paths: Path, vocabulary: int = 270) -> tuple[Artifact, Artifact]:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import tasks.storage.store
-from tasks.artifact_specs import record_spec
-from tasks.housekeeping import check_all, find_unneeded
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
-from tasks.results.warehouse import build_warehouse
-from tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
-from tasks.storage.latest_records import latest_record
-from tasks.storage.store import Store
+from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.housekeeping import check_all, find_unneeded
+from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage import store as store_module
+from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
+from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.storage.store import Store
 
 
 def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
@@ -82,7 +82,7 @@ def test_a_flipped_byte_is_found_and_quarantined(store, tmp_path):
     record(store, "s", artifact)
     build_warehouse(store, tmp_path / "w.duckdb")
     (artifact.folder / "x").write_text("abd")
-    tasks.storage.store._verified.cache_clear()  # a process verifies once
+    store_module._verified.cache_clear()  # a process verifies once
     wrong = found(store, tmp_path / "w.duckdb")
     assert any("quarantine" in seen for seen in wrong.values())
     assert wrong["study s"] == "lacks 1 of 1 artifacts. Run `headstream run s`."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks import places
+from headstream.tasks import places
 
 
 @pytest.mark.parametrize("variable", [None, ""])

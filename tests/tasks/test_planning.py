@@ -8,12 +8,12 @@ from collections import namedtuple
 import pytest
 from tiny import tiny_text
 
-from tasks import artifact_specs, planning
-from tasks.errors import WorkError
-from tasks.making import open_store
-from tasks.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
-from tasks.steps.text_steps import make_tokens, read_corpus, tokenise
-from tasks.study.schema import parse_study
+from headstream.tasks import artifact_specs, planning
+from headstream.tasks.errors import WorkError
+from headstream.tasks.making import open_store
+from headstream.tasks.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
+from headstream.tasks.steps.text_steps import make_tokens, read_corpus, tokenise
+from headstream.tasks.study.schema import parse_study
 
 Usage = namedtuple("Usage", "total used free")
 FACTS = {"model_id": "m", "seconds": 1.0, "flops": 1e9}

@@ -1,10 +1,10 @@
 """The order of trainings, and that of measuring what they end with."""
 
-from models.architecture import Architecture
-from tasks.measuring.stages import ANALYSES
-from tasks.scheduling import first_finished_first, longest_first, longest_stages_first
-from tasks.study.cells import Cell
-from tasks.study.training_config import TrainingConfig
+from headstream.models.architecture import Architecture
+from headstream.tasks.measuring.stages import ANALYSES
+from headstream.tasks.scheduling import first_finished_first, longest_first, longest_stages_first
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.training_config import TrainingConfig
 
 
 def test_long_trainings_begin_first_and_short_ones_are_measured_first():

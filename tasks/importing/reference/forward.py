@@ -8,16 +8,16 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.reference.file_tensors import FileTensors
-from tasks.importing.reference.gguf_file import read_gguf
-from tasks.importing.reference.gpt2 import gpt2_logits, nanogpt_logits
-from tasks.importing.reference.gpt_neox import gpt_neox_logits
-from tasks.importing.reference.headstream import headstream_logits, undefined_here
-from tasks.importing.reference.llama import gguf_llama_logits, llama_logits
-from tasks.importing.reference.transformer_lens import transformer_lens_logits
-from tasks.importing.stored_tensors import open_safetensors
-from tasks.importing.torch_file import read_torch_file
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.gguf_file import read_gguf
+from headstream.tasks.importing.reference.gpt2 import gpt2_logits, nanogpt_logits
+from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
+from headstream.tasks.importing.reference.headstream import headstream_logits, undefined_here
+from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
+from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
+from headstream.tasks.importing.stored_tensors import open_safetensors
+from headstream.tasks.importing.torch_file import read_torch_file
 
 Definition = Callable[[FileTensors, Mapping[str, Any], Tensor], Tensor]
 HUGGINGFACE: dict[str, Definition] = {

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.file_tensors import FileTensors
 
 
 def read_gguf(path: Path) -> tuple[dict[str, Any], FileTensors]:

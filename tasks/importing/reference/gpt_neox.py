@@ -6,8 +6,8 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from tasks.importing.reference.file_tensors import FileTensors
-from tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rotated
+from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rotated
 
 
 def gpt_neox_logits(

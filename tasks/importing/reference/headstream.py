@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from tasks.importing.reference.file_tensors import FileTensors
-from tasks.importing.reference.maths import (
+from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.maths import (
     attended,
     gelu,
     gelu_tanh,

@@ -11,8 +11,8 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from tasks.importing.reference.file_tensors import FileTensors
-from tasks.importing.reference.maths import ACTIVATIONS, attended, read_out, rms_norm, rotated, silu
+from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, read_out, rms_norm, rotated, silu
 
 
 def llama_logits(

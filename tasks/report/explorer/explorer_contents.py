@@ -5,19 +5,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from models.bos import n_bos
-from models.transformer import Transformer
-from tasks.markdown import short_count
-from tasks.report.explorer.explorer_page import write_page_file
-from tasks.report.explorer.kept_runs import kept_run
-from tasks.report.explorer.model_files import ModelFiles
-from tasks.report.explorer.passages import PASSAGE_TOKENS, NamedText, Passage, passages_of
-from tasks.report.explorer.portable_models import layout, n_parameters, packed_weights, sizes
-from tasks.report.explorer.portable_tokenizer import portable_tokenizer
-from tasks.report.explorer.study_tables import study_tables
-from tasks.results.study_results import StudyResults
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import checkpoint_steps, load_model
+from headstream.models.bos import n_bos
+from headstream.models.transformer import Transformer
+from headstream.tasks.markdown import short_count
+from headstream.tasks.report.explorer.explorer_page import write_page_file
+from headstream.tasks.report.explorer.kept_runs import kept_run
+from headstream.tasks.report.explorer.model_files import ModelFiles
+from headstream.tasks.report.explorer.passages import PASSAGE_TOKENS, NamedText, Passage, passages_of
+from headstream.tasks.report.explorer.portable_models import layout, n_parameters, packed_weights, sizes
+from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
+from headstream.tasks.report.explorer.study_tables import study_tables
+from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
 
 MOST_PARAMETERS = 2_000_000  # of a model that runs in the page: a text then takes it about a second
 WEIGHT_BYTES = 2_800_000  # of all weights in a page; base64 makes 4 bytes of 3

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.transformer import LayerTrace, Transformer
+from headstream.models.transformer import LayerTrace, Transformer
 
 N_PREDICTIONS = 6  # kept for each position
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.storage.artifact import MAKE_MODELS, Artifact
-from tasks.storage.store import Store
+from headstream.tasks.storage.artifact import MAKE_MODELS, Artifact
+from headstream.tasks.storage.store import Store
 
 EXPLORER = "explorer.html"  # beside each report
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import torch
 
-from models.repeats import middle_tokens, repeat_tokens, repeated_bigrams
-from tasks.errors import UserError
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text
+from headstream.models.repeats import middle_tokens, repeat_tokens, repeated_bigrams
+from headstream.tasks.errors import UserError
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text
 
 PASSAGE_TOKENS = 96  # BOS included
 N_PASSAGES = 5  # of validation text

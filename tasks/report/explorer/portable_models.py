@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from models.hard_concrete import gates_without_noise
-from models.transformer import Transformer
+from headstream.models.hard_concrete import gates_without_noise
+from headstream.models.transformer import Transformer
 
 
 def n_parameters(model: Transformer) -> int:

@@ -4,7 +4,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from tasks.results.study_results import StudyResults
+from headstream.tasks.results.study_results import StudyResults
 
 DIGITS = 5  # of a number
 TABLES = (

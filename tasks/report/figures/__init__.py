@@ -2,26 +2,26 @@
 
 from collections.abc import Callable, Mapping
 
-from tasks.report.figures.ablations import ablations
-from tasks.report.figures.attention import attention, attention_aggregates
-from tasks.report.figures.bigram_fit import bigram_fit
-from tasks.report.figures.circuit_formation import circuit_formation
-from tasks.report.figures.composition_graph import composition_graph
-from tasks.report.figures.cost_curves import cost_curves
-from tasks.report.figures.eigenvalue_spectra import eigenvalue_spectra
-from tasks.report.figures.head_maps import head_maps, head_trajectories
-from tasks.report.figures.head_similarity import head_similarity
-from tasks.report.figures.heads_that_matter import heads_that_matter
-from tasks.report.figures.importance_maps import importance_agreement, importance_maps
-from tasks.report.figures.induction_circuit import induction_circuit
-from tasks.report.figures.learning import context_over_training, learning_curves, loss_in_context
-from tasks.report.figures.loss_over_size import loss_over_size
-from tasks.report.figures.path_term_bars import path_term_bars
-from tasks.report.figures.probe_accuracies import probe_accuracies
-from tasks.report.figures.pruning_plots import pruning_curves
-from tasks.report.figures.score_term_bars import score_term_bars
-from tasks.report.pictures import Picture
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.ablations import ablations
+from headstream.tasks.report.figures.attention import attention, attention_aggregates
+from headstream.tasks.report.figures.bigram_fit import bigram_fit
+from headstream.tasks.report.figures.circuit_formation import circuit_formation
+from headstream.tasks.report.figures.composition_graph import composition_graph
+from headstream.tasks.report.figures.cost_curves import cost_curves
+from headstream.tasks.report.figures.eigenvalue_spectra import eigenvalue_spectra
+from headstream.tasks.report.figures.head_maps import head_maps, head_trajectories
+from headstream.tasks.report.figures.head_similarity import head_similarity
+from headstream.tasks.report.figures.heads_that_matter import heads_that_matter
+from headstream.tasks.report.figures.importance_maps import importance_agreement, importance_maps
+from headstream.tasks.report.figures.induction_circuit import induction_circuit
+from headstream.tasks.report.figures.learning import context_over_training, learning_curves, loss_in_context
+from headstream.tasks.report.figures.loss_over_size import loss_over_size
+from headstream.tasks.report.figures.path_term_bars import path_term_bars
+from headstream.tasks.report.figures.probe_accuracies import probe_accuracies
+from headstream.tasks.report.figures.pruning_plots import pruning_curves
+from headstream.tasks.report.figures.score_term_bars import score_term_bars
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.results.study_results import StudyResults
 
 Drawing = Callable[[StudyResults], list[Picture]]
 

@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, name_places, panel
-from tasks.report.pictures import Picture
-from tasks.report.sentences import counted, not_drawn
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, name_places, panel
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import counted, not_drawn
+from headstream.tasks.results.study_results import StudyResults
 
 MAX_HEADS = 16
 LOOK = "Each group of bars is a head: the taller, the worse the model predicts without it."

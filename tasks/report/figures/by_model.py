@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
-from tasks.report.pictures import Picture
-from tasks.report.sentences import models_left_out
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.model_choice import best_label_of_each_depth, labels_best_first
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import models_left_out
+from headstream.tasks.results.study_results import StudyResults
 
 MAX_MODELS = 3
 

@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
-from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, wrapped
-from tasks.report.model_choice import best_label_of_each_depth
-from tasks.report.pictures import Picture
-from tasks.report.sentences import models_left_out, risen
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
+from headstream.tasks.report.figures.style import DOTTED, MUTED, ORANGE, PURPLE, TEAL, WIDTH, wrapped
+from headstream.tasks.report.model_choice import best_label_of_each_depth
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import models_left_out, risen
+from headstream.tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
 LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel

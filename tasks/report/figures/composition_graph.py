@@ -9,11 +9,11 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from pandas import DataFrame, Series
 
-from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, as_map, panel
-from tasks.report.pictures import Picture
-from tasks.report.sentences import listed, not_drawn
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, as_map, panel
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import listed, not_drawn
+from headstream.tasks.results.study_results import StudyResults
 
 QUERIES = ("compositions", "head_scores")
 LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."

@@ -5,13 +5,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
-from tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
-from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.style import ROLE_COLORS, WIDTH, wrapped
-from tasks.report.pictures import Picture
-from tasks.report.sentences import listed, models_left_out, risen
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
+from headstream.tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
+from headstream.tasks.report.figures.score_panels import score_panels
+from headstream.tasks.report.figures.style import ROLE_COLORS, WIDTH, wrapped
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import listed, models_left_out, risen
+from headstream.tasks.results.study_results import StudyResults
 
 LOOK = "Each map shows all heads by one score: a head that is dark in one map and pale in others has one job."
 UNIT = "share of attention"

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
-from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, tint
-from tasks.report.pictures import Picture
-from tasks.report.sentences import counted
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, tint
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import counted
+from headstream.tasks.results.study_results import StudyResults
 
 QUERIES = ("head_similarity", "head_clusters")
 SIDE, LARGEST_CELL = 3.7, 0.42  # inches at most

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.style import BLUE, DASHED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
-from tasks.report.pictures import Picture
-from tasks.report.sentences import not_drawn
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.style import BLUE, DASHED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import not_drawn
+from headstream.tasks.results.study_results import StudyResults
 
 NAME = "heads_that_matter"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn

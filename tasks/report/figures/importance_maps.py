@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from tasks.report.figures.by_model import best_models, picture_each
-from tasks.report.figures.score_panels import score_panels
-from tasks.report.figures.style import BLUE, INK, MUTED, name_places, panel
-from tasks.report.pictures import Picture
-from tasks.report.sentences import counted, extremes
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import best_models, picture_each
+from headstream.tasks.report.figures.score_panels import score_panels
+from headstream.tasks.report.figures.style import BLUE, INK, MUTED, name_places, panel
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import counted, extremes
+from headstream.tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
 N_COLUMNS = 4

@@ -7,12 +7,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from tasks.report.circuit_words import looks_hardest
-from tasks.report.figures.style import CARD, GREEN, INK, KIND_COLORS, MUTED, PURPLE, TEAL, as_map, headline, panel
-from tasks.report.model_choice import labels_best_first
-from tasks.report.pictures import Picture
-from tasks.report.sentences import listed
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.circuit_words import looks_hardest
+from headstream.tasks.report.figures.style import (
+    CARD,
+    GREEN,
+    INK,
+    KIND_COLORS,
+    MUTED,
+    PURPLE,
+    TEAL,
+    as_map,
+    headline,
+    panel,
+)
+from headstream.tasks.report.model_choice import labels_best_first
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import listed
+from headstream.tasks.results.study_results import StudyResults
 
 NAME, QUERIES = "induction_circuit", ("induction_circuits",)
 TOKENS = ("…", "A", "B", "…", "A")  # the last is the current one; what is predicted is drawn beside it

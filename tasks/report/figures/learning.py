@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame, Series
 
-from tasks.report.differences import Values, extreme
-from tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
-from tasks.report.figures.style import DOTTED, MUTED, WIDTH, Palette, label_ends, panel
-from tasks.report.pictures import Picture
-from tasks.report.sentences import extremes
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.differences import Values, extreme
+from headstream.tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
+from headstream.tasks.report.figures.style import DOTTED, MUTED, WIDTH, Palette, label_ends, panel
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import extremes
+from headstream.tasks.results.study_results import StudyResults
 
 MAX_TRAINING_CURVES = 12  # more would hide the validation losses
 

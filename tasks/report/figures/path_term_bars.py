@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, isna
 
-from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, name_places
-from tasks.report.pictures import Picture
-from tasks.report.sentences import counted, listed, not_drawn
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, name_places
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import counted, listed, not_drawn
+from headstream.tasks.results.study_results import StudyResults
 
 LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
 MAX_PATHS = 10

@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame
 
-from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import BLUE, DASHED, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
-from tasks.report.pictures import Picture
-from tasks.report.pruning_words import HOW, pruning_line
-from tasks.report.sentences import counted, listed
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.style import BLUE, DASHED, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.pruning_words import HOW, pruning_line
+from headstream.tasks.report.sentences import counted, listed
+from headstream.tasks.results.study_results import StudyResults
 
 QUERIES = ("pruning_curves", "pruned_heads")
 LOOK = (

@@ -3,11 +3,11 @@
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
-from tasks.report.figures.by_model import picture_each
-from tasks.report.figures.style import GREY, KIND_COLORS, MUTED, PINK, PURPLE, TEAL, name_places, panel
-from tasks.report.pictures import Picture
-from tasks.report.sentences import not_drawn
-from tasks.results.study_results import StudyResults
+from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.style import GREY, KIND_COLORS, MUTED, PINK, PURPLE, TEAL, name_places, panel
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import not_drawn
+from headstream.tasks.results.study_results import StudyResults
 
 LOOK = "What decides where a head looks: position, the tokens themselves, or what earlier heads wrote."
 MAX_HEADS = 12

@@ -16,7 +16,7 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from tasks.results.study_results import StudyResults
+from headstream.tasks.results.study_results import StudyResults
 
 WIDTH = 8.6  # inches: the width of a page on GitHub
 LINE_LENGTH = 100  # characters of that width

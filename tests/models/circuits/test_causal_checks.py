@@ -8,14 +8,14 @@ from planted import BOS, attention_of, chained_model, induction_model, query_com
 from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
-from models import batching
-from models.circuits.causal_checks import Removal, causal_checks, removals_of
-from models.circuits.frozen import freeze_run
-from models.circuits.paths import virtual_heads_of
-from models.heads.head import Head
-from models.heads.head_behaviour import model_behaviour
-from models.repeats import fixed_period_repeats, random_period_repeats
-from models.stimuli import Stimuli
+from headstream.models import batching
+from headstream.models.circuits.causal_checks import Removal, causal_checks, removals_of
+from headstream.models.circuits.frozen import freeze_run
+from headstream.models.circuits.paths import virtual_heads_of
+from headstream.models.heads.head import Head
+from headstream.models.heads.head_behaviour import model_behaviour
+from headstream.models.repeats import fixed_period_repeats, random_period_repeats
+from headstream.models.stimuli import Stimuli
 
 
 def build_stimuli(d_vocab, n_ctx, n_windows=3):

@@ -5,10 +5,10 @@ import torch
 from planted import attention_of, composed_model
 from random_models import D_MODEL, initial_model, random_model
 
-from models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
-from models.circuits.head_weights import CircuitWeights, HeadWeights, circuit_weights
-from models.circuits.significance import chance_of_initial, chance_of_rotated
-from models.multiple_tests import significant
+from headstream.models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
+from headstream.models.circuits.head_weights import CircuitWeights, HeadWeights, circuit_weights
+from headstream.models.circuits.significance import chance_of_initial, chance_of_rotated
+from headstream.models.multiple_tests import significant
 
 
 def gaussian_heads(n_heads, d, d_head, d_value, seed):

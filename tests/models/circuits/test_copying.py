@@ -7,11 +7,11 @@ import torch
 from planted import BOS, attention_of, copying_model
 from random_models import D_VOCAB, N_CTX, random_model
 
-from models import batching
-from models.circuits import full_circuits
-from models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks, random_sequences
-from models.circuits.full_circuits import FullCircuit, full_ov
-from models.circuits.head_weights import circuit_weights
+from headstream.models import batching
+from headstream.models.circuits import full_circuits
+from headstream.models.circuits.copying import copying_evaluator, diagonal_accuracy, diagonal_ranks, random_sequences
+from headstream.models.circuits.full_circuits import FullCircuit, full_ov
+from headstream.models.circuits.head_weights import circuit_weights
 
 COUNTS = torch.arange(D_VOCAB)
 

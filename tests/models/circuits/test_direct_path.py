@@ -7,8 +7,8 @@ import torch
 from planted import BOS, bigram_model, blank_model, dimensions, induction_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
-from models.circuits import direct_path
-from models.circuits.direct_path import Bigrams, bigram_logits, fit_bigrams, mean_contributions
+from headstream.models.circuits import direct_path
+from headstream.models.circuits.direct_path import Bigrams, bigram_logits, fit_bigrams, mean_contributions
 
 
 def bigrams_of(counts):

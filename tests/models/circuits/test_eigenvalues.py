@@ -5,15 +5,15 @@ import torch
 from planted import attention_of, copying_model, induction_model
 from random_models import D_HEAD, D_VALUE, random_model
 
-from models.circuits.composition import head_pairs
-from models.circuits.eigenvalues import (
+from headstream.models.circuits.composition import head_pairs
+from headstream.models.circuits.eigenvalues import (
     composed_matching_eigenvalues,
     copying_eigenvalues,
     eigenvalue_score,
     eigenvalues_of,
     matching_eigenvalues,
 )
-from models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.head_weights import circuit_weights
 
 
 def assert_spectrum(found, matrix):

@@ -8,9 +8,9 @@ import pytest
 import torch
 from random_models import D_HEAD, D_VOCAB, N_CTX, random_model
 
-from models.circuits import full_circuits
-from models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread, token_moments
-from models.circuits.head_weights import circuit_weights
+from headstream.models.circuits import full_circuits
+from headstream.models.circuits.full_circuits import full_ov, full_qk, position_spread, score_spread, token_moments
+from headstream.models.circuits.head_weights import circuit_weights
 
 EVERY = torch.arange(D_VOCAB)
 EXACT = {"atol": 1e-10, "rtol": 0}
@@ -89,14 +89,14 @@ def test_spread_of_positions_equals_a_loop():
 LARGE = """
 from pathlib import Path
 import torch
-from models.architecture import Architecture
-from models.circuits.copying import diagonal_ranks
-from models.circuits.eigenvalues import copying_eigenvalues, matching_eigenvalues
-from models.circuits.full_circuits import full_ov, score_spread, token_moments
-from models.circuits.head_weights import circuit_weights
-from models.circuits.skip_trigram_counts import SkipTrigramCounts
-from models.circuits.skip_trigrams import skip_trigrams
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.copying import diagonal_ranks
+from headstream.models.circuits.eigenvalues import copying_eigenvalues, matching_eigenvalues
+from headstream.models.circuits.full_circuits import full_ov, score_spread, token_moments
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.skip_trigram_counts import SkipTrigramCounts
+from headstream.models.circuits.skip_trigrams import skip_trigrams
+from headstream.models.transformer import Transformer
 
 torch.set_num_threads(1)
 d_vocab = 50_000

@@ -4,7 +4,7 @@ import pytest
 import torch
 from random_models import D_MODEL, D_VOCAB, random_model
 
-from models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.head_weights import circuit_weights
 
 TOKENS = torch.arange(11)
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from random_models import D_VOCAB, random_model
 
-from models.circuits import identities
-from models.circuits.identities import identity_errors
+from headstream.models.circuits import identities
+from headstream.models.circuits.identities import identity_errors
 
 TOKENS = torch.randint(D_VOCAB, (2, 11), generator=torch.Generator().manual_seed(1))
 ALWAYS = {"paths-sum", "heads-independent", "one-head-is-attention"}

@@ -8,10 +8,10 @@ from planted import attention_of, blank_model, fixed_offset_model, plant_fixed_o
 from random_models import D_VOCAB, random_model
 from torch.nn import functional as F
 
-from models import batching
-from models.circuits.order_of_terms import order_of_terms
-from models.circuits.paths import virtual_heads_of
-from models.heads.head import Head
+from headstream.models import batching
+from headstream.models.circuits.order_of_terms import order_of_terms
+from headstream.models.circuits.paths import virtual_heads_of
+from headstream.models.heads.head import Head
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SETTINGS = [

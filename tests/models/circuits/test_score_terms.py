@@ -8,9 +8,9 @@ import torch
 from planted import BOS, blank_model, induction_model, query_composed_model
 from random_models import D_VOCAB, random_model
 
-from models import batching
-from models.circuits.score_terms import ScoreTerm, score_terms
-from models.heads.head import Head
+from headstream.models import batching
+from headstream.models.circuits.score_terms import ScoreTerm, score_terms
+from headstream.models.heads.head import Head
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SEQUENCES[:, 0] = BOS

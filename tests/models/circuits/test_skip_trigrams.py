@@ -7,12 +7,12 @@ import torch
 from planted import BOS, skip_trigram_model
 from random_models import random_model
 
-from models.circuits import full_circuits
-from models.circuits import skip_trigrams as module
-from models.circuits.full_circuits import full_ov, full_qk
-from models.circuits.head_weights import circuit_weights
-from models.circuits.skip_trigram_counts import SkipTrigramCounts
-from models.circuits.skip_trigrams import skip_trigrams
+from headstream.models.circuits import full_circuits
+from headstream.models.circuits import skip_trigrams as module
+from headstream.models.circuits.full_circuits import full_ov, full_qk
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.skip_trigram_counts import SkipTrigramCounts
+from headstream.models.circuits.skip_trigrams import skip_trigrams
 
 SOURCE, DESTINATIONS, OUTPUTS = 5, (7, 11), (20, 30)
 

@@ -5,10 +5,10 @@ import torch
 from planted import BOS, erasing_model, induction_model
 from random_models import D_MODEL, D_VOCAB, N_CTX, random_model
 
-from models.circuits.composition import head_pairs
-from models.circuits.head_weights import circuit_weights
-from models.circuits.persistence import persistence
-from models.circuits.subspaces import (
+from headstream.models.circuits.composition import head_pairs
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.persistence import persistence
+from headstream.models.circuits.subspaces import (
     effective_rank,
     numerical_rank,
     ov_singular_values,

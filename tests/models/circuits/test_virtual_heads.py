@@ -8,10 +8,10 @@ import torch
 from planted import BOS, chained_model, copying_model, induction_model
 from random_models import random_model
 
-from models.circuits.head_weights import circuit_weights
-from models.circuits.paths import virtual_heads_of
-from models.circuits.virtual_heads import virtual_copying, virtual_norms, virtual_patterns
-from models.heads.head import Head
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.paths import virtual_heads_of
+from headstream.models.circuits.virtual_heads import virtual_copying, virtual_norms, virtual_patterns
+from headstream.models.heads.head import Head
 
 
 @pytest.mark.parametrize("options", [{}, {"normalization": "layernorm"}])

@@ -8,11 +8,11 @@ from planted import BOS, blank_model, copying_model, induction_model, plant_fixe
 from random_models import D_VOCAB, random_model
 from torch.nn import functional as F
 
-from models import stream_losses
-from models.heads import ablation
-from models.heads.ablation import Ablation, ablation_effects, other_sequences, zero_z
-from models.heads.references import mean_z
-from models.losses import sequence_losses
+from headstream.models import stream_losses
+from headstream.models.heads import ablation
+from headstream.models.heads.ablation import Ablation, ablation_effects, other_sequences, zero_z
+from headstream.models.heads.references import mean_z
+from headstream.models.losses import sequence_losses
 
 ARCHITECTURES = [
     {},

@@ -9,7 +9,7 @@ from planted import blank_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 from scipy.optimize import linprog
 
-from models.heads.attention_flow import aggregate_attention, max_flow, rollout, with_residual
+from headstream.models.heads.attention_flow import aggregate_attention, max_flow, rollout, with_residual
 
 ROUNDING = 1e-8  # of capacities
 

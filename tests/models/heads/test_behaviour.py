@@ -8,15 +8,15 @@ import torch
 from planted import BOS, attention_of, blank_model, fixed_offset_model, induction_model, planted_induction, rotated
 from random_models import initial_model, random_model
 
-from models import batching
-from models.architecture import Architecture
-from models.circuits.frozen import freeze_trace
-from models.heads.attended_keys import attention_on, previous_token_keys
-from models.heads.head_behaviour import model_behaviour
-from models.losses import next_token_losses
-from models.repeats import fixed_period_repeats, random_period_repeats
-from models.stimuli import Stimuli
-from models.transformer import Transformer
+from headstream.models import batching
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.frozen import freeze_trace
+from headstream.models.heads.attended_keys import attention_on, previous_token_keys
+from headstream.models.heads.head_behaviour import model_behaviour
+from headstream.models.losses import next_token_losses
+from headstream.models.repeats import fixed_period_repeats, random_period_repeats
+from headstream.models.stimuli import Stimuli
+from headstream.models.transformer import Transformer
 
 D_VOCAB, N_CTX = 97, 128
 

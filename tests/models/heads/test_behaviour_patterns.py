@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from models.heads.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
-from models.heads.patterns import pattern_statistics, positional_offset, visible_keys
+from headstream.models.heads.attended_keys import (
+    attention_on,
+    duplicate_token_keys,
+    induction_keys,
+    previous_token_keys,
+)
+from headstream.models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 
 BOS = 0
 BATCH, HEADS, POS, D_VOCAB = 5, 3, 17, 7

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.heads.clusters import cluster_heads
+from headstream.models.heads.clusters import cluster_heads
 
 
 def random_distances(n, seed):

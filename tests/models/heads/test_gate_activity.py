@@ -4,8 +4,8 @@ import pytest
 import torch
 from random_models import D_VOCAB, N_CTX, random_model
 
-from models import batching
-from models.heads.gate_activity import gate_activity
+from headstream.models import batching
+from headstream.models.heads.gate_activity import gate_activity
 
 
 @pytest.mark.parametrize("gates", ["dynamic", "hard_concrete"])

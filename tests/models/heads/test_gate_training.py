@@ -6,8 +6,8 @@ from planted import BOS, induction_model
 from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
-from models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
-from models.heads.gate_training import train_gates
+from headstream.models.hard_concrete import OPEN_LOG_ALPHA, gates_without_noise, open_probability
+from headstream.models.heads.gate_training import train_gates
 
 
 def repeats(n_batches: int, size: int = 8, seed: int = 0) -> list[torch.Tensor]:
@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_gates():
 
 @pytest.mark.parametrize("numbers", [1, 2**20], ids=["one at a time", "all at once"])
 def test_penalties_side_by_side_are_penalties_one_by_one(monkeypatch, numbers):
-    monkeypatch.setattr("models.batching.BATCH_NUMBERS", numbers)
+    monkeypatch.setattr("headstream.models.batching.BATCH_NUMBERS", numbers)
     model = random_model(n_heads=(2, 3), n_layers=2)
     windows = [torch.randint(D_VOCAB, (9, N_CTX + 1), generator=torch.Generator().manual_seed(i)) for i in range(4)]
 

@@ -6,7 +6,7 @@ from planted import induction_model
 from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
-from models.heads.gradual_pruning import GradualPruning, n_heads_left
+from headstream.models.heads.gradual_pruning import GradualPruning, n_heads_left
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 8, 12])

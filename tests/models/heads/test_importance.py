@@ -7,13 +7,13 @@ import torch
 from planted import BOS, attention_of, skip_trigram_model
 from random_models import D_HEAD, D_MODEL, D_VOCAB, random_model
 
-from models import batching
-from models.heads import evidence, gradient_importance
-from models.heads.ablation import Ablation, ablation_effects, other_sequences
-from models.heads.evidence import Evidence
-from models.heads.importance_methods import METHODS, head_scores, normalise
-from models.heads.references import mean_z
-from models.losses import sequence_losses
+from headstream.models import batching
+from headstream.models.heads import evidence, gradient_importance
+from headstream.models.heads.ablation import Ablation, ablation_effects, other_sequences
+from headstream.models.heads.evidence import Evidence
+from headstream.models.heads.importance_methods import METHODS, head_scores, normalise
+from headstream.models.heads.references import mean_z
+from headstream.models.losses import sequence_losses
 
 GRADIENTS = ("michel_paper", "michel_code", "hf_bertology", "taylor_signed")
 ARCHITECTURES = [

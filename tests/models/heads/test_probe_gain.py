@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from calibration.probes import BAR, constant, half_the_labels, measured, noise, token
-from models.heads.probe_gain import commonest_labels, gains
+from headstream.models.heads.probe_gain import commonest_labels, gains
 
 
 def test_the_commonest_label_of_a_token_falls_back_on_the_commonest_of_all():

@@ -8,9 +8,9 @@ from random_models import D_VALUE, D_VOCAB, random_model
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from models.bos import NO_BOS
-from models.heads import linear_probes
-from models.heads.linear_probes import control_labels, fit_probes, site_activations, standardise
+from headstream.models.bos import NO_BOS
+from headstream.models.heads import linear_probes
+from headstream.models.heads.linear_probes import control_labels, fit_probes, site_activations, standardise
 
 PENALTY = 1e-3
 
@@ -115,7 +115,7 @@ def test_features_are_standardised_by_training_alone():
     ],
 )
 def test_what_is_at_a_site_is_what_a_trace_has(options, monkeypatch):
-    monkeypatch.setattr("models.batching.BATCH_NUMBERS", 1)
+    monkeypatch.setattr("headstream.models.batching.BATCH_NUMBERS", 1)
     model = random_model(**options)
     text = torch.randint(D_VOCAB, (3, 11), generator=generator())
     z, stream = zip(*site_activations(model, text, BOS), strict=True)

@@ -8,13 +8,19 @@ import torch
 from planted import attention_of, blank_model, induction_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
-from models.heads import pruning_orders
-from models.heads.head import Head, heads_of, mask_without
-from models.heads.pruned_losses import losses_without
-from models.heads.pruning_orders import by_importance, iterative_order, prefixes, pruning_sizes, random_orders
-from models.heads.references import mean_z
-from models.heads.retraining import prune_and_retrain, retrain
-from models.losses import sequence_losses
+from headstream.models.heads import pruning_orders
+from headstream.models.heads.head import Head, heads_of, mask_without
+from headstream.models.heads.pruned_losses import losses_without
+from headstream.models.heads.pruning_orders import (
+    by_importance,
+    iterative_order,
+    prefixes,
+    pruning_sizes,
+    random_orders,
+)
+from headstream.models.heads.references import mean_z
+from headstream.models.heads.retraining import prune_and_retrain, retrain
+from headstream.models.losses import sequence_losses
 
 NAN = float("nan")
 
@@ -93,7 +99,7 @@ def test_prefixes_go_from_no_head_to_all():
 )
 @pytest.mark.parametrize("filled", [True, False])
 def test_losses_without_heads_are_those_of_a_masked_pass(monkeypatch, options, filled):
-    monkeypatch.setattr("models.batching.PASS_NUMBERS", 2 * 13 * D_VOCAB)
+    monkeypatch.setattr("headstream.models.batching.PASS_NUMBERS", 2 * 13 * D_VOCAB)
     model = random_model(**options)
     fill = mean_z(model, tokens(seed=2)) if filled else None
     heads = heads_of(model)

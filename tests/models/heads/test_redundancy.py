@@ -8,15 +8,15 @@ from planted import BOS, blank_model, plant_fixed_offset
 from random_models import D_VOCAB, initial_model, random_model
 from scipy import stats
 
-from models.circuits.head_weights import circuit_weights
-from models.circuits.ov_cosine import ov_cosines
-from models.heads.ablation import zero_z
-from models.heads.cka import output_cka
-from models.heads.head import heads_of
-from models.heads.paired_ablation import ablation_losses, pair_effects
-from models.heads.pattern_distance import pattern_distances
-from models.heads.references import mean_z
-from models.losses import sequence_losses
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.ov_cosine import ov_cosines
+from headstream.models.heads.ablation import zero_z
+from headstream.models.heads.cka import output_cka
+from headstream.models.heads.head import heads_of
+from headstream.models.heads.paired_ablation import ablation_losses, pair_effects
+from headstream.models.heads.pattern_distance import pattern_distances
+from headstream.models.heads.references import mean_z
+from headstream.models.losses import sequence_losses
 
 
 def random_text(n=5, length=14, seed=1):
@@ -39,7 +39,7 @@ def all_pairs(model):
     ],
 )
 def test_losses_are_those_of_whole_passes(options, monkeypatch):
-    monkeypatch.setattr("models.batching.BATCH_NUMBERS", 3 * 14 * D_VOCAB)
+    monkeypatch.setattr("headstream.models.batching.BATCH_NUMBERS", 3 * 14 * D_VOCAB)
     model, text = random_model(**options), random_text()
     fill = mean_z(model, random_text(seed=2), by_position="biases" in options)
     pairs = all_pairs(model)[::-1]

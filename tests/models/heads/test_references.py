@@ -4,9 +4,9 @@ import pytest
 import torch
 from random_models import D_VALUE, D_VOCAB, random_model
 
-from models.heads.ablation import other_sequences
-from models.heads.references import derangement, mean_z
-from models.losses import sequence_losses
+from headstream.models.heads.ablation import other_sequences
+from headstream.models.heads.references import derangement, mean_z
+from headstream.models.losses import sequence_losses
 
 
 def tokens(n: int = 5, length: int = 13, seed: int = 1) -> torch.Tensor:

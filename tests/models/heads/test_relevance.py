@@ -5,11 +5,11 @@ import torch
 from planted import blank_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
-from models.heads import relevance as rules
-from models.heads.evidence import Evidence
-from models.heads.importance_methods import head_scores
-from models.heads.references import mean_z
-from models.heads.relevance import relevance
+from headstream.models.heads import relevance as rules
+from headstream.models.heads.evidence import Evidence
+from headstream.models.heads.importance_methods import head_scores
+from headstream.models.heads.references import mean_z
+from headstream.models.heads.relevance import relevance
 
 
 def tokens(n=2, length=6, seed=1):

@@ -4,11 +4,11 @@ import pytest
 import torch
 from random_models import D_HEAD, D_MODEL, D_VALUE, D_VOCAB, N_CTX, random_model
 
-from models.architecture import Architecture
-from models.heads.references import mean_z
-from models.heads.removal import remove_heads
-from models.parameters import count_parameters
-from models.transformer import Transformer
+from headstream.models.architecture import Architecture
+from headstream.models.heads.references import mean_z
+from headstream.models.heads.removal import remove_heads
+from headstream.models.parameters import count_parameters
+from headstream.models.transformer import Transformer
 
 TOKENS = torch.randint(D_VOCAB, (5, 13), generator=torch.Generator().manual_seed(1))
 MASKS = {(3, 2): [[1.0, 0.0, 1.0], [0.0, 0.3]], (2, 0, 3): [[0.0, 0.0], [], [0.0, 0.5, 1.0]], (1,): [[0.0]]}

@@ -8,10 +8,10 @@ from planted import attention_of
 from random_models import D_MODEL, D_VOCAB, random_model
 from scipy.spatial.distance import jensenshannon
 
-from models.circuits.head_weights import circuit_weights
-from models.circuits.ov_cosine import ov_cosines
-from models.heads.cka import output_cka
-from models.heads.pattern_distance import jensen_shannon_distances, pattern_distances, sampled_patterns
+from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.circuits.ov_cosine import ov_cosines
+from headstream.models.heads.cka import output_cka
+from headstream.models.heads.pattern_distance import jensen_shannon_distances, pattern_distances, sampled_patterns
 
 BOS = 3
 OPTIONS = [
@@ -26,7 +26,7 @@ OPTIONS = [
 
 @pytest.fixture(autouse=True)
 def several_batches(monkeypatch):
-    monkeypatch.setattr("models.batching.BATCH_NUMBERS", 2 * 13 * D_VOCAB)
+    monkeypatch.setattr("headstream.models.batching.BATCH_NUMBERS", 2 * 13 * D_VOCAB)
 
 
 def text(n=5, length=14):

@@ -12,16 +12,16 @@ from tiny import tiny_tokens, tokens_without_bos
 from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import WordLevel
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.errors import WorkError
-from tasks.importing.certificate import certify
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.open_foreign import open_foreign
-from tasks.importing.text_checks import tokenizer_checks
-from tasks.results.tables import write_table
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
+from headstream.tasks.importing.certificate import certify
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.text_checks import tokenizer_checks
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 N_CTX = 16
 

@@ -10,8 +10,8 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 from written_models import write_words
 
-from tasks.errors import UserError
-from tasks.importing.foreign_tokenizer import find_tokenizer, given_tokenizer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.foreign_tokenizer import find_tokenizer, given_tokenizer
 
 VOCABULARY = {"<unk>": 0, "<s>": 1, "</s>": 2, "a": 3}
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from written_models import D_VOCAB, llama_architecture, llama_config, llama_tensors, random_weights, write_folder
 
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.importing import gguf_codings
-from tasks.importing.gguf_header import GgufTensor, read_header
-from tasks.importing.open_foreign import open_foreign
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing import gguf_codings
+from headstream.tasks.importing.gguf_header import GgufTensor, read_header
+from headstream.tasks.importing.open_foreign import open_foreign
 
 pytest.importorskip("gguf", reason="GGUF files are written with gguf, of the extra [models]")
 from gguf import GGMLQuantizationType, dequantize, quantize

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from tasks.importing.gguf_tokenizer import tokenizer_of
+from headstream.tasks.importing.gguf_tokenizer import tokenizer_of
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 ALPHABET = [chr(place) for place in (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100), *range(0x100, 0x144))]

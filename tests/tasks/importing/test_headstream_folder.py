@@ -8,10 +8,10 @@ import torch
 from random_models import random_model
 from written_models import write_words
 
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.importing.open_foreign import content_hash, open_foreign
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.open_foreign import content_hash, open_foreign
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 
 def write(folder: Path, **options: object) -> dict[int, Transformer]:

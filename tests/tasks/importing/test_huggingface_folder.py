@@ -28,10 +28,10 @@ from written_models import (
     write_words,
 )
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.importing.open_foreign import content_hash, open_foreign
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.open_foreign import content_hash, open_foreign
 
 Written = tuple[str, Architecture, Callable[[Architecture], dict[str, Any]], Callable[..., dict[str, Tensor]]]
 

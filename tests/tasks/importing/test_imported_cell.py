@@ -6,14 +6,14 @@ import pytest
 import torch
 from written_models import D_VOCAB, N_CTX, gpt2_architecture, gpt2_config, gpt2_tensors, random_weights, write_folder
 
-from models.bos import NO_BOS
-from tasks.errors import UserError
-from tasks.importing.checkpoint_paths import number_in, steps_of
-from tasks.importing.imported_cell import read_imported
-from tasks.importing.model_import import shortened
-from tasks.studies.known_studies import find_study
-from tasks.study.imported_model_config import ImportedModelConfig
-from tasks.study.schema import parse_study, read_study
+from headstream.models.bos import NO_BOS
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.checkpoint_paths import number_in, steps_of
+from headstream.tasks.importing.imported_cell import read_imported
+from headstream.tasks.importing.model_import import shortened
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.study.schema import parse_study, read_study
 
 ARCHITECTURE = gpt2_architecture()
 

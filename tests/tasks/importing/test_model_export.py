@@ -10,14 +10,14 @@ from tiny import tiny_tokens
 from torch import Tensor
 from written_models import gpt2_architecture, gpt_neox_architecture, llama_architecture, random_weights
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.model_export import export_checkpoints
-from tasks.importing.open_foreign import open_foreign
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.model_export import export_checkpoints
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 STEPS = (0, 40)
 

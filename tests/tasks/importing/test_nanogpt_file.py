@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from written_models import D_VOCAB, N_CTX, gpt2_architecture, nanogpt_checkpoint, random_weights, write_words
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.importing.open_foreign import open_foreign
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.open_foreign import open_foreign
 
 
 def nanogpt(**options: Any) -> Architecture:

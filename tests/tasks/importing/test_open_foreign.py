@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import UserError
-from tasks.importing.open_foreign import open_foreign
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.open_foreign import open_foreign
 
 
 def nothing(folder: Path) -> Path:

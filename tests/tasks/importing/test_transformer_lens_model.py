@@ -17,9 +17,9 @@ from written_models import (
     transformer_lens_tensors,
 )
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.importing.open_foreign import open_foreign
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.open_foreign import open_foreign
 
 
 def attention_only(**options: Any) -> Architecture:

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.errors import UserError, WorkError
-from tasks.machines.child_process import ProcessDied, run_in_process, run_side_by_side
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.machines.child_process import ProcessDied, run_in_process, run_side_by_side
 
 
 def double(x, on_progress):
@@ -136,8 +136,8 @@ def test_when_one_of_them_fails_the_others_end(ends, error):
 # Prints the process that is to end with it.
 PARENT = """
 from test_child_process import endless
-from tasks.machines import child_process
-from tasks.machines.child_process import run_in_process
+from headstream.tasks.machines import child_process
+from headstream.tasks.machines.child_process import run_in_process
 if __name__ == "__main__":
     child_process._context.set_forkserver_preload([])  # what a server of its own would import takes seconds
     run_in_process(endless, on_progress=lambda pid: print(pid, flush=True))
@@ -160,7 +160,7 @@ def test_a_child_ends_with_a_killed_parent(tmp_path):
 INTERRUPTED = """
 import os, signal, time
 from test_child_process import double
-from tasks.machines.child_process import run_in_process, start_fork_server
+from headstream.tasks.machines.child_process import run_in_process, start_fork_server
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, lambda *_: None)
     start_fork_server()

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks.machines import gpu_slots
-from tasks.machines.child_process import run_in_process
-from tasks.machines.gpu_slots import gpu_slot, visible_gpus
+from headstream.tasks.machines import gpu_slots
+from headstream.tasks.machines.child_process import run_in_process
+from headstream.tasks.machines.gpu_slots import gpu_slot, visible_gpus
 
 
 class Waits(Exception):

@@ -8,7 +8,7 @@ from urllib.request import proxy_bypass
 
 import pytest
 
-from tasks.machines.own_environment import keep_prefect_in, reach_directly, shut_out_surroundings
+from headstream.tasks.machines.own_environment import keep_prefect_in, reach_directly, shut_out_surroundings
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -69,7 +69,7 @@ def test_letters_that_the_locale_lacks(tmp_path):
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = {**os.environ, **ascii_only, "HEADSTREAM_HOME": str(tmp_path)}
     (tmp_path / "own.toml").write_text('name = "own"\nquestion = "Wofür?"\n', encoding="utf-8")
-    printed = "from tasks.machines.own_environment import print_any_letter as p; p(); print(chr(252))"
+    printed = "from headstream.tasks.machines.own_environment import print_any_letter as p; p(); print(chr(252))"
     for arguments in (["-m", "headstream", "plan", str(tmp_path / "own.toml")], ["-c", printed]):
         done = subprocess.run([sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, check=True)
     assert done.stdout == "ü\n".encode()

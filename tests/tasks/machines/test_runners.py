@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tasks.errors import UserError
-from tasks.machines.runners import opened_runner
-from tasks.study.resources_config import ResourcesConfig
+from headstream.tasks.errors import UserError
+from headstream.tasks.machines.runners import opened_runner
+from headstream.tasks.study.resources_config import ResourcesConfig
 
 
 def test_ray_must_be_installed_if_it_is_asked_for(monkeypatch):
@@ -18,7 +18,7 @@ def test_ray_must_be_installed_if_it_is_asked_for(monkeypatch):
             raise ImportError(name)
         return real(name, *arguments, **options)
 
-    monkeypatch.delitem(sys.modules, "tasks.machines.ray_cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "headstream.tasks.machines.ray_cluster", raising=False)
     monkeypatch.setattr(builtins, "__import__", without_ray)
     with pytest.raises(UserError, match="which is not installed"), opened_runner("ray", ResourcesConfig()):
         pass

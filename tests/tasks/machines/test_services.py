@@ -11,10 +11,10 @@ import psutil
 import pytest
 from waiting import until
 
-from tasks import places
-from tasks.errors import UserError, WorkError
-from tasks.machines import guard, services
-from tasks.machines.services import (
+from headstream.tasks import places
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.machines import guard, services
+from headstream.tasks.machines.services import (
     KEPT_LOGS,
     MAX_RESTARTS,
     opened_services,
@@ -72,7 +72,7 @@ STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(
 HOLDER = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # who started the tests may have it ignored
-from tasks.machines.services import opened_services
+from headstream.tasks.machines.services import opened_services
 with opened_services() as running:
     for name, code in {programs}:
         print(running.start(name, [sys.executable, "-c", code], os.environ).log, flush=True)

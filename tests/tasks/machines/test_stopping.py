@@ -15,8 +15,8 @@ CODES = {"Ctrl-C": 130, "SIGTERM": 143, "SIGHUP": 129}
 # A main thread that fails when a child dies, a thread and children that print for ever, of which one lives apart.
 AT_WORK = """
 import subprocess, threading, time
-from tasks.machines.quiet_output import output_to_log
-from tasks.machines.stopping import stopping_at_signals
+from headstream.tasks.machines.quiet_output import output_to_log
+from headstream.tasks.machines.stopping import stopping_at_signals
 
 NOISE = "trap '' HUP; while true; do echo noise; echo noise >&2; sleep 0.1; done"
 
@@ -74,7 +74,7 @@ def test_a_signal_that_is_to_be_ignored_is(environment, script):
 
 
 def test_without_a_signal_handlers_are_as_before():
-    from tasks.machines.stopping import SIGNALS, stopping_at_signals
+    from headstream.tasks.machines.stopping import SIGNALS, stopping_at_signals
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
     with stopping_at_signals():
@@ -86,7 +86,7 @@ def test_a_signal_while_words_are_put_off_is_answered_afterwards(environment):
     """It would wait for ever if the main thread stood still with what the watcher needs."""
     code = """
 import os, signal, time
-from tasks.machines.stopping import stopping_at_signals
+from headstream.tasks.machines.stopping import stopping_at_signals
 with stopping_at_signals() as words:
     words.how_far = lambda: " there"
     with words.put_off():
@@ -103,7 +103,7 @@ with stopping_at_signals() as words:
 def test_a_signal_as_the_block_ends_is_not_lost(environment):
     code = """
 import os, signal
-from tasks.machines.stopping import stopping_at_signals
+from headstream.tasks.machines.stopping import stopping_at_signals
 set_wakeup_fd = signal.set_wakeup_fd
 with stopping_at_signals():
     signal.set_wakeup_fd = lambda fd: (os.kill(os.getpid(), signal.SIGINT), set_wakeup_fd(fd))
@@ -116,8 +116,8 @@ signal.pause()
 def test_what_is_printed_goes_to_the_log_and_afterwards_to_where_it_did(environment):
     code = """
 import subprocess, sys
-from tasks.machines.quiet_output import output_to_log
-from tasks.machines.stopping import LastWords
+from headstream.tasks.machines.quiet_output import output_to_log
+from headstream.tasks.machines.stopping import LastWords
 print("before")
 with output_to_log(LastWords()) as terminal:
     print("inside")

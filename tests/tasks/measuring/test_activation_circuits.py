@@ -7,18 +7,18 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.circuits.paths import virtual_heads_of
-from models.circuits.score_terms import ScoreTerm
-from models.heads.head import Head
-from models.transformer import Transformer
-from tasks.errors import WorkError
-from tasks.measuring.activation_circuits import measure_activation_circuits, strongest_pairs
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import ActivationCircuitsConfig
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.circuits.paths import virtual_heads_of
+from headstream.models.circuits.score_terms import ScoreTerm
+from headstream.models.heads.head import Head
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
+from headstream.tasks.measuring.activation_circuits import measure_activation_circuits, strongest_pairs
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import ActivationCircuitsConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 EFFECTS = ("prefix_matching", "random_period", "_without", "_change", "_effect_nats")
 CONFIG = ActivationCircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7)

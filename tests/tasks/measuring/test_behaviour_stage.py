@@ -7,18 +7,18 @@ import torch
 from planted import induction_model
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.clustered_errors import clustered_mean
-from models.losses import sequence_losses
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.measuring.behaviour import choose_passage, measure_behaviour, token_class
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import BehaviourConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text, training_text
-from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.losses import sequence_losses
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.measuring.behaviour import choose_passage, measure_behaviour, token_class
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import BehaviourConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text, training_text
+from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
 CONFIG = BehaviourConfig(loss_windows=6, pattern_windows=3, random_period_sequences=8, passage_tokens=11)
 # Training text is measured on at the last checkpoint only; these heads have no gates.

@@ -5,10 +5,10 @@ import pytest
 from empty_warehouse import empty_warehouse
 from pydantic import ValidationError
 
-from models.flops import forward_flops
-from tasks.measuring.costs import D_VOCAB, Pass, architectures_of, time_passes
-from tasks.results.tables import table_schema, write_table
-from tasks.study.costs_config import CostsConfig
+from headstream.models.flops import forward_flops
+from headstream.tasks.measuring.costs import D_VOCAB, Pass, architectures_of, time_passes
+from headstream.tasks.results.tables import table_schema, write_table
+from headstream.tasks.study.costs_config import CostsConfig
 
 CONFIG = CostsConfig(
     **{"n_ctx": (17, 37, 67), "d_model": (6, 13), "n_heads": (1, 2, 4), "max_full_n_ctx": 50, "attention_window": 5},

@@ -7,15 +7,15 @@ import torch
 from little_analysis import CONFIG
 from tiny import tiny_tokens, tokens_without_bos
 
-from models.architecture import Architecture
-from models.heads.references import mean_z
-from models.heads.removal import remove_heads
-from models.transformer import Transformer
-from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.results.tables import table_schema
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import reference_text
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.heads.references import mean_z
+from headstream.models.heads.removal import remove_heads
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import reference_text
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 12, "n_ctx": 24}
 KINDS = {

@@ -5,14 +5,14 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.measuring.feed_forward import measure_feed_forward
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import FeedForwardConfig
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.feed_forward import measure_feed_forward
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import FeedForwardConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = FeedForwardConfig(windows=7, reference_windows=5, n_groups=3)
 

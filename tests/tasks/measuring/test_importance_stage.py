@@ -9,23 +9,23 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.clustered_errors import clustered_mean
-from models.heads.importance_methods import METHODS
-from models.heads.references import mean_z
-from models.losses import sequence_losses
-from models.transformer import Transformer
-from tasks.measuring import budgets, trained_model
-from tasks.measuring.budgets import affordable
-from tasks.measuring.head_rows import importance_rows
-from tasks.measuring.importance import ablations_of, measure_importance
-from tasks.measuring.pruning_curves import ITERATIVE
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import SCHEMA, table_schema
-from tasks.study.analysis_config import Anew, ImportanceConfig, Method
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text, reference_text
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.heads.importance_methods import METHODS
+from headstream.models.heads.references import mean_z
+from headstream.models.losses import sequence_losses
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring import budgets, trained_model
+from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.head_rows import importance_rows
+from headstream.tasks.measuring.importance import ablations_of, measure_importance
+from headstream.tasks.measuring.pruning_curves import ITERATIVE
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import SCHEMA, table_schema
+from headstream.tasks.study.analysis_config import Anew, ImportanceConfig, Method
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text, reference_text
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = ImportanceConfig(windows=6, reference_windows=3)
 N_ABLATIONS = 10

@@ -6,13 +6,13 @@ from empty_warehouse import empty_warehouse
 from planted import induction_through_values, initial_like, planted_induction, pointer_model, rotated, shuffled
 from tiny import letter_tokens
 
-from tasks.measuring.activation_circuits import measure_activation_circuits
-from tasks.measuring.behaviour import measure_behaviour
-from tasks.measuring.trained_model import TrainedModel
-from tasks.measuring.weight_circuits import measure_weight_circuits
-from tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.tasks.measuring.activation_circuits import measure_activation_circuits
+from headstream.tasks.measuring.behaviour import measure_behaviour
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.measuring.weight_circuits import measure_weight_circuits
+from headstream.tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 STAGES = {
     "behaviour": (measure_behaviour, BehaviourConfig(loss_windows=8, pattern_windows=8, random_period_sequences=16)),

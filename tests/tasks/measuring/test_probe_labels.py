@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 from tiny import tiny_tokens
 from written_text import write_text
 
-from tasks.measuring.probe_labels import PROSE_TASKS, PYTHON_TASKS, TASKS, label_task, probe_tasks, python_token_labels
-from tasks.measuring.probe_texts import probe_texts
-from tasks.measuring.python_labels import python_labels
-from tasks.measuring.text_labels import LINE_END, SENTENCE_END, log_bucket, tokens_since_last, tokens_since_same
-from tasks.text.token_reading import Tokens
+from headstream.tasks.measuring.probe_labels import (
+    PROSE_TASKS,
+    PYTHON_TASKS,
+    TASKS,
+    label_task,
+    probe_tasks,
+    python_token_labels,
+)
+from headstream.tasks.measuring.probe_texts import probe_texts
+from headstream.tasks.measuring.python_labels import python_labels
+from headstream.tasks.measuring.text_labels import (
+    LINE_END,
+    SENTENCE_END,
+    log_bucket,
+    tokens_since_last,
+    tokens_since_same,
+)
+from headstream.tasks.text.token_reading import Tokens
 
 # Each line of a Python text, and under it, byte by byte: lexical class (keyword, name, 1 number, string, comment,
 # operator), open brackets, whether a string is open, level of indentation, names that are bound (1) or not (0).

@@ -10,17 +10,17 @@ from planted import BOS, SHARP, attention_of, blank_model, dimensions
 from tiny import tiny_tokens
 from written_text import write_text
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.measuring.probe_labels import PYTHON_TASKS, TASKS
-from tasks.measuring.probes import measure_probes
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import ProbesConfig
-from tasks.text.corpus_writing import text_split
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.measuring.probe_labels import PYTHON_TASKS, TASKS
+from headstream.tasks.measuring.probes import measure_probes
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import ProbesConfig
+from headstream.tasks.text.corpus_writing import text_split
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = ProbesConfig(train_tokens=3500, selection_tokens=1500, test_tokens=2000)
 ANY_TEXT = {"seen_before", "distance_bucket", "line_position", "sentence_position"}

@@ -5,8 +5,8 @@ import pytest
 from tiny import tiny_tokens
 from written_text import write_text
 
-from tasks.measuring.probe_texts import dealt, probe_texts
-from tasks.text.token_reading import Tokens
+from headstream.tasks.measuring.probe_texts import dealt, probe_texts
+from headstream.tasks.text.token_reading import Tokens
 
 
 @pytest.mark.parametrize("n_tokens", [7, 31, 10**6])
@@ -47,7 +47,7 @@ def test_documents_are_dealt_to_the_three_in_turn():
 def test_documents_are_found_across_reads(monkeypatch):
     tokens = Tokens.open(tiny_tokens())
     whole = tokens.document_starts("validation")
-    monkeypatch.setattr("tasks.text.token_reading.READ_TOKENS", 101)
+    monkeypatch.setattr("headstream.tasks.text.token_reading.READ_TOKENS", 101)
     np.testing.assert_array_equal(tokens.document_starts("validation"), whole)
 
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written_text import write_text
 
-from tasks.measuring.probe_labels import PROSE_TASKS, probe_tasks
-from tasks.measuring.probe_texts import probe_texts
-from tasks.measuring.prose_labels import prose_labels, tokens_since_same_name
-from tasks.text.token_reading import Tokens
+from headstream.tasks.measuring.probe_labels import PROSE_TASKS, probe_tasks
+from headstream.tasks.measuring.probe_texts import probe_texts
+from headstream.tasks.measuring.prose_labels import prose_labels, tokens_since_same_name
+from headstream.tasks.text.token_reading import Tokens
 
 # Each line of a text, and under it: quotations (q), words with a capital (1) or without (0), last bytes of names.
 ANNOTATED = """

@@ -9,24 +9,24 @@ import torch
 from planted import blank_model, dimensions, plant_fixed_offset
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.heads.head import Head, heads_of, mask_without
-from models.heads.references import mean_z
-from models.heads.removal import remove_heads
-from models.losses import sequence_losses
-from models.parameters import count_parameters
-from models.transformer import Transformer
-from tasks.errors import UserError
-from tasks.measuring import pruned_models, trained_model
-from tasks.measuring.pruned_models import choose
-from tasks.measuring.pruning import Gates, half_open, measure_pruning
-from tasks.measuring.pruning_curves import Point, Subject, measure_curves, relative_increases
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import PruningConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text, reference_text
-from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.heads.head import Head, heads_of, mask_without
+from headstream.models.heads.references import mean_z
+from headstream.models.heads.removal import remove_heads
+from headstream.models.losses import sequence_losses
+from headstream.models.parameters import count_parameters
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.measuring import pruned_models, trained_model
+from headstream.tasks.measuring.pruned_models import choose
+from headstream.tasks.measuring.pruning import Gates, half_open, measure_pruning
+from headstream.tasks.measuring.pruning_curves import Point, Subject, measure_curves, relative_increases
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text, reference_text
+from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
 CONFIG = PruningConfig(
     windows=5,

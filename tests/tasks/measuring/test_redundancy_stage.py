@@ -5,15 +5,15 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.errors import WorkError
-from tasks.measuring.redundancy import measure_redundancy, nearest_first
-from tasks.measuring.trained_model import TrainedModel
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import RedundancyConfig
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
+from headstream.tasks.measuring.redundancy import measure_redundancy, nearest_first
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import RedundancyConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = RedundancyConfig(windows=4, reference_windows=4)
 TABLES = ("head_similarity", "head_clusters", "head_patterns")

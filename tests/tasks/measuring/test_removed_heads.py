@@ -7,14 +7,14 @@ from empty_warehouse import empty_warehouse
 from test_every_stage import CONFIG, SMALL
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.heads.attention_flow import aggregate_attention
-from models.heads.head import Head, heads_of, mask_without, removed_heads
-from models.heads.removal import remove_heads
-from models.transformer import Transformer
-from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.heads.attention_flow import aggregate_attention
+from headstream.models.heads.head import Head, heads_of, mask_without, removed_heads
+from headstream.models.heads.removal import remove_heads
+from headstream.models.transformer import Transformer
+from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
 LEFT = [Head(0, 1), Head(1, 0), Head(1, 2)]
 REMOVED = {Head(0, 0), Head(0, 2), Head(1, 1)}

@@ -5,9 +5,9 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from tasks.measuring.sequences import build_stimuli, choose_passage
-from tasks.text.token_reading import Tokens, TokenStream
-from tasks.text.windows import evaluation_text
+from headstream.tasks.measuring.sequences import build_stimuli, choose_passage
+from headstream.tasks.text.token_reading import Tokens, TokenStream
+from headstream.tasks.text.windows import evaluation_text
 
 REPEATS = {"fixed_period_sequences": 2, "random_period_sequences": 2, "seed": 0}
 

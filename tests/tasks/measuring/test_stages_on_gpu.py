@@ -7,9 +7,9 @@ from stand_in_gpu import stand_in_gpu
 from test_every_stage import trained
 from tiny import tiny_tokens
 
-from tasks.measuring.stages import ANALYSES, measure, part_of
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 
 @pytest.mark.parametrize("kind", ["plain", "dynamic gates", "strided", "like Llama", "everything", "pruned"])

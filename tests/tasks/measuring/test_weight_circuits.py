@@ -7,14 +7,14 @@ from planted import attention_of, induction_model
 from random_models import initial_model
 from tiny import tiny_tokens
 
-from models.circuits.composition import head_pairs
-from tasks.errors import UserError, WorkError
-from tasks.measuring.trained_model import TrainedModel
-from tasks.measuring.weight_circuits import TABLES, measure_weight_circuits
-from tasks.results.tables import table_schema
-from tasks.study.analysis_config import WeightCircuitsConfig
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.circuits.composition import head_pairs
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.measuring.trained_model import TrainedModel
+from headstream.tasks.measuring.weight_circuits import TABLES, measure_weight_circuits
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 CONFIG = WeightCircuitsConfig(
     rotations=5, statistics_tokens=5000, min_count=3, evaluator_sequences=2, persistence_windows=2

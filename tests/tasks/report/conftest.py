@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.report import drawing
-from tasks.report.figures.style import save
+from headstream.tasks.report import drawing
+from headstream.tasks.report.figures.style import save
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.report import rendering
+from headstream.tasks.report import rendering
 
 
 def one_after_another(parts, on_progress):

@@ -7,7 +7,7 @@ import pytest
 from invented_study import Model, write_warehouse
 from rendered import render_report
 
-from tasks.results.study_results import open_results
+from headstream.tasks.results.study_results import open_results
 
 IMPORTED, OTHER = Model(seed=3), Model(seed=4)
 

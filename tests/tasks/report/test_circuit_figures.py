@@ -6,15 +6,15 @@ from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from matplotlib.colors import to_hex
 from pandas import NA, DataFrame
 
-from tasks.report.figures import FIGURES
-from tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
-from tasks.report.figures.eigenvalue_spectra import MAX_HEADS
-from tasks.report.figures.path_term_bars import MAX_PATHS, _order
-from tasks.report.figures.score_term_bars import PARTS, strongest_source
-from tasks.report.figures.style import KIND_COLORS, house_style
-from tasks.report.model_choice import best_label_of_each_depth, labels_best_first
-from tasks.report.sentences import counted, risen
-from tasks.results.study_results import StudyResults, open_results
+from headstream.tasks.report.figures import FIGURES
+from headstream.tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
+from headstream.tasks.report.figures.eigenvalue_spectra import MAX_HEADS
+from headstream.tasks.report.figures.path_term_bars import MAX_PATHS, _order
+from headstream.tasks.report.figures.score_term_bars import PARTS, strongest_source
+from headstream.tasks.report.figures.style import KIND_COLORS, house_style
+from headstream.tasks.report.model_choice import best_label_of_each_depth, labels_best_first
+from headstream.tasks.report.sentences import counted, risen
+from headstream.tasks.results.study_results import StudyResults, open_results
 
 OF_CIRCUITS = ("circuit_formation", "composition_graph", "score_term_bars", "eigenvalue_spectra", "path_term_bars")
 OF_CIRCUITS += ("bigram_fit",)

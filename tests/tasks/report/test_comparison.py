@@ -6,8 +6,8 @@ from dataclasses import replace
 from invented_study import Model, write_warehouse
 from rendered import render_report
 
-from tasks.artifact_specs import record_spec
-from tasks.report.comparison import (
+from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.report.comparison import (
     Metric,
     Summary,
     by_chance,
@@ -18,12 +18,12 @@ from tasks.report.comparison import (
     not_compared,
     summarise,
 )
-from tasks.report.publishing import previous_summary
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
-from tasks.results.study_results import open_results
-from tasks.storage.artifact import Spec
-from tasks.storage.latest_records import latest_record
-from tasks.storage.store import Store
+from headstream.tasks.report.publishing import previous_summary
+from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.storage.store import Store
 
 BEFORE = Summary(
     metrics=[

@@ -8,10 +8,10 @@ from invented_importance import IMPORTANCE
 from invented_study import CIRCUITS, Model, write_warehouse
 from rendered import render_report
 
-from tasks.report.figures.cost_curves import cost_curves
-from tasks.report.figures.style import house_style
-from tasks.results.study_results import open_results
-from tasks.results.tables import write_table
+from headstream.tasks.report.figures.cost_curves import cost_curves
+from headstream.tasks.report.figures.style import house_style
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.results.tables import write_table
 
 SIZES = {"n_ctx": (256, 512, 1024), "d_model": (64, 128, 256), "n_heads": (1, 2)}
 POWERS = {("n_ctx", "full"): 2, ("n_ctx", "local"): 1, ("d_model", "full"): 2, ("n_heads", "full"): 0}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.report.differences import difference, extreme, mean_difference
+from headstream.tasks.report.differences import difference, extreme, mean_difference
 
 
 def values(*of_seeds: float, first: int = 0) -> dict[int, float]:

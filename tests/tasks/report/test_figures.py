@@ -6,13 +6,13 @@ import pytest
 from invented_study import Model, write_warehouse
 from matplotlib.figure import Figure
 
-from tasks.report.figures import FIGURES, style
-from tasks.report.figures.attention import expected_keys
-from tasks.report.figures.heads_that_matter import heads_that_matter
-from tasks.report.figures.phase_changes import strongest_change
-from tasks.report.figures.style import IN_THE_DARK, Palette, house_style, label_ends, save, tint
-from tasks.report.sentences import extremes, listed, models_left_out, not_drawn
-from tasks.results.study_results import open_results
+from headstream.tasks.report.figures import FIGURES, style
+from headstream.tasks.report.figures.attention import expected_keys
+from headstream.tasks.report.figures.heads_that_matter import heads_that_matter
+from headstream.tasks.report.figures.phase_changes import strongest_change
+from headstream.tasks.report.figures.style import IN_THE_DARK, Palette, house_style, label_ends, save, tint
+from headstream.tasks.report.sentences import extremes, listed, models_left_out, not_drawn
+from headstream.tasks.results.study_results import open_results
 
 
 @pytest.fixture(scope="module")

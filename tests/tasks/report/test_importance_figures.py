@@ -9,11 +9,11 @@ from invented_importance import IMPORTANCE, METHODS, N_DRAWS, effect, increase
 from invented_study import Model, write_warehouse
 from matplotlib.colors import to_hex
 
-from tasks.report.figures import FIGURES
-from tasks.report.figures.ablations import MAX_HEADS
-from tasks.report.figures.head_similarity import places_on_a_map
-from tasks.report.figures.style import BLUE, GREY, ORANGE, house_style, save
-from tasks.results.study_results import StudyResults, open_results
+from headstream.tasks.report.figures import FIGURES
+from headstream.tasks.report.figures.ablations import MAX_HEADS
+from headstream.tasks.report.figures.head_similarity import places_on_a_map
+from headstream.tasks.report.figures.style import BLUE, GREY, ORANGE, house_style, save
+from headstream.tasks.results.study_results import StudyResults, open_results
 
 NAMES = ("importance_maps", "importance_agreement", "ablations", "heads_that_matter", "pruning_curves")
 NAMES += ("head_similarity", "probe_accuracies", "attention_aggregates")

@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from tasks.report.publishing import artifact_key
+from headstream.tasks.report.publishing import artifact_key
 
 
 def test_no_two_studies_share_an_artifact_of_prefect():

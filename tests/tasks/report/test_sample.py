@@ -1,4 +1,4 @@
-from tasks.report.sample import keep_sample
+from headstream.tasks.report.sample import keep_sample
 
 
 def test_a_sample_leads_to_what_the_repository_has(tmp_path):

@@ -5,11 +5,11 @@ import pytest
 from claimed_studies import Tables
 from decided_claims import CLAIMS, row_of
 
-from tasks import places
-from tasks.errors import UserError
-from tasks.results import claim_files
-from tasks.results.claim_files import Claim, _parse_rule, read_claims
-from tasks.results.claims import decide
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.results import claim_files
+from headstream.tasks.results.claim_files import Claim, _parse_rule, read_claims
+from headstream.tasks.results.claims import decide
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from claimed_studies import (
 from decided_claims import CLAIMS, fill, row_of
 from empty_warehouse import empty_warehouse
 
-from tasks.results.claim_values import Value
-from tasks.results.claim_verdicts import with_error_over_text
-from tasks.results.claims import decide, insert_claims, lacking_for_claims
-from tasks.results.configurations import depends_on, named
-from tasks.results.intervals import Interval, mean_interval
+from headstream.tasks.results.claim_values import Value
+from headstream.tasks.results.claim_verdicts import with_error_over_text
+from headstream.tasks.results.claims import decide, insert_claims, lacking_for_claims
+from headstream.tasks.results.configurations import depends_on, named
+from headstream.tasks.results.intervals import Interval, mean_interval
 
 DECIDED = [claim_id for claim_id, claim in CLAIMS.items() if claim.rule]
 BY_SEEDS = [claim_id for claim_id in DECIDED if not CLAIMS[claim_id].rule.every]

@@ -7,8 +7,8 @@ import pytest
 from empty_warehouse import empty_warehouse
 from scipy.spatial.distance import jensenshannon
 
-from tasks.results.head_matches import distances, insert_head_matches
-from tasks.results.tables import write_table
+from headstream.tasks.results.head_matches import distances, insert_head_matches
+from headstream.tasks.results.tables import write_table
 
 QUERIES = [(0, 3), (0, 5), (2, 4)]  # sequence and position
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tasks.measuring.trained_model import Rows
-from tasks.results.tables import write_table
-from tasks.results.views import create_tables_and_views
+from headstream.tasks.measuring.trained_model import Rows
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.results.views import create_tables_and_views
 
 
 class Database:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest, t
 
 from calibration.claims import rank_correlations, shares
-from tasks.results.intervals import (
+from headstream.tasks.results.intervals import (
     Interval,
     correlation_interval,
     difference_of_shares,

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.results.output_formats import SHOWN_CHARACTERS, SHOWN_ROWS, format_table
-from tasks.results.sql import run_sql
-from tasks.results.warehouse import build_warehouse
-from tasks.storage.store import Store
+from headstream.tasks.results.output_formats import SHOWN_CHARACTERS, SHOWN_ROWS, format_table
+from headstream.tasks.results.sql import run_sql
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage.store import Store
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import UserError, WorkError
-from tasks.places import ROOT
-from tasks.results import sql
-from tasks.results.sql import list_columns, list_tables, run_sql
-from tasks.results.warehouse import build_warehouse
-from tasks.storage.store import Store
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.places import ROOT
+from headstream.tasks.results import sql
+from headstream.tasks.results.sql import list_columns, list_tables, run_sql
+from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def test_a_query_that_does_not_end_is_stopped(path, bomb):
 def test_a_query_that_heeds_no_interrupt_ends_its_process(path):
     code = f"""
 from pathlib import Path
-from tasks.results import sql
+from headstream.tasks.results import sql
 sql.STUBBORN_SECONDS = 0.2
 sql.run_sql(Path({str(path)!r}), "SELECT repeat('9', 10_000_000)::BIGNUM", timeout_seconds=0.2)
 """

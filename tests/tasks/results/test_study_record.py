@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.artifact_specs import record_spec
-from tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.latest_records import latest_record
-from tasks.storage.store import Store
+from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.storage.store import Store
 
 
 @pytest.fixture
@@ -47,7 +47,8 @@ def test_a_clock_set_back_does_not_make_an_earlier_record_the_latest(store, monk
     outcomes = [ModelOutcome("seed=0", "a", [artifact(store, "a")])]
     record(store, {"x": 1}, outcomes)
     monkeypatch.setattr(
-        "tasks.storage.sealing.datetime", type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)})
+        "headstream.tasks.storage.sealing.datetime",
+        type("Then", (datetime,), {"now": lambda zone: datetime(2001, 1, 1)}),
     )
     second = record(store, {"x": 2}, outcomes)
     assert second.manifest.created.startswith("2001")

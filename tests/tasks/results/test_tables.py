@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from tasks.errors import WorkError
-from tasks.results.tables import quoted, schema_script, table_schema, tables, write_table
+from headstream.tasks.errors import WorkError
+from headstream.tasks.results.tables import quoted, schema_script, table_schema, tables, write_table
 
 
 @pytest.fixture(scope="module")

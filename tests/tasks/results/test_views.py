@@ -8,11 +8,11 @@ from empty_warehouse import empty_warehouse
 from scipy import stats
 from simulated_trajectories import PREFIX_MATCHING, REPEAT_GAIN, kinds_of, logistic, proportional, steps_of, straight
 
-from tasks.measuring.trained_model import Rows
-from tasks.results.study_results import CHOOSING
-from tasks.results.table_reference import README, README_MARK, tables_in_markdown
-from tasks.results.tables import write_table
-from tasks.results.views import views
+from headstream.tasks.measuring.trained_model import Rows
+from headstream.tasks.results.study_results import CHOOSING
+from headstream.tasks.results.table_reference import README, README_MARK, tables_in_markdown
+from headstream.tasks.results.tables import write_table
+from headstream.tasks.results.views import views
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_column_is_described_where_it_comes_from(database):
 
 def test_readme_lists_what_there_is():
     assert README.read_text().partition(README_MARK)[2].strip() == tables_in_markdown().strip(), (
-        "run python -m tasks.results.table_reference"
+        "run python -m headstream.tasks.results.table_reference"
     )
 
 

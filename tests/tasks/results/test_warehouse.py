@@ -14,19 +14,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.storage.store
-from tasks.errors import WorkError
-from tasks.measuring.trained_model import Rows
-from tasks.results import claim_files, deliveries, warehouse
-from tasks.results import views as view_files
-from tasks.results.indexed_artifacts import indexed_artifacts
-from tasks.results.sql import run_sql
-from tasks.results.tables import quoted, tables, write_table
-from tasks.results.views import views
-from tasks.results.warehouse import build_warehouse, is_whole
-from tasks.storage.artifact import Artifact, Spec
-from tasks.storage.code_version import reached_modules
-from tasks.storage.store import Store
+from headstream.tasks.errors import WorkError
+from headstream.tasks.measuring.trained_model import Rows
+from headstream.tasks.results import claim_files, deliveries, warehouse
+from headstream.tasks.results import views as view_files
+from headstream.tasks.results.indexed_artifacts import indexed_artifacts
+from headstream.tasks.results.sql import run_sql
+from headstream.tasks.results.tables import quoted, tables, write_table
+from headstream.tasks.results.views import views
+from headstream.tasks.results.warehouse import build_warehouse, is_whole
+from headstream.tasks.storage import store as store_module
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.code_version import reached_modules
+from headstream.tasks.storage.store import Store
 
 
 class Archive:
@@ -86,7 +86,7 @@ class Archive:
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
     archive = Archive(tmp_path)
-    monkeypatch.setattr("tasks.storage.sealing.datetime", SimpleNamespace(now=lambda zone: archive.now))
+    monkeypatch.setattr("headstream.tasks.storage.sealing.datetime", SimpleNamespace(now=lambda zone: archive.now))
     monkeypatch.setattr("os.fsync", lambda path: None)
     return archive
 
@@ -268,7 +268,7 @@ def test_a_corrupt_file_is_quarantined_and_an_older_artifact_takes_its_place(arc
     archive.record("new", newer)
     file = newer.folder / "training.parquet"
     file.write_bytes(file.read_bytes()[::-1])
-    tasks.storage.store._verified.cache_clear()
+    store_module._verified.cache_clear()
     archive.build()
     assert archive.query("SELECT step FROM training") == [(1,)]
 
@@ -329,7 +329,9 @@ def test_a_damaged_block_is_noticed(built):
 
 
 def test_all_code_that_rows_depend_on_counts():
-    reached = {name.removeprefix("tasks.results.") for name in reached_modules("tasks.results.warehouse")}
+    reached = {
+        name.removeprefix("headstream.tasks.results.") for name in reached_modules("headstream.tasks.results.warehouse")
+    }
     here = {path.stem for path in Path(warehouse.__file__).parent.glob("*.py")}
     only_read = {"sql.py", "warehouse_reading.py"}
     assert {f"{name}.py" for name in reached & here} == {*warehouse.INDEXING_CODE} | only_read
@@ -446,7 +448,7 @@ class Laboratory:
             return self.archive.store.quarantine(stage, artifact.manifest.key, "it is corrupt")
         file = min(artifact.folder.glob("*.parquet"))
         file.write_bytes(file.read_bytes()[::-1])
-        tasks.storage.store._verified.cache_clear()
+        store_module._verified.cache_clear()
         self.archive.store.open(stage, artifact.manifest.key)
 
     def forget(self) -> None:

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks.errors import WorkError
-from tasks.machines.child_process import ProcessDied
-from tasks.steps import model_steps
-from tasks.study.schema import parse_study
+from headstream.tasks.errors import WorkError
+from headstream.tasks.machines.child_process import ProcessDied
+from headstream.tasks.steps import model_steps
+from headstream.tasks.study.schema import parse_study
 
 
 def test_what_could_not_be_compiled_ahead_is_told_by_the_model_that_needs_it(monkeypatch):

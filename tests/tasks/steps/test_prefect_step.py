@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.errors import WorkError
-from tasks.steps import prefect_step
+from headstream.tasks.errors import WorkError
+from headstream.tasks.steps import prefect_step
 
 
 @pytest.fixture(autouse=True)

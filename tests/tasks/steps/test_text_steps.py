@@ -1,7 +1,7 @@
 """The text of a study."""
 
-from tasks.steps import prefect_step, text_steps
-from tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.steps import prefect_step, text_steps
+from headstream.tasks.study.corpus_config import CorpusConfig
 
 
 def test_text_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatch):

@@ -4,28 +4,28 @@ from pathlib import Path
 
 import pytest
 
-import tasks.storage.code_version
-from tasks.storage.code_version import REPOSITORY, code_version
+import headstream.tasks.storage.code_version as code_version_module
+from headstream.tasks.storage.code_version import ROOT, code_version
 
-STAGE = "tasks.probing"
+STAGE = "headstream.tasks.probing"
 PROJECT = {
     "flows/__init__.py": "",
     "tasks/__init__.py": "",
     "tasks/probing.py": '''
 """Probes heads."""
 import numpy
-from models import probes
+from headstream.models import probes
 from .errors import Failure
 
 def probe():
     """Probes one head."""
-    from models.deep import late  # imported when it runs
+    from headstream.models.deep import late  # imported when it runs
     return probes.score() + late.score()
 ''',
     "tasks/errors.py": "class Failure(Exception): ...",
     "tasks/unreached.py": "x = 1",
     "models/__init__.py": "",
-    "models/probes.py": "import models.maths\n\ndef score() -> int:\n    return models.maths.double(1)\n",
+    "models/probes.py": "import headstream.models.maths as maths\n\ndef score() -> int:\n    return maths.double(1)\n",
     "models/maths.py": "def double(x):\n    return 2 * x\n",
     "models/deep/__init__.py": "from ..scales import SCALE",
     "models/deep/late.py": "from . import sibling\nfrom .sibling import *\n\ndef score():\n    return 1\n",
@@ -47,7 +47,7 @@ def version(project: Path, **edits: str) -> str:
     for name, source in edits.items():
         (project / name).write_text(source)
     code_version.cache_clear()
-    tasks.storage.code_version._source.cache_clear()
+    code_version_module._source.cache_clear()
     return code_version(STAGE, project)
 
 
@@ -101,20 +101,23 @@ def test_changes_when_modules_swap_their_code(project):
     assert version(project) != version(project, **swapped)
 
 
-@pytest.mark.parametrize("module", ["tasks.probin", "numpy", "tasks.probing.probe", ""])
+@pytest.mark.parametrize(
+    "module", ["headstream.tasks.probin", "numpy", "headstream.tasks.probing.probe", "tasks.probing", ""]
+)
 def test_module_that_does_not_exist(project, module):
-    with pytest.raises(ModuleNotFoundError, match="module must be a file below"):
+    with pytest.raises(ModuleNotFoundError, match="module must be a file of headstream below"):
         code_version(module, project)
 
 
 def test_this_repository():
-    assert code_version("tasks.storage.store") == code_version("tasks.storage.store")
-    assert code_version("tasks.storage.store") != code_version("tasks.storage.code_version")
+    assert code_version("headstream.tasks.storage.store") == code_version("headstream.tasks.storage.store")
+    assert code_version("headstream.tasks.storage.store") != code_version("headstream.tasks.storage.code_version")
 
 
 def test_imports_nothing():
     program = (
-        "import sys; from tasks.storage.code_version import code_version; code_version('tasks.storage.store');"
-        "assert 'tasks.storage.store' not in sys.modules"
+        "import sys; from headstream.tasks.storage.code_version import code_version as version;"
+        "version('headstream.tasks.storage.store');"
+        "assert 'headstream.tasks.storage.store' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True)
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -19,14 +19,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tasks.storage.store
-from tasks.errors import UserError, WorkError
-from tasks.storage.artifact import MANIFEST, Artifact, Spec, json_sha256
-from tasks.storage.sealing import RESUME
-from tasks.storage.store import Store
+from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.storage import store as store_module
+from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, json_sha256
+from headstream.tasks.storage.sealing import RESUME
+from headstream.tasks.storage.store import Store
 
 MEGABYTE = 1 << 20
-REPOSITORY = Path(tasks.storage.store.__file__).parents[2]
+REPOSITORY = Path(store_module.__file__).resolve().parents[2]
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -61,7 +61,7 @@ def refuse(folder: Path) -> None:
 
 
 def forget_what_was_verified() -> None:
-    tasks.storage.store._verified.cache_clear()
+    store_module._verified.cache_clear()
 
 
 def names_in(folder: Path) -> list[str]:
@@ -305,7 +305,7 @@ class TestCorruption:
         store.build(spec(), writes(x=b"x"))
         forget_what_was_verified()
         with monkeypatch.context() as patch:
-            patch.setattr(tasks.storage.store, "file_sha256", fail)
+            patch.setattr(store_module, "file_sha256", fail)
             with pytest.raises(OSError, match="Too many open files"):
                 store.find(spec())
         assert store.find(spec()) is not None

@@ -5,14 +5,14 @@ import shutil
 
 import pytest
 
-from tasks import places
-from tasks.errors import UserError
-from tasks.storage.artifact import Spec
-from tasks.storage.store import Store
-from tasks.studies.known_studies import find_study, known_studies
-from tasks.studies.own_names import file_of, rival, take_name
-from tasks.studies.remembered_studies import remembered
-from tasks.study.schema import complete_study, parse_study, read_study
+from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.known_studies import find_study, known_studies
+from headstream.tasks.studies.own_names import file_of, rival, take_name
+from headstream.tasks.studies.remembered_studies import remembered
+from headstream.tasks.study.schema import complete_study, parse_study, read_study
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from tasks.study.schema import ModelSection, Study
+from headstream.tasks.study.schema import ModelSection, Study
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = [path for folder in ("models", "tasks") for path in sorted((ROOT / folder).rglob("*_config.py"))]

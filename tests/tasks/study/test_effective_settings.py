@@ -4,13 +4,13 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from tasks.study.effective_settings import effective
-from tasks.study.schema import parse_study
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens
-from tasks.training.device import Numerics
-from tasks.training.loop import TrainingRun
+from headstream.models.architecture import Architecture
+from headstream.tasks.study.effective_settings import effective
+from headstream.tasks.study.schema import parse_study
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.loop import TrainingRun
 
 SMALL = {"n_layers": 1, "n_heads": 2, "d_model": 16, "n_ctx": 16}
 SHORT = {"tokens": 16 * 4 * 6, "batch_size": 4, "warmup_steps": 2}

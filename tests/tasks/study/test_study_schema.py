@@ -7,14 +7,14 @@ from annotated_types import Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from models.architecture import Architecture
-from tasks.errors import UserError
-from tasks.studies.known_studies import find_study
-from tasks.study.aliases import ALIASES
-from tasks.study.mistakes import _fields
-from tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study, read_study
-from tasks.study.sources import shipped_studies
-from tasks.study.training_config import TrainingConfig
+from headstream.models.architecture import Architecture
+from headstream.tasks.errors import UserError
+from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.study.aliases import ALIASES
+from headstream.tasks.study.mistakes import _fields
+from headstream.tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study, read_study
+from headstream.tasks.study.sources import shipped_studies
+from headstream.tasks.study.training_config import TrainingConfig
 
 
 def refused(**content) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tiny import tiny_tokens
 
-from tasks.text import bigram_counts
-from tasks.text.bigram_counts import count_bigrams, count_losses
-from tasks.text.token_reading import Tokens, TokenStream
+from headstream.tasks.text import bigram_counts
+from headstream.tasks.text.bigram_counts import count_bigrams, count_losses
+from headstream.tasks.text.token_reading import Tokens, TokenStream
 
 
 def stream_of(tokens: list[int] | np.ndarray) -> TokenStream:

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import UserError
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_files import corpus_files
-from tasks.text.corpus_reading import read_documents
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.documents import Part, Reader
-from tasks.text.source_files import Budget, SourceFile
-from tasks.text.token_reading import Tokens
-from tasks.text.token_writing import write_tokens
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_files import corpus_files
+from headstream.tasks.text.corpus_reading import read_documents
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.documents import Part, Reader
+from headstream.tasks.text.source_files import Budget, SourceFile
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.token_writing import write_tokens
 
 TWO_DOCUMENTS = """\
 # newdoc id = first

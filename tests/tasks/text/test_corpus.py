@@ -17,16 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.errors import UserError
-from tasks.installed_files import installed_files
-from tasks.storage import remembered_hashes
-from tasks.study.corpus_config import CorpusConfig
-from tasks.text import built_in_corpora
-from tasks.text.corpus_files import corpus_files, corpus_fingerprint
-from tasks.text.corpus_reading import corpus_facts, read_documents
-from tasks.text.corpus_writing import text_split, write_corpus
-from tasks.text.documents import Reader, cut
-from tasks.text.source_files import Budget
+from headstream.tasks.errors import UserError
+from headstream.tasks.installed_files import installed_files
+from headstream.tasks.storage import remembered_hashes
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.text import built_in_corpora
+from headstream.tasks.text.corpus_files import corpus_files, corpus_fingerprint
+from headstream.tasks.text.corpus_reading import corpus_facts, read_documents
+from headstream.tasks.text.corpus_writing import text_split, write_corpus
+from headstream.tasks.text.documents import Reader, cut
+from headstream.tasks.text.source_files import Budget
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
 
@@ -497,7 +497,7 @@ def test_zstd_with_a_long_window_is_read_up_to_its_bound(tmp_path):
 
 
 def test_records_that_are_too_long_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.text.documents.LINE_BYTES", 1_000)
+    monkeypatch.setattr("headstream.tasks.text.documents.LINE_BYTES", 1_000)
     with pytest.raises(UserError, match=r"a line must hold at most 1,000 bytes, got more in line 1 of a\.jsonl"):
         texts(file(tmp_path, "a.jsonl", json.dumps({"text": "x" * 1_000})))
     with pytest.raises(UserError, match=r"a record must hold at most 1,000 characters\) in record 1 of a\.json"):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.text import records
-from tasks.text.records import json_values, table_rows
+from headstream.tasks.text import records
+from headstream.tasks.text.records import json_values, table_rows
 
 RECORD = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none() | st.lists(st.text()), max_size=4)
 

@@ -10,9 +10,9 @@ import pytest
 from tiny import tiny_tokens
 from written_text import write_text
 
-from tasks.text import repeated_text
-from tasks.text.repeated_text import CONTEXTS, repeat_shares
-from tasks.text.token_reading import Tokens
+from headstream.tasks.text import repeated_text
+from headstream.tasks.text.repeated_text import CONTEXTS, repeat_shares
+from headstream.tasks.text.token_reading import Tokens
 
 
 def documents_of(tokens):

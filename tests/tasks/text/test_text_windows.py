@@ -7,16 +7,16 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from models.bos import NO_BOS
-from models.clustered_errors import clustered_mean
-from models.stimuli import RunningText
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.bigram_counts import count_bigrams
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_reading import Tokens, TokenStream
-from tasks.text.token_writing import write_tokens
-from tasks.text.windows import evaluation_text, reference_text, training_text
+from headstream.models.bos import NO_BOS
+from headstream.models.clustered_errors import clustered_mean
+from headstream.models.stimuli import RunningText
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.bigram_counts import count_bigrams
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_reading import Tokens, TokenStream
+from headstream.tasks.text.token_writing import write_tokens
+from headstream.tasks.text.windows import evaluation_text, reference_text, training_text
 
 BOS = 0
 

@@ -10,14 +10,21 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tokenizers import Tokenizer, processors
 
-from models.bos import NO_BOS
-from tasks.errors import UserError
-from tasks.study.corpus_config import CorpusConfig
-from tasks.study.tokenizer_config import TokenizerConfig
-from tasks.text.corpus_reading import read_documents
-from tasks.text.corpus_writing import write_corpus
-from tasks.text.token_reading import Tokens, TokenStream, require_context
-from tasks.text.token_writing import BOS, TRAINING_PIECE, encode, train_tokenizer, write_given_tokens, write_tokens
+from headstream.models.bos import NO_BOS
+from headstream.tasks.errors import UserError
+from headstream.tasks.study.corpus_config import CorpusConfig
+from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.text.corpus_reading import read_documents
+from headstream.tasks.text.corpus_writing import write_corpus
+from headstream.tasks.text.token_reading import Tokens, TokenStream, require_context
+from headstream.tasks.text.token_writing import (
+    BOS,
+    TRAINING_PIECE,
+    encode,
+    train_tokenizer,
+    write_given_tokens,
+    write_tokens,
+)
 
 WORDS = "the residual stream carries what each head writes; naïve ones (of 東京) see 'it' as\n    one   sum.\t<|bos|>"
 
@@ -101,7 +108,7 @@ def test_any_text_survives_encoding(tokens, text):
 def test_batches_join_to_what_one_batch_gives(tokens, monkeypatch):
     texts = [WORDS[start:] for start in range(30)]
     ((whole, lengths),) = encode(tokens.tokenizer, texts, np.uint16, tokens.bos)
-    monkeypatch.setattr("tasks.text.token_writing.BATCH_BYTES", 250)
+    monkeypatch.setattr("headstream.tasks.text.token_writing.BATCH_BYTES", 250)
     batches = list(encode(tokens.tokenizer, texts, np.uint16, tokens.bos))
     assert len(batches) > 5
     np.testing.assert_array_equal(np.concatenate([ids for ids, _ in batches]), whole)
@@ -168,7 +175,7 @@ def test_the_tokenizer_is_trained_on_a_sample_spread_over_the_corpus(tmp_path, c
             return [text]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.text.token_writing.TRAINING_PIECE", Recorder())
+        patch.setattr("headstream.tasks.text.token_writing.TRAINING_PIECE", Recorder())
         train_tokenizer(TokenizerConfig(sample_bytes=20_000), corpus)
     texts = [document.text for document in read_documents(corpus, "train")]
     places = [texts.index(text) / len(texts) for text in seen]
@@ -213,7 +220,7 @@ def test_reads_beyond_the_ends_are_refused():
 
 
 def test_shards_are_filled_to_their_limit_and_read_as_one(corpus, tokens, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.text.token_writing.SHARD_BYTES", 2_002)
+    monkeypatch.setattr("headstream.tasks.text.token_writing.SHARD_BYTES", 2_002)
     write_tokens(TokenizerConfig(vocabulary=307), corpus, tmp_path)
     sizes = [path.stat().st_size for path in sorted(tmp_path.glob("train-*.bin"))]
     assert len(sizes) > 5

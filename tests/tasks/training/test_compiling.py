@@ -10,11 +10,11 @@ from test_sparse_and_gated_training import steps, variant
 from test_training import PLAIN
 from tiny import tiny_tokens
 
-from tasks.machines.child_process import run_in_process
-from tasks.training.checkpoints import load_model
-from tasks.training.compile_ahead import compile_kind, kind_of
-from tasks.training.device import Numerics
-from tasks.training.model_training import train_model
+from headstream.tasks.machines.child_process import run_in_process
+from headstream.tasks.training.checkpoints import load_model
+from headstream.tasks.training.compile_ahead import compile_kind, kind_of
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.model_training import train_model
 
 COMPILED = Numerics("cpu", "float32", 1, compiled=True)
 GATED = {"n_layers": 3, "n_heads": (2, 2, 1), "d_head": 8, "gates": "dynamic"}

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.training.cross_entropy import mean_cross_entropy, mean_cross_entropy_in_one_pass
+from headstream.tasks.training.cross_entropy import mean_cross_entropy, mean_cross_entropy_in_one_pass
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -7,9 +7,9 @@ import torch
 from test_sparse_and_gated_training import LOCAL, STRIDED, TOP, steps, variant
 from tiny import tiny_tokens
 
-from tasks.text.token_reading import Tokens
-from tasks.training.device import Numerics
-from tasks.training.loop import TrainingRun
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.loop import TrainingRun
 
 META = Numerics("meta", "bfloat16", 1, compiled=False)
 FIELDS = (

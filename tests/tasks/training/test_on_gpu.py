@@ -7,10 +7,10 @@ from test_sparse_and_gated_training import steps, variant
 from test_training import train, weights
 from tiny import tiny_tokens
 
-from tasks.text.token_reading import Tokens
-from tasks.training import captured_step
-from tasks.training.device import Numerics
-from tasks.training.loop import TrainingRun
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training import captured_step
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.loop import TrainingRun
 
 KINDS = (
     {},

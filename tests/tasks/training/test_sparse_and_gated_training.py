@@ -10,15 +10,15 @@ from pydantic import ValidationError
 from test_training import PLAIN, SHORT, SMALL, train, weights
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text
-from tasks.training.checkpoints import checkpoint_steps, load_model
-from tasks.training.device import Numerics
-from tasks.training.loop import TrainingRun, gate_penalty, next_token_loss
-from tasks.training.parameter_groups import build_optimizers
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text
+from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.loop import TrainingRun, gate_penalty, next_token_loss
+from headstream.tasks.training.parameter_groups import build_optimizers
 
 LOCAL = {"attention": "local", "attention_window": 5}
 STRIDED = {"attention": "strided", "attention_window": 3, "stride": 4}

@@ -12,19 +12,19 @@ import torch
 from tiny import tiny_tokens
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.errors import WorkError
-from tasks.results.tables import table_schema
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.training_batches import Batches
-from tasks.training import loop
-from tasks.training.checkpoints import checkpoint_steps, load_model
-from tasks.training.device import Numerics, resolve_numerics, training_flops
-from tasks.training.loop import TrainingRun, kept_steps, next_token_loss
-from tasks.training.model_training import train_model
-from tasks.training.parameter_groups import build_optimizers
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import WorkError
+from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.training_batches import Batches
+from headstream.tasks.training import loop
+from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
+from headstream.tasks.training.device import Numerics, resolve_numerics, training_flops
+from headstream.tasks.training.loop import TrainingRun, kept_steps, next_token_loss
+from headstream.tasks.training.model_training import train_model
+from headstream.tasks.training.parameter_groups import build_optimizers
 
 aten = torch.ops.aten
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=24, n_ctx=16)
@@ -34,7 +34,7 @@ PLAIN = Numerics("cpu", "float32", 1, compiled=False)
 
 def train(folder: Path, architecture=SMALL, config=SHORT, numerics=PLAIN, save_every_seconds=10.0, **options):
     folder.mkdir(exist_ok=True)
-    with mock.patch("tasks.training.loop.SAVE_EVERY_SECONDS", save_every_seconds):
+    with mock.patch("headstream.tasks.training.loop.SAVE_EVERY_SECONDS", save_every_seconds):
         return train_model(
             architecture, config, numerics, tiny_tokens(), folder, cell_id="2L1H-s0-c", corpus_id="c", **options
         )

@@ -8,19 +8,19 @@ import torch
 from planted import induction_model
 from tiny import letter_tokens, tiny_tokens
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.storage.artifact import Spec
-from tasks.storage.store import Store
-from tasks.study.training_config import TrainingConfig
-from tasks.text.token_reading import Tokens
-from tasks.text.windows import evaluation_text
-from tasks.training.checkpoints import save_checkpoint, write_model_card
-from tasks.training.device import Numerics
-from tasks.training.model_training import train_model
-from tasks.watching import checkpoint_measuring
-from tasks.watching.checkpoint_measuring import BUDGET, CheckpointMeasuring
-from tasks.watching.models_so_far import WatchedModel, training_losses
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.windows import evaluation_text
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.model_training import train_model
+from headstream.tasks.watching import checkpoint_measuring
+from headstream.tasks.watching.checkpoint_measuring import BUDGET, CheckpointMeasuring
+from headstream.tasks.watching.models_so_far import WatchedModel, training_losses
 
 TRAINING = Spec("training", "v", {}, {}, {})
 BEHAVIOUR = Spec("behaviour", "v", {}, {}, {})
@@ -161,7 +161,7 @@ def test_losses_are_those_that_training_has_logged(store, monkeypatch):
         Numerics("cpu", "float32", 1, compiled=False),
     )
     model, seen = watched(store), []
-    monkeypatch.setattr("tasks.training.loop.SAVE_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("headstream.tasks.training.loop.SAVE_EVERY_SECONDS", 0.0)
 
     def train(folder):
         def look(progress):

@@ -9,17 +9,17 @@ import torch
 from explorer_files import contents_of
 from tiny import tiny_tokens
 
-from models.parameters import count_parameters
-from models.transformer import Transformer
-from tasks.report.explorer.model_files import ModelFiles
-from tasks.storage.artifact import Spec
-from tasks.storage.store import Store
-from tasks.study.schema import parse_study
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
-from tasks.watching.checkpoint_measuring import CheckpointMeasuring
-from tasks.watching.explorer_so_far import write_explorer_so_far
-from tasks.watching.models_so_far import WatchedModel
+from headstream.models.parameters import count_parameters
+from headstream.models.transformer import Transformer
+from headstream.tasks.report.explorer.model_files import ModelFiles
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.storage.store import Store
+from headstream.tasks.study.schema import parse_study
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.tasks.watching.checkpoint_measuring import CheckpointMeasuring
+from headstream.tasks.watching.explorer_so_far import write_explorer_so_far
+from headstream.tasks.watching.models_so_far import WatchedModel
 
 STEPS = (0, 5, 20)
 

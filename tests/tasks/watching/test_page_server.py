@@ -4,8 +4,8 @@ import http.client
 
 import pytest
 
-from tasks.errors import UserError
-from tasks.watching.page_server import PageServer, served_page
+from headstream.tasks.errors import UserError
+from headstream.tasks.watching.page_server import PageServer, served_page
 
 
 @pytest.fixture

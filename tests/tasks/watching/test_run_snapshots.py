@@ -10,13 +10,13 @@ import time
 import pytest
 from waiting import until
 
-from tasks import places
-from tasks.watching import run_snapshots
-from tasks.watching.run_snapshots import forget_run, kept_for_watchers, running_studies, snapshot_of
+from headstream.tasks import places
+from headstream.tasks.watching import run_snapshots
+from headstream.tasks.watching.run_snapshots import forget_run, kept_for_watchers, running_studies, snapshot_of
 
 ENDLESS = """
 import signal
-from tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import kept_for_watchers
 
 with kept_for_watchers("mine", lambda: {"models": 3}):
     signal.pause()

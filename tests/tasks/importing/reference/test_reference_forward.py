@@ -29,11 +29,11 @@ from written_models import (
     write_folder,
 )
 
-from models.transformer import Transformer
-from tasks.importing.foreign_model import ForeignModel
-from tasks.importing.open_foreign import open_foreign
-from tasks.importing.reference.forward import reference_logits, without_reference
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.transformer import Transformer
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.reference.forward import reference_logits, without_reference
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 EXACT = 1e-11  # of the logits' standard deviation, both in float64
 

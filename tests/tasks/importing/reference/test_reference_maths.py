@@ -4,9 +4,18 @@ import math
 
 import torch
 
-from tasks.importing.reference.file_tensors import FileTensors
-from tasks.importing.reference.llama import llama_logits
-from tasks.importing.reference.maths import attended, gelu, gelu_tanh, layer_norm, read_out, rms_norm, rotated, silu
+from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.llama import llama_logits
+from headstream.tasks.importing.reference.maths import (
+    attended,
+    gelu,
+    gelu_tanh,
+    layer_norm,
+    read_out,
+    rms_norm,
+    rotated,
+    silu,
+)
 
 
 def tensor(*numbers: object) -> torch.Tensor:
@@ -53,7 +62,7 @@ def test_heads_read_the_keys_of_their_group_and_scores_are_scaled():
 
 
 def test_logits_of_many_rows_are_those_of_one_product(monkeypatch):
-    monkeypatch.setattr("tasks.importing.reference.maths.ROWS", 3)
+    monkeypatch.setattr("headstream.tasks.importing.reference.maths.ROWS", 3)
     x, W, bias = torch.randn(1, 2, 5).double(), torch.randn(11, 5), torch.randn(11).double()
     torch.testing.assert_close(read_out(x, W, bias), x @ W.double().T + bias)
 

@@ -10,13 +10,13 @@ import torch
 from invented_study import STEPS, TOKENS_PER_STEP, Model, write_warehouse
 from tiny import tiny_tokens
 
-from models.architecture import Architecture
-from models.transformer import Transformer
-from tasks.report.explorer.explorer_contents import write_explorer
-from tasks.report.explorer.model_files import ModelFiles
-from tasks.results.study_results import open_results
-from tasks.text.token_reading import Tokens
-from tasks.training.checkpoints import save_checkpoint, write_model_card
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
+from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.model_files import ModelFiles
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>\u202e"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

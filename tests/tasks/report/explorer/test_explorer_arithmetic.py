@@ -10,11 +10,11 @@ from random_models import N_CTX, random_model
 from tiny import tiny_tokens
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from models.transformer import Transformer
-from tasks.report.explorer.explorer_page import PAGE
-from tasks.report.explorer.portable_models import layout, packed_weights, sizes
-from tasks.report.explorer.portable_tokenizer import portable_tokenizer
-from tasks.text.token_reading import Tokens
+from headstream.models.transformer import Transformer
+from headstream.tasks.report.explorer.explorer_page import PAGE
+from headstream.tasks.report.explorer.portable_models import layout, packed_weights, sizes
+from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
+from headstream.tasks.text.token_reading import Tokens
 
 SITE = "http://explorer.test"
 FORWARD = f"""async ([sizes, layout, block, tokens, off]) => {{

@@ -17,17 +17,17 @@ from random_models import random_model
 from tokenizers import Tokenizer, normalizers
 from tokenizers.models import WordLevel
 
-from tasks.errors import UserError
-from tasks.markdown import escaped, table_with_spreads
-from tasks.report.explorer import explorer_contents
-from tasks.report.explorer.explorer_contents import write_explorer
-from tasks.report.explorer.explorer_page import PAGE, joined_script
-from tasks.report.explorer.head_links import prose_with_head_links, with_head_links
-from tasks.report.explorer.kept_runs import kept_run
-from tasks.report.explorer.passages import named_text, passages_of
-from tasks.report.explorer.portable_tokenizer import portable_tokenizer
-from tasks.results.study_results import open_results
-from tasks.training.checkpoints import load_model
+from headstream.tasks.errors import UserError
+from headstream.tasks.markdown import escaped, table_with_spreads
+from headstream.tasks.report.explorer import explorer_contents
+from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.explorer_page import PAGE, joined_script
+from headstream.tasks.report.explorer.head_links import prose_with_head_links, with_head_links
+from headstream.tasks.report.explorer.kept_runs import kept_run
+from headstream.tasks.report.explorer.passages import named_text, passages_of
+from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.training.checkpoints import load_model
 
 
 def test_the_policy_names_the_one_script_and_the_one_style_and_nothing_else_may_load(explored: Explored):

@@ -13,13 +13,13 @@ from conftest import Explored
 from invented_study import STEPS, Model
 from PIL import Image
 
-from models.transformer import Transformer
-from tasks.report.explorer import explorer_contents
-from tasks.report.explorer.explorer_contents import write_explorer
-from tasks.report.explorer.passages import PASSAGE_TOKENS, passages_of
-from tasks.results.sql import run_sql
-from tasks.results.study_results import open_results
-from tasks.training.checkpoints import load_model
+from headstream.models.transformer import Transformer
+from headstream.tasks.report.explorer import explorer_contents
+from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.passages import PASSAGE_TOKENS, passages_of
+from headstream.tasks.results.sql import run_sql
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.training.checkpoints import load_model
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

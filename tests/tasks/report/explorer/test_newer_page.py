@@ -3,9 +3,9 @@
 import pytest
 from conftest import Explored
 
-from tasks.report.explorer.explorer_contents import write_explorer
-from tasks.results.study_results import open_results
-from tasks.watching.page_server import served_page
+from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.results.study_results import open_results
+from headstream.tasks.watching.page_server import served_page
 
 expect = pytest.importorskip("playwright.sync_api").expect
 ALONE = "Nobody serves this page any more: it stays as it is."
