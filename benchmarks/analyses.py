@@ -24,9 +24,9 @@ from benchmarks.corpus import peak_megabytes
 from headstream.models.architecture import Architecture
 from headstream.models.losses import sequence_losses
 from headstream.models.transformer import Transformer
+from headstream.tasks.graph.scheduling import longest_stages_first
 from headstream.tasks.machines.child_process import run_in_process
 from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
-from headstream.tasks.scheduling import longest_stages_first
 from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.tokenizer_config import TokenizerConfig

@@ -13,9 +13,9 @@ from uuid import NAMESPACE_URL, uuid5
 import duckdb
 import psutil
 
-from headstream.tasks.housekeeping import check_all, require_all_well
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.housekeeping import check_all, require_all_well
 
 STAGES = ("corpus", "tokens", "training", "behaviour", "weight-circuits", "activation-circuits", "importance")
 STAGES += ("pruning", "redundancy", "probes", "feed-forward", "study", "report")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headstream.tasks.housekeeping import describe_machine
+from headstream.tasks.studies.housekeeping import describe_machine
 
 OPENING = """# Faults, and what held
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.home import Home
-from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.graph.artifact_specs import record_spec
 from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.storage.artifact import Artifact, Spec

@@ -12,7 +12,7 @@ from filelock import FileLock
 from tiny import tiny_text
 
 from faults.home import Home, require_same, wait_until, wait_until_it_waits
-from headstream.tasks.artifact_specs import corpus_spec
+from headstream.tasks.graph.artifact_specs import corpus_spec
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.schema import read_study

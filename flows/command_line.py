@@ -80,7 +80,7 @@ def run(
         loaded, file = _load(study)
         take_name(loaded, file, replace=replace)
         loaded = loaded.placed(runner, jobs)
-        from headstream.tasks.finished_study import found_finished  # imports torch
+        from headstream.tasks.graph.finished_study import found_finished  # imports torch
 
         if lines := found_finished(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
@@ -141,7 +141,7 @@ def sql(
 def claims(study: StudyArgument, format: Format = "table") -> None:
     """Show what a study says of each claim: findings first, then descriptions, then self-checks in one line."""
     from headstream.tasks import places
-    from headstream.tasks.making import open_store
+    from headstream.tasks.graph.making import open_store
     from headstream.tasks.results.claims import banner_of, claims_of
     from headstream.tasks.results.output_formats import format_table
     from headstream.tasks.results.warehouse import build_warehouse
@@ -257,7 +257,7 @@ def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model
 def index() -> None:
     """Rebuild the warehouse from the store, and print its path."""
     from headstream.tasks import places
-    from headstream.tasks.making import open_store
+    from headstream.tasks.graph.making import open_store
     from headstream.tasks.results.warehouse import build_warehouse
 
     build_warehouse(open_store(), places.warehouse_file(), anew=True)
@@ -322,7 +322,7 @@ def _name_of(name_or_path: str) -> str:
 
 
 def _say(text: str) -> None:
-    from headstream.tasks.plain_text import terminal_safe
+    from headstream.tasks.words.plain_text import terminal_safe
 
     print(f"headstream: {terminal_safe(' '.join(text.split()))}", file=sys.stderr)
 

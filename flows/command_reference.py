@@ -16,12 +16,12 @@ from typer.main import get_command
 from headstream.flows.command_line import app
 from headstream.models.architecture import Architecture
 from headstream.tasks import places
-from headstream.tasks.generated_pages import rewrite_below
-from headstream.tasks.markdown import markdown_table
 from headstream.tasks.study.mistakes import section_of
 from headstream.tasks.study.names import IN_WORDS
 from headstream.tasks.study.schema import ModelSection, Study, TrainingSection
 from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.words.generated_pages import rewrite_below
+from headstream.tasks.words.markdown import markdown_table
 
 README = places.ROOT / "flows" / "README.md"
 MARK = "<!-- What follows is written by `python -m headstream.flows.command_reference`. -->\n"

@@ -5,7 +5,6 @@ from rich.table import Table
 from rich.text import Text
 
 from headstream.tasks import places
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.report.comparison import (
     by_chance,
     claim_changes,
@@ -16,6 +15,7 @@ from headstream.tasks.report.comparison import (
     summarise,
 )
 from headstream.tasks.results.study_results import open_results
+from headstream.tasks.words.plain_text import terminal_safe
 
 
 def print_changes(first: str, second: str) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
+from headstream.tasks.graph.making import open_store
 from headstream.tasks.importing.model_export import export_checkpoints
-from headstream.tasks.making import open_store
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.results.stored_models import named_model, stored_folders
 from headstream.tasks.results.warehouse import build_warehouse
 from headstream.tasks.training.checkpoints import checkpoint_steps
+from headstream.tasks.words.plain_text import terminal_safe
 
 
 def export_model(name: str, folder: Path, format: str, study: str | None, step: int | None, all_steps: bool) -> None:

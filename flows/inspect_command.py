@@ -4,7 +4,7 @@ from pathlib import Path
 
 from headstream.tasks.importing.description import described_model
 from headstream.tasks.importing.open_foreign import open_foreign
-from headstream.tasks.plain_text import terminal_safe
+from headstream.tasks.words.plain_text import terminal_safe
 
 
 def print_description(path: Path) -> None:

@@ -8,13 +8,13 @@ from headstream.flows.prefect_server import starting_server  # first: it tells P
 from headstream.flows.progress_display import shown_progress
 from headstream.flows.study import run_study
 from headstream.flows.study_progress import StudyProgress
-from headstream.tasks.finished_study import told
+from headstream.tasks.graph.finished_study import told
+from headstream.tasks.graph.making import store_in_use
+from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, require_space
 from headstream.tasks.importing.imported_cell import read_imported
 from headstream.tasks.machines.child_process import start_fork_server
 from headstream.tasks.machines.runners import models_at_once
 from headstream.tasks.machines.stopping import LastWords
-from headstream.tasks.making import store_in_use
-from headstream.tasks.planning import PlannedArtifact, plan_artifacts, require_space
 from headstream.tasks.steps.model_steps import compile_ahead, require_device
 from headstream.tasks.steps.prefect_step import alone
 from headstream.tasks.steps.report_steps import answer_of

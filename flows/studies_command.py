@@ -5,9 +5,9 @@ from rich.table import Table
 from rich.text import Text
 
 from headstream.tasks import places
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.storage.store import Store
 from headstream.tasks.studies.study_states import study_states
+from headstream.tasks.words.plain_text import terminal_safe
 
 
 def print_studies() -> None:

@@ -10,12 +10,12 @@ from prefect.futures import PrefectFuture
 
 from headstream.flows.hooks import notify_of_failure
 from headstream.flows.study_progress import StudyProgress
+from headstream.tasks.graph.making import prepare, store_in_use
+from headstream.tasks.graph.planning import plan_artifacts, require_space
+from headstream.tasks.graph.scheduling import first_finished_first, longest_first
 from headstream.tasks.importing.imported_cell import ModelCell, read_imported
 from headstream.tasks.machines.runners import models_at_once, opened_runner
-from headstream.tasks.making import prepare, store_in_use
-from headstream.tasks.planning import plan_artifacts, require_space
 from headstream.tasks.progress import listening
-from headstream.tasks.scheduling import first_finished_first, longest_first
 from headstream.tasks.steps.model_steps import (
     import_from_elsewhere,
     measure_costs,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from headstream.tasks.planning import SHARED, PlannedArtifact, seconds_left
+from headstream.tasks.graph.planning import SHARED, PlannedArtifact, seconds_left
 from headstream.tasks.progress import COMPILING, FAILED, WAITING, Event
 
 PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's

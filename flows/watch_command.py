@@ -13,9 +13,8 @@ from headstream.flows.study_progress import StudyProgress
 from headstream.flows.watch_picture import scores_in_words, watch_picture
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
+from headstream.tasks.graph.making import open_store
 from headstream.tasks.machines.stopping import Ended, ended_by_signals, leave
-from headstream.tasks.making import open_store
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.report.explorer.model_files import EXPLORER
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.studies.remembered_studies import remembered
@@ -25,6 +24,7 @@ from headstream.tasks.watching.following import Following, followed
 from headstream.tasks.watching.models_so_far import Losses, WatchedModel, training_losses
 from headstream.tasks.watching.page_server import PageServer, served_page
 from headstream.tasks.watching.run_snapshots import RunSnapshot, running_studies, snapshot_of
+from headstream.tasks.words.plain_text import terminal_safe
 
 LOOK_SECONDS = 1.0
 REFRESHES = 2  # of the picture, a second

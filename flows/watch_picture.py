@@ -10,8 +10,8 @@ from rich.text import Text
 
 from headstream.flows.progress_display import model_lines, other_models, summary_lines
 from headstream.flows.study_progress import ModelProgress, StudyProgress
-from headstream.tasks.markdown import short_count
 from headstream.tasks.watching.models_so_far import Losses, ScoresSoFar
+from headstream.tasks.words.markdown import short_count
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 MARGIN = 8  # columns before a curve

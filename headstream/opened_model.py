@@ -14,10 +14,10 @@ from headstream.models.heads.attended_keys import attention_on, induction_keys, 
 from headstream.models.heads.head import Head
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
-from headstream.tasks.markdown import short_count
 from headstream.tasks.report.sentences import counted
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model, tokens_at
+from headstream.tasks.words.markdown import short_count
 
 
 @dataclass(frozen=True)

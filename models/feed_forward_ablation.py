@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headstream.models.ablated_runs import ROWS, IntactRun
 from headstream.models.batching import at_once, batches
-from headstream.models.heads.ablated_runs import ROWS, IntactRun
 from headstream.models.losses import token_losses
 from headstream.models.transformer import Layer, LayerTrace, Transformer
 

@@ -83,22 +83,31 @@ def test_the_tree_in_contributing_names_every_module_and_no_other():
 
 # The rooms of tasks/, each above those that it may import; report says what results holds, without measuring, and
 # its explorer shows models and texts as they are stored.
-ROOMS = ("study", "storage", "results", "text", "training", "measuring")
+TASK_ROOMS = ("files", "words", "study", "storage", "results", "text", "training", "measuring")
 BESIDE = {
-    "importing": {"study", "storage", "results", "text", "training"},
-    "report": {"results", "storage", "text", "training"},
-    "machines": {"study", "storage"},
-    "studies": {"study", "storage"},
-    "watching": {"study", "storage", "results", "text", "training", "measuring", "report"},
+    "machines": {"files", "study", "storage"},
+    "studies": {"files", "words", "study", "storage", "results", "training"},
+    "importing": {"files", "study", "storage", "results", "text", "training"},
+    "report": {"files", "words", "storage", "results", "text", "training"},
+    "watching": {"files", "study", "storage", "results", "text", "training", "measuring", "report"},
 }
+MODEL_ROOMS = ("", "heads", "circuits")  # what models are, what their heads do, how they do it
 
 
-@pytest.mark.parametrize("room", [*ROOMS, *BESIDE])
+@pytest.mark.parametrize("room", [*TASK_ROOMS, *BESIDE])
 def test_rooms_import_in_one_direction(room):
-    below = BESIDE[room] if room in BESIDE else set(ROOMS[: ROOMS.index(room)])
+    below = BESIDE[room] if room in BESIDE else set(TASK_ROOMS[: TASK_ROOMS.index(room)])
     for path in sorted((ROOT / "tasks" / room).rglob("*.py")):
         found = re.findall(r"^\s*from headstream\.tasks\.(\w+)\.", path.read_text(), re.MULTILINE)
         assert {*found} - {room} <= below, path
+
+
+@pytest.mark.parametrize("room", MODEL_ROOMS)
+def test_rooms_of_models_import_in_one_direction(room):
+    above = MODEL_ROOMS[MODEL_ROOMS.index(room) + 1 :]
+    for path in sorted((ROOT / "models" / room).glob("*.py")):
+        found = re.findall(r"^\s*from headstream\.models\.(\w+)", path.read_text(), re.MULTILINE)
+        assert not {*found} & {*above}, path
 
 
 def test_module_names_say_what_they_hold():

@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headstream.models.ablated_runs import ROWS, IntactRun
 from headstream.models.batching import at_once, batches
-from headstream.models.circuits.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
 from headstream.models.circuits.paths import Path
-from headstream.models.heads.ablated_runs import ROWS, IntactRun
+from headstream.models.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
 from headstream.models.heads.attended_keys import attention_on, induction_keys
 from headstream.models.heads.head import Head
 from headstream.models.repeats import Repeats

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headstream.models.batching import batches
-from headstream.models.circuits.frozen import freeze_run
+from headstream.models.frozen import freeze_run
 from headstream.models.transformer import Transformer
 
 MIN_COUNT = 20  # a rarer source token says too little about what follows it

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headstream.models.circuits.frozen import FrozenLayer, FrozenRun, freeze_layer, freeze_run
 from headstream.models.circuits.paths import head_paths, paths_by_order
+from headstream.models.frozen import FrozenLayer, FrozenRun, freeze_layer, freeze_run
 from headstream.models.transformer import Transformer
 
 

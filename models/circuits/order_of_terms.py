@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.batching import batches
-from headstream.models.circuits.frozen import freeze_run
 from headstream.models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
+from headstream.models.frozen import freeze_run
 from headstream.models.stream_losses import stream_losses
 from headstream.models.transformer import Transformer
 

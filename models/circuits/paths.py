@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headstream.models.circuits.frozen import FrozenRun
+from headstream.models.frozen import FrozenRun
 from headstream.models.heads.head import Head
 
 Path = tuple[Head, ...]

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headstream.models.batching import batches
-from headstream.models.circuits.frozen import FrozenLayer, Sources, freeze_run
+from headstream.models.frozen import FrozenLayer, Sources, freeze_run
 from headstream.models.heads.head import Head
 from headstream.models.heads.patterns import visible_keys
 from headstream.models.transformer import Transformer

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headstream.models.ablated_runs import ROWS, IntactRun
 from headstream.models.batching import at_once
-from headstream.models.heads.ablated_runs import ROWS, IntactRun
 from headstream.models.heads.references import derangement
 from headstream.models.transformer import Fill, HeadMask, Transformer
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.batching import batches
-from headstream.models.circuits.frozen import freeze_trace
+from headstream.models.frozen import freeze_trace
 from headstream.models.heads.attended_keys import (
     attention_on,
     duplicate_token_keys,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.installed_files import installed_files
+from headstream.tasks.files.installed_files import installed_files
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 
 MAGIC = "*?["

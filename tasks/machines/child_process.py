@@ -15,14 +15,14 @@ from typing import Any
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
-from headstream.tasks.system_errors import disk_is_full, memory_is_short
+from headstream.tasks.files.system_errors import disk_is_full, memory_is_short
 
 # A server that has imported torch and all stages once forks children from itself: in milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
 PRELOADED = [
     "headstream.tasks.training.model_training",
     "headstream.tasks.training.compiler_preload",
-    "headstream.tasks.artifact_specs",
+    "headstream.tasks.graph.artifact_specs",
 ]
 _context.set_forkserver_preload(PRELOADED)
 

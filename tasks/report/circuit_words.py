@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstream.tasks.markdown import MISSING, short_count
 from headstream.tasks.report.model_choice import best_label_of_each_depth
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import MISSING, short_count
 
 ORDINALS = ("first", "second", "third")
 _SIDES = {"K": "keys", "Q": "queries"}

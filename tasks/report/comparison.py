@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from headstream.tasks.markdown import with_spread
 from headstream.tasks.report.differences import Difference, difference
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import with_spread
 
 MOST_LISTED = 8
 _IN_NAMES = ("n_layers", "n_heads")

@@ -5,8 +5,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from headstream.tasks.markdown import escaped, markdown_table
 from headstream.tasks.places import ROOT
+from headstream.tasks.words.markdown import escaped, markdown_table
 
 FILE = ROOT / "reports" / "glossary.toml"
 HEADING = "Glossary"

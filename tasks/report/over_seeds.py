@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstream.tasks.markdown import MISSING, with_spread
 from headstream.tasks.report.differences import Values
+from headstream.tasks.words.markdown import MISSING, with_spread
 
 Group = Mapping[str, Any]  # models that differ only in their seed
 

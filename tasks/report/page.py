@@ -8,9 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from headstream.tasks.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
 from headstream.tasks.places import ROOT
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from headstream.tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from headstream.tasks.report.explorer.head_links import prose_with_head_links, with_head_links
@@ -18,6 +16,8 @@ from headstream.tasks.report.glossary import with_glossary
 from headstream.tasks.report.pictures import Picture, Pictures
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.storage.provenance import package_version
+from headstream.tasks.words.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
+from headstream.tasks.words.plain_text import terminal_safe
 
 TEMPLATES = ROOT / "reports" / "templates"
 VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")  # that numbers and figures depend on

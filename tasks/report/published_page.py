@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headstream.tasks.markdown import Markdown, as_markdown, escaped, markdown_table
 from headstream.tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER, answer_lines
 from headstream.tasks.report.comparison import Summary, changes, claim_changes, summarise
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import Markdown, as_markdown, escaped, markdown_table
 
 
 def page_of_results(

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from headstream.tasks.errors import WorkError
+from headstream.tasks.files.whole_files import written_whole
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.store import Store
-from headstream.tasks.whole_files import written_whole
 
 
 def previous_summary(store: Store, record: Artifact) -> Mapping[str, Any] | None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from pandas import DataFrame
 
-from headstream.tasks.markdown import short_count
 from headstream.tasks.report.differences import Values, extreme
+from headstream.tasks.words.markdown import short_count
 
 
 def extremes(groups: Mapping[str, Values], unit: str = "") -> str:

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headstream.tasks.markdown import escaped, markdown_table
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.results.sql import NESTED
+from headstream.tasks.words.markdown import escaped, markdown_table
+from headstream.tasks.words.plain_text import terminal_safe
 
 SHOWN_ROWS = 1000  # of a table for a terminal
 SHOWN_CHARACTERS = 10_000  # of a cell that is for reading

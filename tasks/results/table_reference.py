@@ -2,9 +2,9 @@
 
 import duckdb
 
-from headstream.tasks.generated_pages import rewrite_below
 from headstream.tasks.results.tables import SCHEMA, tables
 from headstream.tasks.results.views import create_tables_and_views, views
+from headstream.tasks.words.generated_pages import rewrite_below
 
 README = SCHEMA.parent / "README.md"
 README_MARK = "<!-- What follows is written by `python -m headstream.tasks.results.table_reference`. -->\n"

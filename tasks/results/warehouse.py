@@ -13,6 +13,7 @@ import pyarrow as pa
 from filelock import FileLock
 
 from headstream.tasks.errors import WorkError
+from headstream.tasks.files.system_errors import disk_is_full
 from headstream.tasks.results import claim_files, claims, deliveries, head_matches, kept_rows, tables, views
 from headstream.tasks.results.deliveries import Delivery
 from headstream.tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
@@ -21,7 +22,6 @@ from headstream.tasks.results.tables import Table, quoted, table_named
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.sealing import fsync
 from headstream.tasks.storage.store import Store
-from headstream.tasks.system_errors import disk_is_full
 
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
 INDEXING_CODE = (

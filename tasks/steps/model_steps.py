@@ -9,20 +9,27 @@ from pathlib import Path
 import torch
 from prefect.futures import PrefectFuture
 
-from headstream.tasks.artifact_specs import analysis_spec, cell_id, costs_spec, import_spec, model_spec, training_spec
 from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.graph.artifact_specs import (
+    analysis_spec,
+    cell_id,
+    costs_spec,
+    import_spec,
+    model_spec,
+    training_spec,
+)
+from headstream.tasks.graph.making import find_or_make
+from headstream.tasks.graph.scheduling import longest_first, longest_stages_first
 from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
 from headstream.tasks.importing.model_import import import_model
 from headstream.tasks.machines.child_process import run_in_process, wait_for_fork_server
 from headstream.tasks.machines.gpu_slots import gpu_slot
 from headstream.tasks.machines.runners import Submit
-from headstream.tasks.making import find_or_make
 from headstream.tasks.measuring import costs
 from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
-from headstream.tasks.prefect_progress import shown_in_prefect
 from headstream.tasks.progress import COMPILING, Event, publish
 from headstream.tasks.results.study_record import ModelOutcome
-from headstream.tasks.scheduling import longest_first, longest_stages_first
+from headstream.tasks.steps.prefect_progress import shown_in_prefect
 from headstream.tasks.steps.prefect_step import step
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.study.analysis_config import AnalysisConfig, Stage

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from headstream.tasks import places
-from headstream.tasks.artifact_specs import record_spec, report_spec
 from headstream.tasks.errors import UserError
+from headstream.tasks.graph.artifact_specs import record_spec, report_spec
+from headstream.tasks.graph.making import find_or_make, open_store
 from headstream.tasks.machines.child_process import run_side_by_side
-from headstream.tasks.making import find_or_make, open_store
 from headstream.tasks.progress import Event, publish
 from headstream.tasks.report import rendering
 from headstream.tasks.report.answer import answer_lines

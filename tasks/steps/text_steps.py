@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headstream.tasks.artifact_specs import corpus_spec, given_tokens_spec, tokens_spec
 from headstream.tasks.errors import TextChanged
+from headstream.tasks.graph.artifact_specs import corpus_spec, given_tokens_spec, tokens_spec
+from headstream.tasks.graph.making import find_or_make
 from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
-from headstream.tasks.making import find_or_make
 from headstream.tasks.steps.prefect_step import alone, step
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.study.corpus_config import CorpusConfig

@@ -24,9 +24,9 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 from filelock import FileLock, Timeout
 
 from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.files.system_errors import disk_errors_explained
 from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
 from headstream.tasks.storage.sealing import RESUME, file_sha256, fsync, seal
-from headstream.tasks.system_errors import disk_errors_explained
 
 _NAME = re.compile(r"[a-z0-9_-]+")
 _DAMAGED = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EIO}

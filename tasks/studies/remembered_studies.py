@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from headstream.tasks import places
+from headstream.tasks.files.system_errors import disk_errors_explained
+from headstream.tasks.files.whole_files import written_whole
 from headstream.tasks.study.sources import StudyFile
-from headstream.tasks.system_errors import disk_errors_explained
-from headstream.tasks.whole_files import written_whole
 
 
 def remembered_studies() -> set[str]:

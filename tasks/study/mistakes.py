@@ -8,9 +8,9 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.study.aliases import ALIASES
 from headstream.tasks.study.names import IN_WORDS
+from headstream.tasks.words.plain_text import terminal_safe
 
 LENGTH = 600
 

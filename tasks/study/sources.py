@@ -10,7 +10,7 @@ from typing import Any
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.files.foreign_content import HEAD_BYTES, foreign
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.installed_files import installed_files
+from headstream.tasks.files.installed_files import installed_files
 from headstream.tasks.storage.remembered_hashes import remembered_sha256
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.folder_files import files_below

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.files.foreign_content import HEAD_BYTES, foreign
 from headstream.tasks.text.conllu import Sentence, Word, sentences
 from headstream.tasks.text.file_formats import CODE, text_format
 from headstream.tasks.text.records import json_values, table_rows

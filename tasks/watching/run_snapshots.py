@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from headstream.tasks import places
-from headstream.tasks.whole_files import written_whole
+from headstream.tasks.files.whole_files import written_whole
 
 WRITE_SECONDS = 2.0
 SILENT_SECONDS = 30.0  # after which a run on another machine counts as ended

@@ -16,9 +16,9 @@ from test_study import study
 from headstream.flows import deployments
 from headstream.flows.study import run_study
 from headstream.tasks import places
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.report import published_page
 from headstream.tasks.results.claim_files import SOURCES
+from headstream.tasks.words.plain_text import terminal_safe
 
 HOSTILE = (
     "# owned",

@@ -7,9 +7,9 @@ from test_study import study
 from headstream.flows.study import run_study
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
-from headstream.tasks.finished_study import finished_report
-from headstream.tasks.making import open_store
-from headstream.tasks.planning import plan_artifacts
+from headstream.tasks.graph.finished_study import finished_report
+from headstream.tasks.graph.making import open_store
+from headstream.tasks.graph.planning import plan_artifacts
 from headstream.tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from headstream.flows.progress_display import shown_progress, study_picture
 from headstream.flows.study_progress import StudyProgress
-from headstream.tasks.planning import PlannedArtifact
+from headstream.tasks.graph.planning import PlannedArtifact
 from headstream.tasks.progress import COMPILING, Event, publish
 
 LONG = "n_layers=12 d_model=1024 normalization=layernorm feed_forward=gelu seed=17"

@@ -8,8 +8,8 @@ from tiny import tiny_text
 from headstream.flows.study import run_study
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
-from headstream.tasks.finished_study import finished_report, found_finished
-from headstream.tasks.making import open_store
+from headstream.tasks.graph.finished_study import finished_report, found_finished
+from headstream.tasks.graph.making import open_store
 from headstream.tasks.measuring.stages import ANALYSES
 from headstream.tasks.steps.report_steps import index_results
 from headstream.tasks.storage import store

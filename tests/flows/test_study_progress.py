@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headstream.flows.study_progress import StudyProgress, duration, percent
-from headstream.tasks.planning import PlannedArtifact
+from headstream.tasks.graph.planning import PlannedArtifact
 from headstream.tasks.progress import COMPILING, FAILED, WAITING, Event
 
 LABELS = ("d_model=32 seed=0", "d_model=32 seed=1", "d_model=64 seed=0")

@@ -15,7 +15,7 @@ from headstream.flows.watch_picture import (
     scores_in_words,
     watch_picture,
 )
-from headstream.tasks.planning import PlannedArtifact
+from headstream.tasks.graph.planning import PlannedArtifact
 from headstream.tasks.progress import COMPILING, FAILED, Event
 from headstream.tasks.watching.models_so_far import ScoresSoFar
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tiny import tiny_text
 
-from headstream.tasks.artifact_specs import cell_id, training_spec
+from headstream.tasks.graph.artifact_specs import cell_id, training_spec
+from headstream.tasks.graph.making import find_or_make
 from headstream.tasks.machines.child_process import start_fork_server
-from headstream.tasks.making import find_or_make
 from headstream.tasks.results.study_record import ModelOutcome
 from headstream.tasks.steps.model_steps import analyse
 from headstream.tasks.steps.report_steps import record_study

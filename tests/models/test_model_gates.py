@@ -8,10 +8,10 @@ from torch.func import functional_call
 
 from headstream.models.architecture import Architecture
 from headstream.models.circuits.causal_checks import Removal, causal_checks
-from headstream.models.circuits.frozen import freeze_run
 from headstream.models.circuits.head_weights import circuit_weights
 from headstream.models.circuits.identities import identity_errors
 from headstream.models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
+from headstream.models.frozen import freeze_run
 from headstream.models.gates import DynamicGates, StaticGates, active_fraction, expected_open
 from headstream.models.hard_concrete import noisy, open_probability, sampled_gates
 from headstream.models.heads.head import Head

@@ -7,7 +7,6 @@ from typing import Any
 
 from headstream.models.bos import n_bos
 from headstream.models.transformer import Transformer
-from headstream.tasks.markdown import short_count
 from headstream.tasks.report.explorer.explorer_page import write_page_file
 from headstream.tasks.report.explorer.kept_runs import kept_run
 from headstream.tasks.report.explorer.model_files import ModelFiles
@@ -18,6 +17,7 @@ from headstream.tasks.report.explorer.study_tables import study_tables
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
+from headstream.tasks.words.markdown import short_count
 
 MOST_PARAMETERS = 2_000_000  # of a model that runs in the page: a text then takes it about a second
 WEIGHT_BYTES = 2_800_000  # of all weights in a page; base64 makes 4 bytes of 3

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from headstream.tasks.markdown import Markdown, escaped
 from headstream.tasks.report.explorer.model_files import EXPLORER
+from headstream.tasks.words.markdown import Markdown, escaped
 
 _HEAD = re.compile(r"\bL\d+H\d+\b")
 

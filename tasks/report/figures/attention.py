@@ -12,11 +12,11 @@ from matplotlib.ticker import MaxNLocator
 from pandas import DataFrame
 
 from headstream.models.heads.attended_keys import induction_keys, previous_token_keys
-from headstream.tasks.plain_text import terminal_safe
 from headstream.tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, as_map, panel, panel_grid, tint
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.plain_text import terminal_safe
 
 MAP_SIDE = 7.2  # inches at most
 LARGEST_CELL = 0.28

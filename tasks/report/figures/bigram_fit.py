@@ -6,12 +6,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
-from headstream.tasks.markdown import readable
 from headstream.tasks.report.figures.style import MUTED, WIDTH, Palette
 from headstream.tasks.report.model_choice import best_label_of_each_depth
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, models_left_out
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import readable
 
 NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
 LARGEST_DOT = 60  # square points

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
-from headstream.tasks.markdown import short_count
 from headstream.tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import short_count
 
 NAME, QUERIES = "costs", ("costs", "cost_exponents")
 QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from pandas import DataFrame
 
-from headstream.tasks.markdown import MISSING
 from headstream.tasks.report.figures.by_model import picture_each
 from headstream.tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import MISSING
 
 QUERIES = ("eigenvalues", "head_scores")
 LOOK = (

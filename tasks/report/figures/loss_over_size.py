@@ -5,10 +5,10 @@ from math import log10
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from headstream.tasks.markdown import short_count
 from headstream.tasks.report.figures.style import WIDTH, Palette, label_ends
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import short_count
 
 NAME, QUERIES = "loss_over_size", ("loss_over_size",)
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

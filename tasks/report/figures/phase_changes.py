@@ -6,9 +6,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from headstream.tasks.markdown import short_count
 from headstream.tasks.report.figures.style import MUTED
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import short_count
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from headstream.tasks.markdown import MISSING
 from headstream.tasks.report.figures.by_model import picture_each
 from headstream.tasks.report.figures.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.markdown import MISSING
 
 ROW = 0.36  # inches
 LOOK = "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."

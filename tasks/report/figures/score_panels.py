@@ -10,8 +10,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from headstream.tasks.markdown import MISSING
 from headstream.tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel, tint
+from headstream.tasks.words.markdown import MISSING
 
 MAX_NUMBERED = 20  # cells side by side, in all maps of a row, that have room for a number
 TALLEST_CELL, TALLEST_MAP = 0.36, 2.4  # inches

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from headstream.models import batching
 from headstream.models.circuits.causal_checks import Removal, causal_checks, removals_of
-from headstream.models.circuits.frozen import freeze_run
 from headstream.models.circuits.paths import virtual_heads_of
+from headstream.models.frozen import freeze_run
 from headstream.models.heads.head import Head
 from headstream.models.heads.head_behaviour import model_behaviour
 from headstream.models.repeats import fixed_period_repeats, random_period_repeats

@@ -10,7 +10,7 @@ from random_models import initial_model, random_model
 
 from headstream.models import batching
 from headstream.models.architecture import Architecture
-from headstream.models.circuits.frozen import freeze_trace
+from headstream.models.frozen import freeze_trace
 from headstream.models.heads.attended_keys import attention_on, previous_token_keys
 from headstream.models.heads.head_behaviour import model_behaviour
 from headstream.models.losses import next_token_losses

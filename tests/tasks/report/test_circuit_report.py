@@ -7,11 +7,11 @@ from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from markdown_it import MarkdownIt
 from rendered import render_report
 
-from headstream.tasks.markdown import MISSING, table_with_spreads
 from headstream.tasks.report.answer import answer_lines
 from headstream.tasks.report.circuit_words import _paragraph, circuit_line, induction_paragraphs, skip_trigram_sentence
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.tables import write_table
+from headstream.tasks.words.markdown import MISSING, table_with_spreads
 
 ONE, ZERO = Model(n_layers=1, n_heads=2, induction=0.02), Model(n_layers=0)
 HOSTILE = ("<|bos|>", "<b>", "|", "$x$", "`a`", "\\", "*", "_")

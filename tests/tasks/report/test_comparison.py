@@ -6,7 +6,7 @@ from dataclasses import replace
 from invented_study import Model, write_warehouse
 from rendered import render_report
 
-from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.graph.artifact_specs import record_spec
 from headstream.tasks.report.comparison import (
     Metric,
     Summary,

@@ -6,11 +6,11 @@ from statistics import fmean, median, stdev
 import pytest
 from invented_study import Model, write_warehouse
 
-from headstream.tasks.markdown import table_with_spreads
 from headstream.tasks.report.answer import MAX_LINES, answer_lines
 from headstream.tasks.report.over_seeds import mean_of, median_of
 from headstream.tasks.report.pruning_words import loss_line
 from headstream.tasks.results.study_results import open_results
+from headstream.tasks.words.markdown import table_with_spreads
 
 HEAD_COUNTS = [
     Model(n_heads=n, seed=seed, loss=2 + 0.4 / n + 0.01 * seed, spare=n - 1 + (seed > 0) * (n > 1), induction=0.1 * n)

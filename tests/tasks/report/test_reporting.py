@@ -12,11 +12,17 @@ from invented_study import Model, write_warehouse
 from markdown_it import MarkdownIt
 from rendered import render_report
 
-from headstream.tasks import artifact_specs
-from headstream.tasks.artifact_specs import report_spec
 from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.graph import artifact_specs
+from headstream.tasks.graph.artifact_specs import report_spec
 from headstream.tasks.machines.child_process import ProcessDied, run_side_by_side
-from headstream.tasks.markdown import (
+from headstream.tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
+from headstream.tasks.report.publishing import publish_report
+from headstream.tasks.results.sql import run_sql
+from headstream.tasks.results.study_results import QUERIES, open_results
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.storage.store import Store
+from headstream.tasks.words.markdown import (
     Markdown,
     as_markdown,
     code_block,
@@ -25,13 +31,7 @@ from headstream.tasks.markdown import (
     short_count,
     table_with_spreads,
 )
-from headstream.tasks.plain_text import terminal_safe
-from headstream.tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
-from headstream.tasks.report.publishing import publish_report
-from headstream.tasks.results.sql import run_sql
-from headstream.tasks.results.study_results import QUERIES, open_results
-from headstream.tasks.storage.artifact import Artifact, Spec
-from headstream.tasks.storage.store import Store
+from headstream.tasks.words.plain_text import terminal_safe
 
 TWO, ONE, ZERO = (
     Model(),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from headstream.tasks.artifact_specs import record_spec
+from headstream.tasks.graph.artifact_specs import record_spec
 from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.latest_records import latest_record

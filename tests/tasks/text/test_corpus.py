@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.installed_files import installed_files
+from headstream.tasks.files.installed_files import installed_files
 from headstream.tasks.storage import remembered_hashes
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text import built_in_corpora

@@ -18,7 +18,6 @@ from tokenizers import Tokenizer, normalizers
 from tokenizers.models import WordLevel
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.markdown import escaped, table_with_spreads
 from headstream.tasks.report.explorer import explorer_contents
 from headstream.tasks.report.explorer.explorer_contents import write_explorer
 from headstream.tasks.report.explorer.explorer_page import PAGE, joined_script
@@ -28,6 +27,7 @@ from headstream.tasks.report.explorer.passages import named_text, passages_of
 from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.training.checkpoints import load_model
+from headstream.tasks.words.markdown import escaped, table_with_spreads
 
 
 def test_the_policy_names_the_one_script_and_the_one_style_and_nothing_else_may_load(explored: Explored):

@@ -3,7 +3,7 @@
 import pytest
 from prefect.exceptions import PrefectException
 
-from headstream.tasks import prefect_progress
+from headstream.tasks.steps import prefect_progress
 
 
 def test_a_training_goes_on_when_prefect_cant_show_its_progress(monkeypatch, caplog):

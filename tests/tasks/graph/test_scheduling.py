@@ -1,8 +1,8 @@
 """The order of trainings, and that of measuring what they end with."""
 
 from headstream.models.architecture import Architecture
+from headstream.tasks.graph.scheduling import first_finished_first, longest_first, longest_stages_first
 from headstream.tasks.measuring.stages import ANALYSES
-from headstream.tasks.scheduling import first_finished_first, longest_first, longest_stages_first
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.training_config import TrainingConfig
 

@@ -8,10 +8,10 @@ from collections import namedtuple
 import pytest
 from tiny import tiny_text
 
-from headstream.tasks import artifact_specs, planning
 from headstream.tasks.errors import WorkError
-from headstream.tasks.making import open_store
-from headstream.tasks.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
+from headstream.tasks.graph import artifact_specs, planning
+from headstream.tasks.graph.making import open_store
+from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
 from headstream.tasks.steps.text_steps import make_tokens, read_corpus, tokenise
 from headstream.tasks.study.schema import parse_study
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headstream.tasks import places
-from headstream.tasks.artifact_specs import (
+from headstream.tasks.graph.artifact_specs import (
     analysis_spec,
     corpus_spec,
     costs_spec,
@@ -14,8 +14,8 @@ from headstream.tasks.artifact_specs import (
     report_spec,
     tokens_spec,
 )
+from headstream.tasks.graph.making import open_store
 from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell, read_imported
-from headstream.tasks.making import open_store
 from headstream.tasks.report.publishing import previous_summary, publish_report
 from headstream.tasks.results.study_record import ModelOutcome
 from headstream.tasks.results.warehouse import build_warehouse

@@ -8,8 +8,15 @@ import pytest
 from tiny import tiny_text
 
 from headstream.models.architecture import Architecture
-from headstream.tasks import artifact_specs
-from headstream.tasks.artifact_specs import CODE, RESOURCES, analysis_spec, corpus_spec, tokens_spec, training_spec
+from headstream.tasks.graph import artifact_specs
+from headstream.tasks.graph.artifact_specs import (
+    CODE,
+    RESOURCES,
+    analysis_spec,
+    corpus_spec,
+    tokens_spec,
+    training_spec,
+)
 from headstream.tasks.measuring.stages import part_of
 from headstream.tasks.places import ROOT
 from headstream.tasks.storage.artifact import Artifact

@@ -9,18 +9,18 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from headstream.tasks import artifact_specs, places
+from headstream.tasks import places
 from headstream.tasks.errors import WorkError
-from headstream.tasks.estimates import (
+from headstream.tasks.graph import artifact_specs
+from headstream.tasks.graph.estimates import (
     CORPUS_BYTES_PER_SECOND,
     COSTS_SECONDS,
     FLOPS_PER_SECOND,
     seconds_of_analyses,
     seconds_of_import,
 )
-from headstream.tasks.housekeeping import artifact_bytes
+from headstream.tasks.graph.making import open_store
 from headstream.tasks.importing.imported_cell import ImportedCell, read_imported
-from headstream.tasks.making import open_store
 from headstream.tasks.results.claim_files import read_claims
 from headstream.tasks.results.claims import lacking_for_claims
 from headstream.tasks.results.model_columns import architecture_columns, model_row
@@ -28,6 +28,7 @@ from headstream.tasks.results.tables import table_schema
 from headstream.tasks.results.views import create_tables_and_views
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.housekeeping import artifact_bytes
 from headstream.tasks.study.analysis_config import Stage
 from headstream.tasks.study.cells import Cell, matrix_entries
 from headstream.tasks.study.schema import Study

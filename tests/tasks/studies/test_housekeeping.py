@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from headstream.tasks.artifact_specs import record_spec
-from headstream.tasks.housekeeping import check_all, find_unneeded
+from headstream.tasks.graph.artifact_specs import record_spec
 from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
 from headstream.tasks.results.warehouse import build_warehouse
 from headstream.tasks.storage import store as store_module
 from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.storage.store import Store
+from headstream.tasks.studies.housekeeping import check_all, find_unneeded
 
 
 def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:

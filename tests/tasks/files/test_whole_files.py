@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headstream.tasks.whole_files import LEFT_AFTER_SECONDS, written_whole
+from headstream.tasks.files.whole_files import LEFT_AFTER_SECONDS, written_whole
 
 
 def names(folder):

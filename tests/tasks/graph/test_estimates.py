@@ -3,7 +3,7 @@
 import pytest
 
 from headstream.models.architecture import Architecture
-from headstream.tasks.estimates import seconds_of_analyses, seconds_of_import
+from headstream.tasks.graph.estimates import seconds_of_analyses, seconds_of_import
 
 QUICK = Architecture(n_layers=2, n_heads=4, d_model=128, n_ctx=128)
 DEEP = Architecture(n_layers=6, n_heads=8, d_model=256, n_ctx=128, normalization="layernorm", feed_forward="gelu")

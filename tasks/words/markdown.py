@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from headstream.tasks.plain_text import terminal_safe
+from headstream.tasks.words.plain_text import terminal_safe
 
 MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
