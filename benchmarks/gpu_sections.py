@@ -21,16 +21,19 @@ from benchmarks.gpu_stack import Stack
 from benchmarks.training import Contestants, matrix_product_peak, usual_step, wait_for
 from headstream.models.architecture import Architecture
 from headstream.models.attention_heads import Attention
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.measuring.measure import measure
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training import loop
 from headstream.tasks.training.captured_step import CapturedStep
 from headstream.tasks.training.checkpoints import weights_sha256
-from headstream.tasks.training.device import Numerics, prepare_process, training_flops
-from headstream.tasks.training.loop import Progress, TrainingRun
+from headstream.tasks.training.device import prepare_process
+from headstream.tasks.training.loop import TrainingRun
 from headstream.tasks.training.model_training import train_model
+from headstream.tasks.training.numerics import Numerics, training_flops
+from headstream.tasks.training.training_progress import Progress
 
 WITHIN_NATS, WITHIN_SCORES, STACKS_PAY_FROM = 0.01, 1e-3, 10
 SMALL, LARGE = Architecture(), Architecture(n_layers=12, n_heads=12, d_model=768, n_ctx=512)
@@ -133,8 +136,8 @@ def scores_agree(bench: Bench, tell: Tell) -> None:
         for stage in ("behaviour", "weight-circuits", "importance"):
             folder = bench.folder / f"{stage}-{device}"
             folder.mkdir()
-            config = part_of(bench.sizes.analysis, stage)
-            measure(stage, config, "gpu", bench.model, bench.tokens, folder, _unheard, device)
+            config = bench.sizes.analysis.model_copy(update={"device": device})
+            measure(stage, config, "gpu", {"model": bench.model, "tokens": bench.tokens}, folder, _unheard)
             for path in folder.glob("*.parquet"):
                 if path.stem in ("heads", "importance"):
                     tables.setdefault(f"{stage}, {path.stem}", {})[device] = pd.read_parquet(path)

@@ -10,7 +10,9 @@ import duckdb
 from calibration.measured import Stages, Trained, vocabulary, warehouse_of
 from calibration.trials import Trial
 from headstream.models.transformer import Transformer
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from tests.planted import (
     Place,
     induction_through_values,

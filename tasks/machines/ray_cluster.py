@@ -74,7 +74,7 @@ def _require_nodes(api_url: str) -> None:
         checks = {
             node["NodeManagerAddress"]: ray.remote(_lacking)
             .options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-            .remote(token, code_version("headstream.tasks.steps"), api_url)
+            .remote(token, code_version("headstream.flows.study"), api_url)
             for node in ray.nodes()
             if node["Alive"]
         }
@@ -93,7 +93,7 @@ def _lacking(token: Path, version: str, api_url: str) -> str | None:
     """What keeps this node from taking part."""
     if not token.exists():
         return f"to see {token.parents[1]}, but doesn't. Mount it there, or set HEADSTREAM_HOME to a shared folder"
-    if code_version("headstream.tasks.steps") != version:
+    if code_version("headstream.flows.study") != version:
         return "to run the same code, but has other code. Install the same version of Headstream there"
     try:
         httpx.get(f"{api_url}/health", timeout=30).raise_for_status()

@@ -27,7 +27,7 @@ from headstream.models.multiple_tests import significant
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.sequences import build_stimuli
 from headstream.tasks.measuring.trained_model import Rows, TrainedModel
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
 from headstream.tasks.text.bigram_counts import count_bigrams
 from headstream.tasks.text.windows import training_text
 

@@ -15,7 +15,7 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.probe_labels import ProbeTask, probe_tasks
 from headstream.tasks.measuring.probe_texts import ProbeText, ProbeTexts, probe_texts
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import ProbesConfig
+from headstream.tasks.study.analyses.probes_config import ProbesConfig
 
 
 class Sites(NamedTuple):

@@ -32,13 +32,12 @@ from headstream.tasks.measuring.pruning_curves import (
     retrained_curve,
 )
 from headstream.tasks.measuring.trained_model import Rows, TrainedModel
-from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.study.analyses.pruning_config import PruningConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.training_batches import Batches
 
 # Curves with models worth keeping, beside the retrained:
 KEPT = (CurveKey("one_shot", "ablation_mean"), CurveKey("iterative", "ablation_mean"), GATES)
-INCIDENTAL_FILES = ("pruned_models.parquet",)  # they record the clock
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Fill, HeadMask, Transformer
 from headstream.tasks.measuring.pruned_models import SmallerModel, choose
 from headstream.tasks.measuring.trained_model import Rows
-from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.study.analyses.pruning_config import PruningConfig
 
 # Methods by which heads are scored anew as they go; those of a group are computed together:
 ITERATIVE = (("michel_paper", "michel_code", "hf_bertology", "taylor_signed"), ("ablation_zero",), ("ablation_mean",))

@@ -20,7 +20,7 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.budgets import affordable
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import RedundancyConfig
+from headstream.tasks.study.analyses.redundancy_config import RedundancyConfig
 
 
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:

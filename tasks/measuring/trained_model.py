@@ -1,7 +1,7 @@
 """A trained model as the stages that measure it are given it, and where what they find goes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class TrainedModel:
     folder: Path
     on_progress: Callable[[float], None] = lambda fraction: None  # is told the fraction done
     device: str = "cpu"
+    others: Mapping[str, Path] = field(default_factory=dict)
+    """Folders of what else the stage reads, by role."""
 
     @cached_property
     def tokens(self) -> Tokens:

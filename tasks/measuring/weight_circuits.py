@@ -26,7 +26,7 @@ from headstream.models.circuits.subspaces import overlaps, rewriting
 from headstream.models.multiple_tests import significant
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text
 

@@ -2,13 +2,16 @@
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import resolve_name
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from headstream.tasks.storage.remembered_files import RememberedFiles, remembered_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "headstream"
@@ -49,6 +52,8 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
         if name not in reached and not name.endswith("_config") and (source := _source(name, root)):
             reached[name] = source.tree_sha256
             waiting |= source.imports
+    if root == ROOT:
+        _remembered().keep()
     return reached
 
 
@@ -67,17 +72,31 @@ def _source(name: str, root: Path) -> _Source | None:
     path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
     if path is None:
         return None
+    is_package = path.name == "__init__.py"
+    if root != ROOT:
+        parsed = _parsed(path.read_bytes(), name, is_package)
+    else:
+        parsed = _remembered().recall(path, lambda raw: _parsed(raw.read(), name, is_package))
+    return _Source(parsed["tree_sha256"], frozenset(parsed["imports"]))
+
+
+def _remembered() -> RememberedFiles:
+    """What is known of this installation's sources, by this version of Python: it decides what a syntax tree is."""
+    return remembered_files(f"sources-{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}")
+
+
+def _parsed(source: bytes, name: str, is_package: bool) -> dict[str, Any]:
+    """The hash of a module's syntax tree, without docstrings, and the dotted names that it imports, sorted."""
     with _parsing:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    named = (name, *_imports(tree, package))
+        tree = ast.parse(source, filename=name)
+    named = (name, *_imports(tree, name if is_package else name.rpartition(".")[0]))
     # Importing a.b.c runs a, a.b and a.b.c.
     imports = {prefix for target in named for prefix in accumulate(target.split("."), "{}.{}".format)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             has_docstring = ast.get_docstring(node, clean=False) is not None
             node.body = node.body[has_docstring:]
-    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), frozenset(imports))
+    return {"tree_sha256": hashlib.sha256(ast.dump(tree).encode()).hexdigest(), "imports": sorted(imports)}
 
 
 def _imports(tree: ast.Module, package: str) -> Iterator[str]:

@@ -16,8 +16,8 @@ from benchmarks.gpu_stack import Stack
 from headstream.models.architecture import Architecture
 from headstream.models.attention_heads import Attention
 from headstream.tasks.text.token_reading import Tokens
-from headstream.tasks.training.device import Numerics
 from headstream.tasks.training.loop import TrainingRun
+from headstream.tasks.training.numerics import Numerics
 
 SHAPE = {"n_heads": 2, "d_model": 16, "n_ctx": 24}
 TINY = Sizes(

@@ -16,7 +16,7 @@ from headstream.tasks.errors import WorkError
 from headstream.tasks.measuring.activation_circuits import measure_activation_circuits, strongest_pairs
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 

@@ -10,7 +10,9 @@ from headstream.tasks.measuring.activation_circuits import measure_activation_ci
 from headstream.tasks.measuring.behaviour import measure_behaviour
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.measuring.weight_circuits import measure_weight_circuits
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 

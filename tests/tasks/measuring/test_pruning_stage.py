@@ -23,7 +23,7 @@ from headstream.tasks.measuring.pruning import Gates, half_open, measure_pruning
 from headstream.tasks.measuring.pruning_curves import Point, Subject, measure_curves, relative_increases
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.study.analyses.pruning_config import PruningConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text, reference_text
 from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card

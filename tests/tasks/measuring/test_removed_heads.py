@@ -12,7 +12,8 @@ from headstream.models.heads.attention_flow import aggregate_attention
 from headstream.models.heads.head import Head, heads_of, mask_without, removed_heads
 from headstream.models.heads.removal import remove_heads
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.measuring.measure import measure
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
@@ -45,7 +46,7 @@ def measured(request, tmp_path_factory):
         save_checkpoint(folder, without(whole_model(tokens, request.param), removed), step)
     for stage in ANALYSES:
         (folder / stage).mkdir()
-        measure(stage, part_of(CONFIG, stage), "m", folder, tokens.folder, folder / stage, lambda fraction: None)
+        measure(stage, CONFIG, "m", {"model": folder, "tokens": tokens.folder}, folder / stage, lambda fraction: None)
     return folder
 
 

@@ -3,7 +3,10 @@
 import pytest
 
 from headstream.models.architecture import Architecture
-from headstream.tasks.graph.estimates import seconds_of_analyses, seconds_of_import
+from headstream.models.flops import forward_flops
+from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.stage import Size
+from headstream.tasks.study.stages import IMPORT
 
 QUICK = Architecture(n_layers=2, n_heads=4, d_model=128, n_ctx=128)
 DEEP = Architecture(n_layers=6, n_heads=8, d_model=256, n_ctx=128, normalization="layernorm", feed_forward="gelu")
@@ -17,6 +20,17 @@ MEASURED = {
         "redundancy": 52.5, "probes": 45.4,
     },
 }  # fmt: skip
+
+
+def size(architecture: Architecture, d_vocab: int, n_checkpoints: int, **options) -> Size:
+    flops = forward_flops(architecture, d_vocab, architecture.n_ctx)
+    return Size(pass_flops=flops, n_checkpoints=n_checkpoints, **options)
+
+
+def seconds_of_analyses(*about, **options) -> dict[str, float]:
+    return {name: stage.cost.seconds_for(size(*about, **options)) for name, stage in ANALYSES.items()}
+
+
 ESTIMATED = {"quick": seconds_of_analyses(QUICK, 512, 24), "deep": seconds_of_analyses(DEEP, 4096, 2)}
 
 
@@ -32,8 +46,9 @@ def test_all_of_them_take_as_long_as_estimated_within_a_quarter(model):
 
 
 def test_smaller_budgets_take_less_and_checkpoints_more():
-    small, large = (seconds_of_analyses(DEEP, 4096, 2, reduced=reduced) for reduced in (True, False))
+    small, large = (seconds_of_analyses(DEEP, 4096, 2, is_reduced=reduced) for reduced in (True, False))
     assert sum(small.values()) < 0.25 * sum(large.values())
     more = seconds_of_analyses(DEEP, 4096, 20)
     assert [stage for stage in more if more[stage] > large[stage]] == ["behaviour"]
-    assert seconds_of_import(DEEP, 4096, 4, 10**8) == 4 * seconds_of_import(DEEP, 4096, 1, 10**8)
+    one, four = (IMPORT.cost.seconds_for(size(DEEP, 4096, n, bytes=n * 10**8)) for n in (1, 4))
+    assert four == pytest.approx(4 * one)
