@@ -4,8 +4,9 @@ import ast
 import hashlib
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from importlib.util import resolve_name
+from importlib.util import find_spec, resolve_name
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
@@ -36,20 +37,24 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
     computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
+    The module itself may be one of a user's, who has declared a stage of their own.
 
     Raises:
         ModuleNotFoundError: there is no such module.
     """
-    if _source(module, root) is None:
+    file = _file_of(module, root) or _file_of_other(module)
+    if file is None:
         raise ModuleNotFoundError(
-            f"module must be a file of {PACKAGE} below {root}, got {module!r}. "
-            "Name it as an import does: headstream.tasks.training.model_training."
+            f"There is no module {module!r} in {PACKAGE} below {root}, nor elsewhere. Name it as an import does:"
+            " headstream.tasks.training.model_training."
         )
-    reached: dict[str, str] = {}
-    waiting = {module}
+    first = _source(module, file, root)
+    reached, waiting = {module: first.tree_sha256}, set(first.imports)
     while waiting:
         name = waiting.pop()
-        if name not in reached and not name.endswith("_config") and (source := _source(name, root)):
+        file = None if name in reached or name.endswith("_config") else _file_of(name, root)
+        if file:
+            source = _source(name, file, root)
             reached[name] = source.tree_sha256
             waiting |= source.imports
     if root == ROOT:
@@ -63,20 +68,32 @@ class _Source(NamedTuple):
 
 
 @cache
-def _source(name: str, root: Path) -> _Source | None:
-    """A project module's source; None for any other name."""
+def _file_of(name: str, root: Path) -> Path | None:
+    """The file of a project module; None for any other name."""
     package, *inner = name.split(".")
     if package != PACKAGE or not inner:
         return None  # the package itself opens doors, and computes nothing
     stem = root.joinpath(*inner)
-    path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
-    if path is None:
+    return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
+
+
+def _file_of_other(name: str) -> Path | None:
+    """The file of a module outside of the project; None if it has none."""
+    if not name or name.split(".")[0] == PACKAGE:
         return None
-    is_package = path.name == "__init__.py"
-    if root != ROOT:
-        parsed = _parsed(path.read_bytes(), name, is_package)
+    with suppress(ModuleNotFoundError):
+        found = find_spec(name)
+        return Path(found.origin) if found and found.has_location and found.origin else None
+    return None
+
+
+@cache
+def _source(name: str, file: Path, root: Path) -> _Source:
+    is_package = file.name == "__init__.py"
+    if root == ROOT:
+        parsed = _remembered().recall(file, lambda raw: _parsed(raw.read(), name, is_package))
     else:
-        parsed = _remembered().recall(path, lambda raw: _parsed(raw.read(), name, is_package))
+        parsed = _parsed(file.read_bytes(), name, is_package)
     return _Source(parsed["tree_sha256"], frozenset(parsed["imports"]))
 
 
