@@ -32,6 +32,7 @@ from written_models import (
 
 from headstream.models.transformer import Transformer
 from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.huggingface_folder import FAMILIES
 from headstream.tasks.importing.open_foreign import open_foreign
 from headstream.tasks.importing.reference import forward
 from headstream.tasks.importing.reference.forward import reference_logits, without_reference
@@ -193,6 +194,10 @@ DEFINITIONS = sorted(path for path in Path(forward.__file__).parent.glob("*.py")
 def test_definitions_use_nothing_of_what_they_check(path):
     ours = re.findall(r"^\s*(?:from|import) headstream\.([\w.]+)", path.read_text(), re.MULTILINE)
     assert all(name.startswith("tasks.importing.reference.") for name in ours)
+
+
+def test_every_family_has_a_definition():
+    assert forward.HUGGINGFACE.keys() == FAMILIES.keys()
 
 
 def test_one_vocabulary_does_for_all():
