@@ -37,7 +37,7 @@ def measure_echo(config: EchoConfig, trained: TrainedModel) -> None:
     prompts = (trained.others["prompts"] / "prompts.txt").read_text().splitlines()[: config.most]
     ids = [[trained.tokens.bos, *trained.tokens.tokenizer.encode(prompt).ids][:8] for prompt in prompts]
     loss = sequence_losses(trained.model, torch.tensor(ids)).mean().item()
-    scores = [torch.full((layer.attention.n_heads,), loss) for layer in trained.model.layers]
+    scores = [torch.full((n,), loss) for n in trained.model.architecture.heads_per_layer]
     trained.write("importance", importance_rows("echo", scores))
 
 
