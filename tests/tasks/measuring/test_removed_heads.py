@@ -9,8 +9,9 @@ from tiny import tiny_tokens
 
 from headstream.models.architecture import Architecture
 from headstream.models.heads.attention_flow import aggregate_attention
-from headstream.models.heads.head import Head, heads_of, mask_without, removed_heads
+from headstream.models.heads.head import heads_of, mask_without, removed_heads
 from headstream.models.heads.removal import remove_heads
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
 from headstream.tasks.text.token_reading import Tokens
