@@ -135,7 +135,7 @@ def _score_row(step: int, term: ScoreTerm) -> dict[str, Any]:
 
 def _check_rows(pairs: Iterable[paths.HeadPath], checks: Mapping[Removal, CausalCheck]) -> Rows:
     return [
-        _columns("writer", writer) | _columns("reader", reader) | {"kind": edge.port} | _effects(checks[edge,])
+        _columns("writer", writer) | _columns("reader", reader) | {"kind": edge.port} | _effects(checks[(edge,)])
         for writer, reader in pairs
         for edge in edges_of([(writer, reader)])
     ]
