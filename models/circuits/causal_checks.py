@@ -162,7 +162,8 @@ def _writers(removal: Removal) -> tuple[Node, ...]:
 def _entered(removal: Removal) -> tuple[Head, Port]:
     """The head that all edges of a removal enter, and by which port."""
     reader, port = removal[0].reader, removal[0].port
-    if not isinstance(reader, Head) or any((edge.reader, edge.port) != (reader, port) for edge in removal):
+    is_one = all((edge.reader, edge.port) == (reader, port) for edge in removal)
+    if not (is_one and isinstance(reader, Head) and port in HEAD_PORTS):
         raise ValueError(f"the edges of a removal must all enter one port of a head, got {removal}")
     return reader, port
 

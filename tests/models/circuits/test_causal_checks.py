@@ -171,7 +171,7 @@ def test_what_repeats_nowhere_has_no_scores():
 
 def test_edges_that_enter_different_ports_are_no_one_removal():
     apart = Edge(Head(0, 0), Head(1, 0), "Q"), Edge(Head(0, 1), Head(1, 0), "K")
-    for removal in (apart, (Edge(Head(0, 0), MLP(1), "in"),)):
+    for removal in (apart, (Edge(Head(0, 0), MLP(1), "in"),), (Edge(Head(0, 0), Head(1, 0), "in"),)):
         with pytest.raises(ValueError, match="one port of a head"):
             causal_checks(random_model(n_layers=2), build_stimuli(D_VOCAB, N_CTX), [removal])
 

@@ -96,14 +96,7 @@ CREATE TABLE findings (
     PRIMARY KEY (model_id, step, number)
 );
 """).values()
-    kept = {
-        "step": 2,
-        "from_layer": 0,
-        "from_head": 1,
-        "reader": "logits",
-        "through": ["L1H0", "L0MLP"],
-        "remark": None,
-    }
+    kept = {"step": 2, "from_layer": 0, "from_head": 1, "reader": "logits", "through": ["L1H0", "L0MLP"]}
     rows = [
         kept | other
         for other in (
