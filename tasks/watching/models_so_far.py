@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from safetensors import SafetensorError, safe_open
 
+from headstream.models.nodes import Head
 from headstream.tasks.storage.store import Store
 from headstream.tasks.training.loop import RESUME, STATE
 
@@ -76,7 +77,7 @@ def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
     best = {}
     for column, name in SCORES.items():
         found = at_end.dropna(subset=column).nlargest(MOST_HEADS, column) if len(at_end) else at_end
-        best[name] = [(f"L{row.layer}H{row.head}", getattr(row, column)) for row in found.itertuples()]
+        best[name] = [(str(Head(row.layer, row.head)), getattr(row, column)) for row in found.itertuples()]
     known = losses.dropna(subset="tokens")
     return ScoresSoFar(
         validation=list(zip(known.tokens.astype(int).tolist(), known.validation_loss_nats.tolist(), strict=True)),

@@ -10,10 +10,11 @@ from planted import blank_model, dimensions, plant_fixed_offset
 from tiny import tiny_tokens
 
 from headstream.models.architecture import Architecture
-from headstream.models.heads.head import Head, heads_of, mask_without
+from headstream.models.heads.head import heads_of, mask_without
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.losses import sequence_losses
+from headstream.models.nodes import Head
 from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
