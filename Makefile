@@ -3,8 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
+EXPLORER := tasks/report/explorer
+NODE_MODULES := $(EXPLORER)/node_modules/.package-lock.json
 
-.PHONY: demo smollm2 test lint bench gpu peers faults calibrate
+.PHONY: demo smollm2 test lint lint-page bench gpu peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -21,10 +23,19 @@ smollm2: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
-lint: $(INSTALLED)
+lint: $(INSTALLED) lint-page
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p headstream -p benchmarks -p calibration
+
+# The explorer's JavaScript: its style, its format and its types.
+ifeq ($(shell command -v npm),)
+lint-page:
+	@echo "The explorer's JavaScript isn't checked: npm is not on the path."
+else
+lint-page: $(NODE_MODULES)
+	npm run --silent --prefix $(EXPLORER) lint
+endif
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
@@ -54,6 +65,10 @@ peers:
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(NODE_MODULES): $(EXPLORER)/package-lock.json
+	npm ci --silent --prefix $(EXPLORER)
 	touch $@
 
 $(WITH_RAY): $(INSTALLED)
