@@ -3,8 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
-EXPLORER := tasks/report/explorer
-NODE_MODULES := $(EXPLORER)/node_modules/.package-lock.json
+NODE_MODULES := node_modules/.package-lock.json
 
 .PHONY: demo smollm2 test lint lint-page bench gpu peers faults calibrate
 .DEFAULT_GOAL := demo
@@ -29,12 +28,12 @@ lint: $(INSTALLED) lint-page
 	$(BIN)/mypy -p headstream -p benchmarks -p calibration
 
 # The explorer's JavaScript: its style, its format and its types.
-ifeq ($(shell command -v npm),)
-lint-page:
-	@echo "The explorer's JavaScript isn't checked: npm is not on the path."
-else
+ifeq ($(shell command -v npm > /dev/null && node -p 'parseInt(process.versions.node) >= 20'),true)
 lint-page: $(NODE_MODULES)
-	npm run --silent --prefix $(EXPLORER) lint
+	npm run --silent lint
+else
+lint-page:
+	@echo "The explorer's JavaScript isn't checked: that takes npm and node 20 or later."
 endif
 
 bench: $(INSTALLED)
@@ -67,8 +66,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-$(NODE_MODULES): $(EXPLORER)/package-lock.json
-	npm ci --silent --prefix $(EXPLORER)
+$(NODE_MODULES): package-lock.json
+	npm ci --silent
 	touch $@
 
 $(WITH_RAY): $(INSTALLED)

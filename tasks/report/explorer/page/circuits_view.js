@@ -92,6 +92,11 @@ class Circuits {
     await this.showPair(edges.find(({ name }) => name === chosen));
   }
 
+  /** Keeps an answer that comes later from being shown. */
+  stop() {
+    this.asked++;
+  }
+
   /**
    * @param {Edge[]} edges
    * @param {Edge[]} drawn

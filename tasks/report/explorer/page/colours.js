@@ -4,6 +4,15 @@
 
 export const DARK = matchMedia("(prefers-color-scheme: dark)");
 const SERIES = ["blue", "orange", "green", "purple", "amber", "pink"];
+/** @type {Record<string, string>} */
+const ROLES = {
+  induction: "purple",
+  "anti-induction": "pink",
+  "previous token": "green",
+  "duplicate token": "amber",
+  positional: "teal",
+  BOS: "grey",
+};
 
 /**
  * A colour of style.css by its name there.
@@ -78,13 +87,6 @@ export function valueColour(value, most) {
 
 /** @param {string | null} role */
 export function roleColour(role) {
-  const names = /** @type {Record<string, string>} */ ({
-    induction: "purple",
-    "anti-induction": "pink",
-    "previous token": "green",
-    "duplicate token": "amber",
-    positional: "teal",
-    BOS: "grey",
-  });
-  return role && names[role] ? colour(names[role]) : null;
+  const name = role && ROLES[role];
+  return name ? colour(name) : null;
 }

@@ -6,7 +6,7 @@ import { chooser, el, refill } from "./elements.js";
 /** @import { Page } from "./page.js" */
 /** @import { Head } from "./study.js" */
 
-const MOST_BUTTONS = 16;
+export const MOST_BUTTONS = 16;
 const N_BEST = 8; // of more heads, those that have a button
 const ROLE_SCORES = ["induction_random_period", "previous_token", "duplicate_token"];
 export const MOST_STRIPES = 6; // heads that a token can show side by side

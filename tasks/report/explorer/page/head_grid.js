@@ -135,9 +135,8 @@ function onGridKey(event, page, head) {
   if (!next) return;
   event.preventDefault();
   page.set({ head: next.name });
-  /** @type {SVGElement | null} */ (document.querySelector(`.cell[data-focus="${next.name}"]`))?.focus({
-    preventScroll: true,
-  });
+  const cell = document.querySelector(`.cell[data-focus="${next.name}"]`);
+  /** @type {SVGElement | null} */ (cell)?.focus({ preventScroll: true });
 }
 
 /** @param {string[]} roles @param {number} y */

@@ -24,8 +24,8 @@ const COMPOSED = {
 export function pairHeading(model, edge) {
   const { writer, reader, kind, score, z, significant } = edge;
   const beyond = z === null ? "" : `, z = ${readable(z)}`;
-  const verdict = significant === null ? "" : significant ? ", significant" : ", not significant";
-  const measured = `composition score ${readable(score)}${beyond}${verdict}`;
+  const verdict = significant ? ", significant" : ", not significant";
+  const measured = `composition score ${readable(score)}${beyond}${significant === null ? "" : verdict}`;
   const reads = `${reader.name} reads ${writer.name} with its ${KIND_WORDS[kind]}`;
   return [
     el("h3", {}, `${writer.name} → ${reader.name} by ${kind}`),

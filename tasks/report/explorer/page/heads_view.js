@@ -93,7 +93,8 @@ function trajectories(page, score) {
   const lines = drawn.map((place, rank) => {
     const isChosen = place === chosen;
     const isNamed = named.has(place);
-    const own = isChosen ? colour("ink") : isNamed ? seriesColour(rank) : colour("grey");
+    const others = isNamed ? seriesColour(rank) : colour("grey");
+    const own = isChosen ? colour("ink") : others;
     return { name: isNamed ? model.heads[place].name : "", values: values[place], colour: own, wide: isChosen };
   });
   return lineChart(page, lines.reverse(), { width: page.room, height: 230 });

@@ -17,13 +17,16 @@ export function newerPage(version) {
   if (!version) return element;
   let touched = false;
   let said = "";
-  for (const event of ["pointerdown", "keydown"])
+  for (const event of ["pointerdown", "keydown"]) {
     window.addEventListener(event, () => {
       touched = true;
     });
+  }
   const reload = el("button", { type: "button", on: { click: () => location.reload() } }, "Show it");
   const say = (/** @type {string} */ words) => {
-    if (words !== said) element.replaceChildren((said = words), ...(words === NEWER ? [reload] : []));
+    if (words === said) return; // a screen reader would read it again
+    said = words;
+    element.replaceChildren(words, ...(words === NEWER ? [reload] : []));
   };
   const ask = async () => {
     try {

@@ -25,7 +25,9 @@ export function readable(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "missing";
   if (Number.isInteger(value)) return String(value);
   const size = Math.abs(value);
-  return size < 0.0005 ? String(Number(value.toPrecision(1))) : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 3);
+  if (size < 0.0005) return String(Number(value.toPrecision(1)));
+  if (size < 10) return value.toFixed(3);
+  return value.toFixed(size < 100 ? 1 : 0);
 }
 
 /**

@@ -102,8 +102,6 @@ function passageNote({ state, stripes }) {
 /** @param {HTMLElement[]} tokens */
 function tokensInLine(tokens) {
   const top = tokens[0]?.offsetTop;
-  return Math.max(
-    1,
-    tokens.findIndex((token) => token.offsetTop > top),
-  );
+  const second = tokens.findIndex((token) => token.offsetTop > top); // the first of the second line
+  return Math.max(1, second);
 }

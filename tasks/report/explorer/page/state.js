@@ -21,6 +21,8 @@ const DEFAULTS = {
 };
 /** @typedef {typeof DEFAULTS} State */
 
+const PLACES = /** @type {const} */ (["model", "head", "view"]); // from which one can go back
+
 /** @param {string} hash @returns {State} */
 export function stateOf(hash) {
   const [path, query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
@@ -76,11 +78,8 @@ export class Address {
     this.state = { ...before, ...changes };
     const hash = hashOf(this.state);
     if (hash !== location.hash) {
-      const isPlace = ["model", "head", "view"].some(
-        (name) =>
-          name in changes && changes[/** @type {keyof State} */ (name)] !== before[/** @type {keyof State} */ (name)],
-      );
-      history[isPlace ? "pushState" : "replaceState"](null, "", hash);
+      const isElsewhere = PLACES.some((name) => this.state[name] !== before[name]);
+      history[isElsewhere ? "pushState" : "replaceState"](null, "", hash);
     }
     this.onChange(this.state);
   }

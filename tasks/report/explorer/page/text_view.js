@@ -3,7 +3,7 @@
 import { attentionMatrix, attentionRows } from "./attention_matrix.js";
 import { el, emptyNote, refill } from "./elements.js";
 import { figure } from "./figure.js";
-import { chosenHeads, fillChips, fillSwitches, headsOff } from "./head_buttons.js";
+import { chosenHeads, fillChips, fillSwitches, headsOff, MOST_BUTTONS } from "./head_buttons.js";
 import { nextTokens } from "./next_tokens.js";
 import { PassageFigure } from "./passage_figure.js";
 import { Reading } from "./reading.js";
@@ -12,8 +12,6 @@ import { TextControls } from "./text_controls.js";
 
 /** @import { OpenView, Page, View } from "./page.js" */
 /** @import { Text } from "./study.js" */
-
-const MOST_SWITCHES = 16; // heads whose switches are seen at once
 
 /** @type {View} */
 export const view = { name: "text", title: "Text", place: 2, hasSlider: true, open: openText };
@@ -35,7 +33,7 @@ class ReadText {
     this.controls = new TextControls(page, text);
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Heads shown" });
     this.switches = el("div", { class: "chips", role: "group", "aria-label": "Heads switched off" });
-    const off = { class: "off", open: model.heads.length <= MOST_SWITCHES };
+    const off = { class: "off", open: model.heads.length <= MOST_BUTTONS };
     this.off = el("details", off, el("summary", {}, "Switch heads off"), this.switches);
     this.note = el("p", { class: "hint" });
     this.passage = el("div");
@@ -45,9 +43,13 @@ class ReadText {
     this.element = el(
       "section",
       { "aria-label": "Attention on a text" },
-      ...[this.controls.element, this.controls.own, this.chips],
+      this.controls.element,
+      this.controls.own,
+      this.chips,
       model.runnableSteps.length ? this.off : null,
-      ...[this.note, this.passage, el("div", { class: "beside" }, this.next, this.square)],
+      this.note,
+      this.passage,
+      el("div", { class: "beside" }, this.next, this.square),
     );
   }
 
@@ -72,6 +74,11 @@ class ReadText {
     }
     this.note.replaceChildren(...this.notes(seen.length < tokens.length));
     this.show(new Reading(page, this.text, run, intact, chosenHeads(page), without));
+  }
+
+  /** Keeps an answer that comes later from being shown. */
+  stop() {
+    this.asked++;
   }
 
   /**

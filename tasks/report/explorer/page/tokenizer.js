@@ -51,8 +51,9 @@ export class Tokenizer {
    */
   words(text) {
     const { bytes, digits, prefix } = this.fields;
-    if (!bytes)
+    if (!bytes) {
       return text ? [[...(prefix + text.replaceAll(" ", "\u2581"))].flatMap((sign) => this.known(sign))] : [];
+    }
     return (digits ? text.split(/(\p{N})/u) : [text])
       .flatMap((part) => [...part.matchAll(WORD)])
       .map(([word]) => [...new TextEncoder().encode(word)].map((byte) => SIGNS[byte]));
