@@ -261,6 +261,15 @@ def test_attention_of_a_model_that_does_not_run_here_was_kept(visit, explored: E
         )
 
 
+def test_a_model_that_fits_in_no_way_says_so(visit, explored: Explored, tmp_path, monkeypatch):
+    monkeypatch.setattr(explorer_contents, "WEIGHT_BYTES", 0)
+    monkeypatch.setattr(explorer_contents, "RUN_BYTES", 0)
+    with open_results(explored.warehouse, "invented") as results:
+        write_explorer(results, explored.files, tmp_path / "none.html", [])
+    page = visit("2L4H/L1H3?view=text", page=tmp_path / "none.html")
+    expect(page.locator(".empty")).to_have_text("This file holds no attention of this model on this passage.")
+
+
 # Circuits
 
 
