@@ -19,7 +19,8 @@ from headstream.tasks.text.token_reading import Tokens
 
 SITE = "http://explorer.test"
 FORWARD = f"""async ([sizes, layout, block, tokens, off]) => {{
-  const {{ forward, weightsOf }} = await import("{SITE}/transformer.js");
+  const {{ forward }} = await import("{SITE}/transformer.js");
+  const {{ weightsOf }} = await import("{SITE}/weights.js");
   const {{ floatsOfHalves }} = await import("{SITE}/blocks.js");
   const bytes = Uint8Array.from(atob(block), (sign) => sign.charCodeAt(0));
   const weights = weightsOf(layout, floatsOfHalves(bytes));
