@@ -43,7 +43,7 @@ def with_less_text(config: AnalysisConfig, divisor: int) -> AnalysisConfig:
     """The same analysis on a fraction of the text and of the steps: growth with the model shows on little of them."""
     parts = {}
     for stage in ANALYSES.values():
-        part = config.part(stage.name)
+        part = stage.part_of(config)
         counts = {name: value for name, value in part if isinstance(value, int) and TEXT_FIELD.search(name)}
         parts[stage.section] = part.model_copy(update={name: max(2, n // divisor) for name, n in counts.items()})
     return config.model_copy(update=parts)

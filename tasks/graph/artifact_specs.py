@@ -69,7 +69,7 @@ def analysis_spec(stage: Stage, config: AnalysisConfig, inputs: Inputs) -> Spec:
     And by the device, if it isn't the CPU, which rounds differently.
     """
     model_id = inputs["model"].manifest.facts["model_id"]
-    slice_ = {"analysis": config.part(stage.name).model_dump(mode="json"), "model_id": model_id}
+    slice_ = {"analysis": stage.part_of(config).model_dump(mode="json"), "model_id": model_id}
     numerics = {} if config.device == "cpu" else {"device": config.device}
     return _spec(stage.name, slice_, inputs, numerics)
 

@@ -78,7 +78,7 @@ def _shared_inputs(study: Study) -> Iterator[Step]:
     read = {role for name in study.analysis.stages for role in ANALYSES[name].reads}
     for stage in DECLARED.values():
         if stage.name in read:
-            yield _shared_input(stage, study.analysis.part(stage.name))
+            yield _shared_input(stage, stage.part_of(study.analysis))
 
 
 def _shared_input(stage: Stage, config: BaseModel) -> Step:

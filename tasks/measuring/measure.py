@@ -33,6 +33,6 @@ def measure(
     keep_freed_memory()
     others = {role: given for role, given in inputs.items() if role not in ("model", "tokens")}
     trained = TrainedModel(model_id, inputs["model"], inputs["tokens"], folder, on_progress, config.device, others)
-    resolve(ANALYSES[stage].work)(config.part(stage), trained)
+    resolve(ANALYSES[stage].work)(ANALYSES[stage].part_of(config), trained)
     on_progress(1.0)
     return {"model_id": model_id}

@@ -2,15 +2,13 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
 
 
-class _Common(BaseModel):
+class _Common(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     device: Literal["cpu", "cuda"] = Field(
         "cpu", description="Where models are measured; cuda, for large ones: GPUs are shared as [resources] gpus says."
@@ -21,11 +19,6 @@ class _Common(BaseModel):
         max_length=len(ANALYSES),
         description="Stages of the analysis that run; what the others measure is missing from the report.",
     )
-
-    def part(self, stage: str) -> BaseModel:
-        """The part that a stage reads, by the stage's name."""
-        part: BaseModel = getattr(self, DECLARED[stage].section)
-        return part
 
 
 _parts: dict[str, Any] = {

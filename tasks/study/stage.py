@@ -79,6 +79,11 @@ class Stage:
         """The name of its section in [analysis]."""
         return self.name.replace("-", "_")
 
+    def part_of(self, analysis: BaseModel) -> BaseModel:
+        """Its section of an [analysis]."""
+        part: BaseModel = getattr(analysis, self.section)
+        return part
+
     @property
     def measures_models(self) -> bool:
         """Whether it measures a model, rather than making something that stages of all models read."""

@@ -178,7 +178,7 @@ def test_a_part_of_the_analysis_is_read_by_the_stage_of_its_name(store):
 
     before = keys(AnalysisConfig())
     for stage in ANALYSES:
-        part = AnalysisConfig().part(stage)
+        part = ANALYSES[stage].part_of(AnalysisConfig())
         field = next(name for name, value in part if isinstance(value, int))
         other = AnalysisConfig.model_validate({stage.replace("-", "_"): {field: getattr(part, field) + 1}})
         after = keys(other)
@@ -196,7 +196,7 @@ def test_every_field_of_a_study_that_changes_numbers_is_in_a_spec(store):
     assert tokens.manifest.config.keys() == TokenizerConfig.model_fields.keys()
     for stage in ANALYSES:
         slice_ = analysis_spec(ANALYSES[stage], AnalysisConfig(), {"model": training, "tokens": tokens}).config
-        assert slice_["analysis"].keys() == type(AnalysisConfig().part(stage)).model_fields.keys()
+        assert slice_["analysis"].keys() == type(ANALYSES[stage].part_of(AnalysisConfig())).model_fields.keys()
 
 
 def test_analyses_are_keyed_by_the_model_whose_name_is_in_their_rows(store):
