@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from headstream.tasks.results.tables import quoted, schema_script, table_named, tables
+from headstream.tasks.results.tables import SCHEMA, quoted, table_named, tables
 
 # A study's claims are decided from itself, its models, their corpora, and which heads match.
 _STUDIES_TO_DECIDE = """
@@ -38,7 +38,7 @@ def attach_earlier(connection: duckdb.DuckDBPyConnection, warehouse: Path | None
     else:
         connection.execute("ATTACH ':memory:' AS earlier")
         connection.execute("USE earlier")
-        connection.execute(schema_script())
+        connection.execute(SCHEMA.read_text(encoding="utf-8"))
 
 
 def changed_subjects(connection: duckdb.DuckDBPyConnection, artifacts: pa.Table) -> set[str]:

@@ -54,10 +54,9 @@ def table_schema(name: str) -> pa.Schema:
     return table_named(name).schema
 
 
-def schema_script() -> str:
-    """data/schema.sql, and after it what its `--` comments say, as COMMENT statements."""
-    sql = SCHEMA.read_text(encoding="utf-8")
-    return "\n".join([sql, *_comment_statements(sql)])
+def comment_statements() -> str:
+    """The `--` comments of data/schema.sql as COMMENT statements."""
+    return "\n".join(_comment_statements(SCHEMA.read_text(encoding="utf-8")))
 
 
 def quoted(text: str) -> str:

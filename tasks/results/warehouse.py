@@ -19,26 +19,11 @@ from headstream.tasks.results.deliveries import Delivery
 from headstream.tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
 from headstream.tasks.results.kept_rows import insert_in_order
 from headstream.tasks.results.tables import Table, quoted, table_named
+from headstream.tasks.results.warehouse_template import STORAGE_VERSION, write_empty_warehouse
 from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.code_version import code_version
 from headstream.tasks.storage.sealing import fsync
 from headstream.tasks.storage.store import Store
-
-STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
-INDEXING_CODE = (
-    "warehouse.py",
-    "indexed_artifacts.py",
-    "deliveries.py",
-    "kept_rows.py",
-    "tables.py",
-    "views.py",
-    "head_matches.py",
-    "claims.py",
-    "claim_files.py",
-    "claim_values.py",
-    "claim_verdicts.py",
-    "configurations.py",
-    "intervals.py",
-)
 
 log = logging.getLogger(__name__)
 
@@ -104,13 +89,10 @@ def _fingerprint(found: Sequence[Artifact]) -> str:
 
 def _code_fingerprint() -> str:
     """A hash of all that decides what rows artifacts give."""
-    code = [Path(__file__).with_name(name) for name in INDEXING_CODE]
-    code += [
-        tables.SCHEMA,
-        claim_files.SOURCES,
-        *(path for folder in (views.VIEWS, claim_files.CLAIMS) for path in sorted(folder.glob("*.sql"))),
-    ]
-    return _sha256([(path.name, path.read_text(encoding="utf-8")) for path in code])
+    sources = [tables.SCHEMA, claim_files.SOURCES]
+    for folder in (views.VIEWS, claim_files.CLAIMS):
+        sources += sorted(folder.glob("*.sql"))
+    return _sha256([code_version(__name__), [(path.name, path.read_text(encoding="utf-8")) for path in sources]])
 
 
 def _sha256(value: object) -> str:
@@ -141,6 +123,7 @@ def _build(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | 
 
 def _write(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | None) -> None:
     _remove_database(path)
+    write_empty_warehouse(path)
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
         # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
@@ -151,7 +134,6 @@ def _write(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | 
         while not deliveries.are_whole(store, changed):
             found = indexed_artifacts(store)  # without the corrupt ones, which are in quarantine now
             rows, changed = _changed(found, connection)
-        views.create_tables_and_views(connection)
         kept_rows.keep_rows(connection)
         _insert_deliveries(connection, deliveries.deliveries(store, changed))
         connection.register("found", rows)

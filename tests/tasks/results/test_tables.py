@@ -9,13 +9,14 @@ import pytest
 from scipy import stats
 
 from headstream.tasks.errors import WorkError
-from headstream.tasks.results.tables import quoted, schema_script, table_schema, tables, write_table
+from headstream.tasks.results.tables import SCHEMA, comment_statements, quoted, table_schema, tables, write_table
 
 
 @pytest.fixture(scope="module")
 def empty():
     with duckdb.connect() as connection:
-        connection.execute(schema_script())
+        connection.execute(SCHEMA.read_text())
+        connection.execute(comment_statements())
         yield connection
 
 
