@@ -25,14 +25,19 @@ class Value(NamedTuple):
     high: float | None = None
 
 
-def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
-    """Work out the study's own cells once, for claims to see in place of the view of all."""
+def keep_cells(connection: duckdb.DuckDBPyConnection) -> None:
+    """Work out the cells of all studies once: every claim on every study asks for some of them."""
     connection.execute("DROP VIEW IF EXISTS temp.cells")
-    connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM cells WHERE study = ?", [study])
+    connection.execute("CREATE OR REPLACE TEMP TABLE all_cells AS FROM cells")
+
+
+def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
+    """Take a study's own cells out of those that are kept."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM all_cells WHERE study = ?", [study])
 
 
 def show_cells(connection: duckdb.DuckDBPyConnection, condition: str = "true") -> None:
-    """Have `cells` be the study's own of which a condition is true."""
+    """Have `cells`, which is the view of all, be the study's own of which a condition is true."""
     connection.execute(f"CREATE OR REPLACE TEMP VIEW cells AS FROM own_cells WHERE {condition}")
 
 
