@@ -143,7 +143,8 @@ def _for_reading(column: str, kind: DuckDBPyType) -> str:
 
 
 def _as_json(column: str, kind: DuckDBPyType) -> str:
-    return f"to_json({column})::VARCHAR"
+    # What is JSON already would have its numbers rounded to doubles.
+    return f"{column}::VARCHAR" if str(kind) == "JSON" else f"to_json({column})::VARCHAR"
 
 
 def _for_csv(column: str, kind: DuckDBPyType) -> str:

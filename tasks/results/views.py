@@ -74,7 +74,9 @@ def _comments_of_columns(connection: duckdb.DuckDBPyConnection, view: View) -> d
     as_elsewhere = _comments_of(connection, view.like)
     comments = {}
     for name in columns:
-        comments |= {name: text for suffix, text in SUFFIXES.items() if name.endswith(suffix)}
+        for suffix, text in SUFFIXES.items():
+            if name.endswith(suffix):
+                comments[name] = text
         if name in as_elsewhere:
             comments[name] = as_elsewhere[name]
     return comments | view.columns

@@ -19,7 +19,7 @@ from headstream.tasks.results.deliveries import Delivery
 from headstream.tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
 from headstream.tasks.results.kept_rows import insert_in_order
 from headstream.tasks.results.tables import Table, quoted, table_named
-from headstream.tasks.results.warehouse_template import STORAGE_VERSION, write_empty_warehouse
+from headstream.tasks.results.warehouse_template import write_empty_warehouse
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.code_version import code_version
 from headstream.tasks.storage.sealing import fsync
@@ -125,7 +125,7 @@ def _write(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | 
     _remove_database(path)
     write_empty_warehouse(path)
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
+        connection.execute(f"ATTACH {quoted(str(path))} AS built")
         # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
         connection.execute("SET threads = 1")
         kept_rows.attach_earlier(connection, earlier)

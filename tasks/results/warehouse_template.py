@@ -14,6 +14,7 @@ import duckdb
 from headstream.tasks import places
 from headstream.tasks.files.whole_files import written_whole
 from headstream.tasks.results import tables, views
+from headstream.tasks.results.tables import quoted
 from headstream.tasks.storage.code_version import code_version
 
 STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
@@ -53,7 +54,7 @@ def _content_of(template: Path) -> bytes | None:
 
 def _create(path: Path) -> None:
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH {tables.quoted(str(path))} AS empty (STORAGE_VERSION {tables.quoted(STORAGE_VERSION)})")
+        connection.execute(f"ATTACH {quoted(str(path))} AS empty (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
         connection.execute("USE empty")
         connection.begin()  # one write to the disk instead of one for every comment
         views.create_tables_and_views(connection)
