@@ -1,4 +1,4 @@
-"""What a claim's SELECT gives of a study: a value for each configuration and seed, and the models that it needs."""
+"""Values that a claim's SELECT gives of a study, one for each configuration and seed, and the models that it needs."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from headstream.tasks.results.tables import quoted
 
 
 class Value(NamedTuple):
-    """What one seed of a configuration gives."""
+    """The value that one seed of a configuration gives."""
 
     place: str  # of the grid, without its seed
     seed: int
@@ -74,7 +74,8 @@ def columns_of(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) 
         needed += ["seed", "configuration"] if "configuration" in columns else ["model_id"]
         needed += ["control"] if claim.control else []
         needed += ["counted"] if claim.quantity in OF_COUNTED and columns.get("value") != "BOOLEAN" else []
-    if absent := [name for name in needed if name not in columns]:
+    absent = [name for name in needed if name not in columns]
+    if absent:
         must = f"its SELECT must give the column {absent[0]}"
         raise claim_error(claim.claim_id, must, ", ".join(columns), "Name it so.")
     return columns
@@ -83,7 +84,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) 
 def seed_values(
     connection: duckdb.DuckDBPyConnection, claim: Claim, study: str, columns: Mapping[str, str]
 ) -> list[Value]:
-    """What a claim's SELECT gives: a value a configuration and seed, those of one seed as their mean.
+    """The values that a claim's SELECT gives, one a configuration and seed: those of one seed as their mean.
 
     Raises:
         UserError: it gives no numbers.
@@ -104,7 +105,7 @@ def seed_values(
         rows = [Value(*row) for row in connection.execute(query).fetchall()]
     except duckdb.Error as error:
         raise _wrong_select(claim, error) from error
-    if any(isnan(number) for row in rows for number in (row.value, row.control or 0.0)):
+    if any(isnan(row.value) or isnan(row.control or 0.0) for row in rows):
         do = "Give NULL where there is no value."
         raise claim_error(claim.claim_id, "values must be numbers", f"NaN for {study}", do)
     return rows

@@ -1,4 +1,4 @@
-"""What a study says of the claims in reports/claims: findings with a verdict, descriptions, self-checks."""
+"""Claims of reports/claims decided on a study: findings with a verdict, descriptions, self-checks."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def decide(
 def lacking_for_claims(
     connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str
 ) -> dict[str, str | None]:
-    """What a study's models lack to decide each claim, before anything is measured; None if they can.
+    """For each claim what a study's models lack to decide it, before anything is measured; None if they lack nothing.
 
     Raises:
         UserError: a claim's file is wrong.
@@ -97,7 +97,7 @@ def lacking_for_claims(
 
 
 def claims_of(warehouse: Path, study: str, in_words: bool) -> pa.Table:
-    """What a study says of every claim: rows of `claims`, or a few words on each.
+    """Every claim with what a study says of it: rows of `claims`, or a few words on each.
 
     In words findings come first, then descriptions, then self-checks in one line (those that fail by name), and last
     what was not tested.
@@ -117,7 +117,7 @@ def claims_of(warehouse: Path, study: str, in_words: bool) -> pa.Table:
 
 
 def banner_of(warehouse: Path, study: str) -> str | None:
-    """What to know before any claim of a study, if none of its models learned."""
+    """The warning to read before any claim of a study, if none of its models learned."""
     found = run_sql(warehouse, f"SELECT banner FROM claims_in_short WHERE study = {quoted(study)}")
     return found["banner"][0].as_py() if found.num_rows else None
 

@@ -1,4 +1,4 @@
-"""What an earlier warehouse holds that still counts: it is taken over, not read from files and worked out again.
+"""Rows of an earlier warehouse that still count: they are taken over, not read from files and worked out again.
 
 Every row is about the subject that its key begins with: a model, a corpus or a study. It counts as long as no artifact
 about that subject comes, goes or changes. The database `kept` has a view of such rows for each table.
@@ -42,7 +42,7 @@ def attach_earlier(connection: duckdb.DuckDBPyConnection, warehouse: Path | None
 
 
 def changed_subjects(connection: duckdb.DuckDBPyConnection, artifacts: pa.Table) -> set[str]:
-    """What differs between the artifacts of the earlier warehouse and those of the next, by what they are about."""
+    """The subjects about which the artifacts of the earlier warehouse and those of the next differ."""
     connection.register("found", artifacts)
     connection.execute("""
         CREATE OR REPLACE TABLE kept.changed AS

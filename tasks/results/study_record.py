@@ -17,7 +17,7 @@ RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the c
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """How one cell of the grid turned out: its artifacts, or why some are missing."""
+    """The outcome of one cell of the grid: its artifacts, or why some are missing."""
 
     cell: str
     model_id: str

@@ -106,9 +106,10 @@ def _check_columns(table: Table, frame: pd.DataFrame) -> None:
                 f"columns of {table.name} must be among those of data/schema.sql, got {column!r}. "
                 + _nearest(str(column), table.schema.names)
             )
-    if absent := [column for column in table.key if column not in frame.columns]:
+    absent = [column for column in table.key if column not in frame.columns]
+    if absent:
         raise WorkError(
-            f"{table.name} must have its key, {', '.join(table.key)}, got none of {', '.join(absent)}. Add them."
+            f"rows of {table.name} lack {', '.join(absent)} of their key, {', '.join(table.key)}. Add them."
         )
 
 

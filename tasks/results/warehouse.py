@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -45,7 +46,8 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
-            if (now := _recorded("fingerprint", path)) != recorded:  # somebody else has built it meanwhile
+            now = _recorded("fingerprint", path)
+            if now != recorded:  # somebody else has built it meanwhile
                 found = indexed_artifacts(store)
                 if not anew and now == _fingerprint(found):
                     return False
@@ -59,19 +61,19 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
         if not (isinstance(error, duckdb.IOException | OSError) or disk_is_full(error)):
             raise
         raise WorkError(
-            f"{path} must be writable, with room for a second copy, got: {' '.join(str(error).split())} "
+            f"{path} can't be written, which takes room for a second copy: {' '.join(str(error).split())} "
             "Free disk space or correct its permissions, then run `headstream index`."
         ) from error
 
 
 def is_current(store: Store, path: Path) -> bool:
-    """Whether the warehouse is there and holds what the store does."""
+    """Tell if the warehouse is there and holds what the store does."""
     recorded = _recorded("fingerprint", path)
     return recorded is not None and recorded == _fingerprint(indexed_artifacts(store))
 
 
 def is_whole(path: Path) -> bool:
-    """Whether all of the warehouse can be read; DuckDB checks each block as it reads it."""
+    """Read all of the warehouse, and tell if it could be read: DuckDB checks each block as it reads it."""
     try:
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
@@ -175,13 +177,13 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[
     stages = [" UNION ALL BY NAME ".join(["FROM read_parquet(?)"] * len(files)) for files in groups]
     first, *others = [f"({stage}) AS part_{i}" for i, stage in enumerate(stages)] or [f"(FROM {table.name})"]
     joined = first + "".join(f" FULL JOIN {other} USING ({', '.join(table.key)})" for other in others)
-    files = [[*map(str, same)] for stage in groups for same in stage]
+    files = [[str(file) for file in same] for same in chain.from_iterable(groups)]
     try:
         insert_in_order(connection, table.name, f"FROM {joined}", f"FROM kept.{table.name}", files)
     except duckdb.ConstraintException as error:
         raise WorkError(
-            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {claim_files.first_line(error)} Two"
-            f" artifacts ({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
+            f"two artifacts ({', '.join(by_stage)}) have the same rows of {table.name}, by {', '.join(table.key)}:"
+            f" {claim_files.first_line(error)} Give them the same subject, or other keys."
         ) from error
 
 

@@ -35,7 +35,7 @@ def write_empty_warehouse(path: Path) -> None:
 
 
 def template_file() -> Path:
-    """Where the template is, if there is one, that this code, this DuckDB, and the tables and views of data/ give."""
+    """The template, if there is one, that this code, this DuckDB, and the tables and views of data/ give."""
     sources = [tables.SCHEMA, *sorted(views.VIEWS.glob("*.sql"))]
     texts = [(source.name, source.read_text(encoding="utf-8")) for source in sources]
     decides = json.dumps([texts, code_version(__name__), duckdb.__version__])

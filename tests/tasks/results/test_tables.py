@@ -130,7 +130,7 @@ def test_wrong_columns_are_refused_in_one_line(tmp_path, column, values, message
 
 
 def test_keys_must_be_there_and_differ(tmp_path):
-    with pytest.raises(WorkError, match=r"must have its key, model_id, step, got none of step"):
+    with pytest.raises(WorkError, match=r"rows of training lack step of their key, model_id, step"):
         write_table(tmp_path, "training", {"model_id": ["a"]})
     with pytest.raises(WorkError, match="must differ in their key, got 2 with model_id=a, step=1"):
         write_table(tmp_path, "training", {"model_id": ["a", "b", "a"], "step": [1, 1, 1]})
