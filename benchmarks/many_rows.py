@@ -14,7 +14,7 @@ import duckdb
 
 from headstream.tasks.results.tables import quoted
 from headstream.tasks.results.views import create_tables_and_views
-from headstream.tasks.results.warehouse import STORAGE_VERSION
+from headstream.tasks.results.warehouse_template import STORAGE_VERSION
 
 MILLIONS = 10.0
 TURNS = 5

@@ -54,8 +54,12 @@ def prefect_cache() -> Path:
 
     To make such a database takes Prefect twenty seconds.
     """
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(cache) / "headstream" / f"prefect-{version('prefect')}"
+    return _cache() / f"prefect-{version('prefect')}"
+
+
+def template_cache() -> Path:
+    """The folder of warehouses without rows, from which each index begins."""
+    return _cache() / "warehouses"
 
 
 def log_folder() -> Path:
@@ -77,3 +81,8 @@ def corpus_roots() -> list[Path]:
     """The folders that a study sent through Prefect's API may read: HEADSTREAM_CORPUS_ROOTS, else corpora/."""
     named = os.environ.get("HEADSTREAM_CORPUS_ROOTS")
     return [Path(root).expanduser() for root in named.split(os.pathsep) if root] if named else [home() / "corpora"]
+
+
+def _cache() -> Path:
+    """The folder of what all of a user's HEADSTREAM_HOMEs share, and what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "headstream"

@@ -5,6 +5,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import exp, inf, sqrt
 from statistics import correlation
 from typing import Any
@@ -266,29 +267,45 @@ def add_importance(tables: Tables, i: int, **methods: Sequence[float]) -> None:
             tables.add("importance", model, layer=0, head=head, method=method, score=float(score))
 
 
+@cache
 def orders(n: int) -> list[list[int]]:
     """Orders of 8 heads, the first as it is."""
     draw = random.Random(0)
     return [[*range(8)], *(draw.sample(range(8), 8) for _ in range(n))]
 
 
+@cache
+def correlated_orders() -> list[tuple[float, list[int]]]:
+    """Orders of 8 heads, and how each correlates with the order as it is."""
+    return [(correlation(order, range(8)), order) for order in orders(3000)]
+
+
 def weight_norm_predicts(tables: Tables, i: int, value: float) -> float:
-    norm = min(orders(3000), key=lambda order: abs(correlation(order, range(8)) - value))
+    found, norm = min(correlated_orders(), key=lambda each: abs(each[0] - value))
     add_importance(tables, i, weight_norm=norm, ablation_mean=range(8))
-    return correlation(norm, range(8))
+    return found
+
+
+NORMS = (1, 0, 7, 2, 4, 6, 3, 5)
+
+
+@cache
+def partially_correlated_orders() -> list[tuple[float, list[int]]]:
+    """Orders of 8 heads, and how each correlates with the order as it is beyond what NORMS do."""
+    found = []
+    known = correlation(NORMS, range(8))
+    for order in orders(1000):
+        own, shared = correlation(order, range(8)), correlation(order, NORMS)
+        unexplained = sqrt((1 - shared**2) * (1 - known**2))
+        found.append(((own - shared * known) / unexplained if abs(shared) < 1 else inf, order))
+    return found
 
 
 def variance_adds(tables: Tables, i: int, value: float) -> float:
-    norm = (1, 0, 7, 2, 4, 6, 3, 5)
-
-    def partial(variance: Sequence[int]) -> float:
-        own, shared, known = (correlation(*pair) for pair in ((variance, range(8)), (variance, norm), (norm, range(8))))
-        return (own - shared * known) / sqrt((1 - shared**2) * (1 - known**2)) if abs(shared) < 1 else inf
-
-    variance = min(orders(1000), key=lambda p: abs(partial(p) - value))
+    found, variance = min(partially_correlated_orders(), key=lambda each: abs(each[0] - value))
     scores = [10 * score for score in variance]
-    add_importance(tables, i, weight_norm=norm, attention_variance=scores, ablation_mean=range(8))
-    return partial(variance)
+    add_importance(tables, i, weight_norm=NORMS, attention_variance=scores, ablation_mean=range(8))
+    return found
 
 
 def heads_are_linguistic(tables: Tables, i: int, value: float) -> None:

@@ -29,7 +29,7 @@ _RANGE = re.compile(rf"(-inf|{_NUMBER}) to (inf|{_NUMBER})")
 
 @dataclass(frozen=True)
 class Rule:
-    """Which estimates are good."""
+    """The estimates with which a claim holds."""
 
     text: str
     every: str | None  # of what the worst value decides, like `model`; None: the interval of the estimate does
@@ -51,14 +51,14 @@ class Rule:
         return (value > self.high) - (value < self.low)
 
     def verdict(self, ci_low: float, ci_high: float) -> str:
-        """What the interval says."""
+        """The verdict of an interval: `holds`, `fails` or `undecided`."""
         sides = {self.side(ci_low), self.side(ci_high)}
         return "holds" if sides == {0} else "fails" if len(sides) == 1 else "undecided"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a claim was made: in words, its link, and the titles of the texts through which it came."""
+    """The place where a claim was made: in words, its link, and the titles of the texts through which it came."""
 
     words: str
     url: str | None
@@ -143,9 +143,11 @@ def _read_header(claim_id: str, header: list[str]) -> dict[str, str]:
             must = "a header line must be `-- name: text`, or `--   more text`"
             raise claim_error(claim_id, must, line, "Rewrite it.")
     known = (*REQUIRED, *OPTIONAL)
-    if unknown := given.keys() - known:
+    unknown = given.keys() - {*known}
+    absent = [name for name in REQUIRED if name not in given]
+    if unknown:
         raise claim_error(claim_id, f"a header may have {', '.join(known)}", min(unknown), "Remove or rename it.")
-    if absent := [name for name in REQUIRED if name not in given]:
+    if absent:
         raise claim_error(claim_id, f"the header must have {', '.join(REQUIRED)}", f"no {absent[0]}", "Add it.")
     return given
 
@@ -184,7 +186,8 @@ def _parse_seeds(claim_id: str, text: str) -> int:
 def _source(claim_id: str, source: str, texts: str | None, sources: Mapping[str, Mapping[str, str]]) -> Source:
     key, _, section = source.partition(", ")
     keys = [key, *(texts.split(", ") if texts else [])]
-    if unknown := [key for key in keys if key not in sources]:
+    unknown = [key for key in keys if key not in sources]
+    if unknown:
         must = f"source and texts must be keys of {SOURCES.name}: {', '.join(sources)}"
         raise claim_error(claim_id, must, unknown[0], "Correct it, or add it there.")
     where = sources[key]
@@ -204,7 +207,7 @@ def _check_select(claim_id: str, select: str) -> None:
 
 
 def claim_error(claim_id: str, must: str, came: str, do: str) -> UserError:
-    """What is wrong with a file of reports/claims: what must hold, what came, what to do."""
+    """The error of a file of reports/claims: what must hold, what came, what to do."""
     return UserError(f"reports/claims/{claim_id}.sql: {must}, got: {came.rstrip('.')}. {do}")
 
 

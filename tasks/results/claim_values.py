@@ -1,4 +1,4 @@
-"""What a claim's SELECT gives of a study: a value for each configuration and seed, and the models that it needs."""
+"""Values that a claim's SELECT gives of a study, one for each configuration and seed, and the models that it needs."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from headstream.tasks.results.tables import quoted
 
 
 class Value(NamedTuple):
-    """What one seed of a configuration gives."""
+    """The value that one seed of a configuration gives."""
 
     place: str  # of the grid, without its seed
     seed: int
@@ -25,14 +25,19 @@ class Value(NamedTuple):
     high: float | None = None
 
 
-def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
-    """Work out the study's own cells once, for claims to see in place of the view of all."""
+def keep_cells(connection: duckdb.DuckDBPyConnection) -> None:
+    """Work out the cells of all studies once: every claim on every study asks for some of them."""
     connection.execute("DROP VIEW IF EXISTS temp.cells")
-    connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM cells WHERE study = ?", [study])
+    connection.execute("CREATE OR REPLACE TEMP TABLE all_cells AS FROM cells")
+
+
+def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
+    """Take a study's own cells out of those that are kept."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM all_cells WHERE study = ?", [study])
 
 
 def show_cells(connection: duckdb.DuckDBPyConnection, condition: str = "true") -> None:
-    """Have `cells` be the study's own of which a condition is true."""
+    """Have `cells`, which is the view of all, be the study's own of which a condition is true."""
     connection.execute(f"CREATE OR REPLACE TEMP VIEW cells AS FROM own_cells WHERE {condition}")
 
 
@@ -69,7 +74,8 @@ def columns_of(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) 
         needed += ["seed", "configuration"] if "configuration" in columns else ["model_id"]
         needed += ["control"] if claim.control else []
         needed += ["counted"] if claim.quantity in OF_COUNTED and columns.get("value") != "BOOLEAN" else []
-    if absent := [name for name in needed if name not in columns]:
+    absent = [name for name in needed if name not in columns]
+    if absent:
         must = f"its SELECT must give the column {absent[0]}"
         raise claim_error(claim.claim_id, must, ", ".join(columns), "Name it so.")
     return columns
@@ -78,7 +84,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) 
 def seed_values(
     connection: duckdb.DuckDBPyConnection, claim: Claim, study: str, columns: Mapping[str, str]
 ) -> list[Value]:
-    """What a claim's SELECT gives: a value a configuration and seed, those of one seed as their mean.
+    """The values that a claim's SELECT gives, one a configuration and seed: those of one seed as their mean.
 
     Raises:
         UserError: it gives no numbers.
@@ -99,7 +105,7 @@ def seed_values(
         rows = [Value(*row) for row in connection.execute(query).fetchall()]
     except duckdb.Error as error:
         raise _wrong_select(claim, error) from error
-    if any(isnan(number) for row in rows for number in (row.value, row.control or 0.0)):
+    if any(isnan(row.value) or isnan(row.control or 0.0) for row in rows):
         do = "Give NULL where there is no value."
         raise claim_error(claim.claim_id, "values must be numbers", f"NaN for {study}", do)
     return rows

@@ -48,7 +48,8 @@ def of_configuration(claim: Claim, place: str, learned: Iterable[Value], every: 
     row: Row = {"place": place, "n": n, "n_undertrained": n_undertrained, "points": [value.value for value in own]}
     if not own:
         return row | {"verdict": "not tested", "reason": "undertrained"}
-    values, counted = (np.array([getattr(value, name) for value in own], float) for name in ("value", "counted"))
+    values = np.array([value.value for value in own], float)
+    counted = np.array([value.counted for value in own], float)
     controls = np.array([value.control for value in own], float) if claim.control else None
     more = values if controls is None or claim.rule is None else values - controls
     row["estimate"] = float(more.mean())
@@ -92,7 +93,7 @@ def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, 
 
 
 def models_to_hold(rule: Rule, claim: Claim) -> int:
-    """How many models that all agree a share of models needs to hold."""
+    """The fewest models with which a share of models holds, if all of them agree."""
     for n in range(claim.seeds, MOST_SEEDS):
         all_do, none_does = (share_interval(np.full(n, share), np.ones(n)) for share in (1.0, 0.0))
         found = difference_of_shares(all_do, none_does) if claim.control else all_do
@@ -107,8 +108,10 @@ def _seeds_needed(claim: Claim, rule: Rule, counted: Values) -> str:
 
 
 def _why_undecided(claim: Claim, rule: Rule, n: int, counted: Values) -> str:
-    if _is_of_models(claim, counted) and n < (to_hold := models_to_hold(rule, claim)):
-        return f"{n} seeds can't show it of a share of models, even if all agree; {to_hold} could"
+    if _is_of_models(claim, counted):
+        to_hold = models_to_hold(rule, claim)
+        if n < to_hold:
+            return f"{n} seeds can't show it of a share of models, even if all agree; {to_hold} could"
     return "the interval holds the bar"
 
 
@@ -137,7 +140,7 @@ def _interval(claim: Claim, values: Values, counted: Values) -> Interval:
 
 
 def _difference(claim: Claim, values: Values, controls: Values | None, counted: Values) -> Interval:
-    """What decides: the values or, with a control, by how much they exceed it."""
+    """The interval that decides: of the values or, with a control, of how much they exceed it."""
     if controls is None:
         return _interval(claim, values, counted)
     if claim.quantity == "share":
@@ -146,7 +149,7 @@ def _difference(claim: Claim, values: Values, controls: Values | None, counted: 
 
 
 def _hold(claim: Claim, rule: Rule, counted: Values, *measured: Values) -> bool:
-    """Whether each of these, taken by itself, meets the rule."""
+    """Tell if each of these, taken by itself, meets the rule."""
     intervals = (_interval(claim, values, counted) for values in measured)
     return all(rule.verdict(found.low, found.high) == "holds" for found in intervals)
 

@@ -1,7 +1,8 @@
-"""What a study says of the claims in reports/claims: findings with a verdict, descriptions, self-checks."""
+"""Claims of reports/claims decided on a study: findings with a verdict, descriptions, self-checks."""
 
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,14 @@ import pyarrow as pa
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.results.claim_files import KINDS, Claim, read_claims
-from headstream.tasks.results.claim_values import columns_of, keep_cells_of, needed_cells, seed_values, show_cells
+from headstream.tasks.results.claim_values import (
+    columns_of,
+    keep_cells,
+    keep_cells_of,
+    needed_cells,
+    seed_values,
+    show_cells,
+)
 from headstream.tasks.results.claim_verdicts import (
     Row,
     models_to_hold,
@@ -44,11 +52,11 @@ def insert_claims(connection: duckdb.DuckDBPyConnection, kept: str = "main") -> 
     connection.execute("SET threads = 1")  # sums of floats depend on the order in which threads add up
     claims = read_claims()
     undecided = f"SELECT study FROM studies WHERE study NOT IN (SELECT study FROM {kept}.claims) ORDER BY study"
-    studies = connection.execute(undecided).fetchall()
-    decided = [decided for (study,) in studies for decided in decide(connection, claims, study)]
+    studies = [study for (study,) in connection.execute(undecided).fetchall()]
+    decided = decide(connection, claims, *studies)
     rows = {
         "claims": [row for row, _ in decided],
-        "claim_configurations": [row for _, parts in decided for row in parts],
+        "claim_configurations": list(chain.from_iterable(parts for _, parts in decided)),
     }
     for name, of_table in rows.items():
         connection.register("decided", pa.Table.from_pylist(of_table, schema=table_schema(name)))
@@ -56,44 +64,40 @@ def insert_claims(connection: duckdb.DuckDBPyConnection, kept: str = "main") -> 
         connection.unregister("decided")
 
 
-def decide(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str) -> list[tuple[Row, list[Row]]]:
-    """For each claim the row of `claims` that a study's other tables give, and those of `claim_configurations`.
+def decide(
+    connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], *studies: str
+) -> list[tuple[Row, list[Row]]]:
+    """For each study and claim the row of `claims` that the other tables give, and those of `claim_configurations`.
 
     Raises:
         UserError: a claim's file is wrong.
     """
-    keep_cells_of(connection, study)
     decided = []
-    for claim in claims:
-        found, parts = _verdict(connection, claim, study)
-        about = {
-            "study": study,
-            "claim_id": claim.claim_id,
-            "kind": claim.kind,
-            "rule": claim.rule and claim.rule.text,
-            "source": claim.source.words,
-            "source_url": claim.source.url,
-            "texts": claim.source.texts,
-            **{name: getattr(claim, name) for name in ("statement", "unit", "evidence", "changed")},
-        }
-        decided.append((about | found, [{"study": study, "claim_id": claim.claim_id} | part for part in parts]))
+    keep_cells(connection)
+    for study in studies:
+        keep_cells_of(connection, study)
+        for claim in claims:
+            found, parts = _verdict(connection, claim, study)
+            name = {"study": study, "claim_id": claim.claim_id}
+            decided.append((name | _about(claim) | found, [name | part for part in parts]))
     return decided
 
 
 def lacking_for_claims(
     connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str
 ) -> dict[str, str | None]:
-    """What a study's models lack to decide each claim, before anything is measured; None if they can.
+    """For each claim what a study's models lack to decide it, before anything is measured; None if they lack nothing.
 
     Raises:
         UserError: a claim's file is wrong.
     """
+    keep_cells(connection)
     keep_cells_of(connection, study)
     return {claim.claim_id: _lack(connection, claim, study) for claim in claims}
 
 
 def claims_of(warehouse: Path, study: str, in_words: bool) -> pa.Table:
-    """What a study says of every claim: rows of `claims`, or a few words on each.
+    """Every claim with what a study says of it: rows of `claims`, or a few words on each.
 
     In words findings come first, then descriptions, then self-checks in one line (those that fail by name), and last
     what was not tested.
@@ -113,9 +117,24 @@ def claims_of(warehouse: Path, study: str, in_words: bool) -> pa.Table:
 
 
 def banner_of(warehouse: Path, study: str) -> str | None:
-    """What to know before any claim of a study, if none of its models learned."""
+    """The warning to read before any claim of a study, if none of its models learned."""
     found = run_sql(warehouse, f"SELECT banner FROM claims_in_short WHERE study = {quoted(study)}")
     return found["banner"][0].as_py() if found.num_rows else None
+
+
+def _about(claim: Claim) -> Row:
+    """The columns of `claims` that a claim's file gives."""
+    return {
+        "kind": claim.kind,
+        "rule": claim.rule.text if claim.rule else None,
+        "source": claim.source.words,
+        "source_url": claim.source.url,
+        "texts": claim.source.texts,
+        "statement": claim.statement,
+        "unit": claim.unit,
+        "evidence": claim.evidence,
+        "changed": claim.changed,
+    }
 
 
 def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> str | None:
@@ -127,7 +146,10 @@ def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> st
         return claim.lacks
     if claim.rule is None or claim.rule.every:
         return None
-    most = max(len({seed for _, seed, _ in same}) for _, same in groupby(sorted(needed), key=lambda cell: cell[0]))
+    seeds = defaultdict[str, set[int]](set)
+    for place, seed, _ in needed:
+        seeds[place].add(seed)
+    most = max(map(len, seeds.values()))
     if most < claim.seeds:
         return f"{claim.seeds} seeds or more"
     to_hold = models_to_hold(claim.rule, claim) if columns["value"] == "BOOLEAN" else claim.seeds
@@ -146,9 +168,10 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
     if not all(learned for *_, learned in needed):
         show_cells(connection, "learned")
         values = seed_values(connection, claim, study, columns)
-    parts = [
-        of_configuration(claim, place, values, every_value) for place in dict.fromkeys(v.place for v in every_value)
-    ]
-    names = named([part["place"] for part in parts])
+    places = list(dict.fromkeys(value.place for value in every_value))
+    parts = [of_configuration(claim, place, values, every_value) for place in places]
+    names = named(places)
     overall = over_configurations(claim, parts, names)
-    return overall, [{"configuration": names[part.pop("place")]} | part for part in parts]
+    for part in parts:
+        part["configuration"] = names[part.pop("place")]
+    return overall, parts

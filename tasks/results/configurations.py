@@ -23,19 +23,25 @@ def named(places: Sequence[str]) -> dict[str, str]:
 
 
 def depends_on(verdicts: Mapping[str, str]) -> str:
-    """What verdicts, by place, depend on: `holds at 2, 4 and 8 heads a layer, fails at 1`, else place by place."""
+    """Verdicts by what they depend on: `holds at 2, 4 and 8 heads a layer, fails at 1`, else place by place."""
     settings = {place: dict(_SETTING.findall(place)) for place in verdicts}
     kinds = sorted({*verdicts.values()}, key=_order)
     for axis in _shared_axes(list(settings.values())):
         if axis == "variant":
             continue
-        values = {kind: {settings[p][axis] for p, verdict in verdicts.items() if verdict == kind} for kind in kinds}
+        values: dict[str, set[str]] = {kind: set() for kind in kinds}
+        for place, verdict in verdicts.items():
+            values[verdict].add(settings[place][axis])
         if sum(map(len, values.values())) == len(set().union(*values.values())):
             first, *others = ((kind, sorted(values[kind], key=_size)) for kind in kinds)
             parts = [f"{first[0]} at {_counted(axis, first[1])}"]
             return ", ".join(parts + [f"{kind} at {_and(of_kind)}" for kind, of_kind in others])
     names = named(list(verdicts))
-    return ", ".join(f"{kind} for {_and(sorted(names[p] for p in verdicts if verdicts[p] == kind))}" for kind in kinds)
+    parts = []
+    for kind in kinds:
+        of_kind = [names[place] for place, verdict in verdicts.items() if verdict == kind]
+        parts.append(f"{kind} for {_and(sorted(of_kind))}")
+    return ", ".join(parts)
 
 
 def _order(verdict: str) -> tuple[bool, bool, str]:
@@ -45,14 +51,19 @@ def _order(verdict: str) -> tuple[bool, bool, str]:
 def _telling(own: Settings, all_settings: Sequence[Settings]) -> dict[str, str]:
     """The settings that tell a place from the others; a variant's name stands for what it sets."""
     shared = _shared_axes(all_settings)
-    varied = [axis for axis in own if len({str(other.get(axis)) for other in all_settings}) > 1]
-    return {axis: own[axis] for axis in varied if "variant" not in own or axis in shared}
+    told = {}
+    for axis, value in own.items():
+        varies = any(other.get(axis) != value for other in all_settings)
+        if varies and ("variant" not in own or axis in shared):
+            told[axis] = value
+    return told
 
 
 def _shared_axes(all_settings: Sequence[Settings]) -> list[str]:
     """The axes that every place has, and that vary."""
-    shared = [axis for axis in all_settings[0] if all(axis in other for other in all_settings)]
-    return [axis for axis in shared if len({other[axis] for other in all_settings}) > 1]
+    first, *others = all_settings
+    shared = [axis for axis in first if all(axis in other for other in others)]
+    return [axis for axis in shared if any(other[axis] != first[axis] for other in others)]
 
 
 def _name(settings: Settings) -> str:

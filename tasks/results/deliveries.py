@@ -1,4 +1,4 @@
-"""Which files fill which table: those of each stage, once they are known to be whole and to fit it."""
+"""The files that fill each table: those of each stage, once they are known to be whole and to fit it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ FILLED_HERE = {"artifacts", "head_matches", "claims", "claim_configurations", "w
 
 @dataclass
 class Delivery:
-    """What one stage has of one table: its files, those with the same columns together."""
+    """The files that one stage has of one table, those with the same columns together."""
 
     files: dict[tuple[str, ...], list[Path]] = field(default_factory=lambda: defaultdict(list))
 
@@ -33,7 +33,7 @@ class Delivery:
 
 
 def are_whole(store: Store, artifacts: Iterable[Artifact]) -> bool:
-    """Whether all tables in these artifacts are as they were written; an artifact that isn't is quarantined.
+    """Check that all tables in these artifacts are as they were written; an artifact that isn't is quarantined.
 
     Nothing else in them is read: whoever uses weights verifies them.
     """
@@ -50,7 +50,9 @@ def deliveries(store: Store, artifacts: Sequence[Artifact]) -> Iterator[tuple[st
     Raises: WorkError when a file doesn't fit its table (its artifact is then quarantined), or two stages fill one
         column of one row.
     """
-    of_table = {name: [a for a in artifacts if name in a.manifest.files] for name in sorted(delivered_files())}
+    of_table = {}
+    for name in sorted(delivered_files()):
+        of_table[name] = [artifact for artifact in artifacts if name in artifact.manifest.files]
     misfits: dict[Path, str] = {}
     for name, having in sorted(of_table.items(), key=lambda item: -len(item[1])):
         table, by_stage = table_named(name.removesuffix(".parquet")), defaultdict[str, Delivery](Delivery)
@@ -68,7 +70,7 @@ def deliveries(store: Store, artifacts: Sequence[Artifact]) -> Iterator[tuple[st
     if misfits:
         more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
         raise WorkError(
-            f"tables must fit data/schema.sql, got {next(iter(misfits.values()))}{more}. "
+            f"a table doesn't fit data/schema.sql: {next(iter(misfits.values()))}{more}. "
             "Such artifacts are now quarantined: run their study again."
         )
 
@@ -114,9 +116,13 @@ def _expected(name: str, names: tuple[str, ...]) -> pa.Schema:
 
 
 def _of_others(metadata: pq.FileMetaData, subject: str) -> str | None:
-    """What is wrong with a file that has rows about another subject, by the statistics of its first column."""
-    about = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
-    others = {end for ends in about if ends and ends.has_min_max for end in (ends.min, ends.max)} - {subject}
+    """The misfit of a file that has rows about another subject, by the statistics of its first column."""
+    subjects: set[str] = set()
+    for group in range(metadata.num_row_groups):
+        ends = metadata.row_group(group).column(0).statistics
+        if ends and ends.has_min_max:
+            subjects |= {ends.min, ends.max}
+    others = subjects - {subject}
     return f"its rows must be about {subject}, got {min(others)}" if others else None
 
 
@@ -129,16 +135,17 @@ def _side_by_side(table: Table, by_stage: dict[str, Delivery]) -> dict[str, Deli
     side_by_side: dict[str, Delivery] = {}
     for stage, delivery in by_stage.items():
         columns = frozenset(delivery.columns.difference(table.key))
-        if same := next((own for own, by in joined.items() if own == columns or {by, stage} <= {*MAKE_MODELS}), None):
+        same = next((own for own, by in joined.items() if own == columns or {by, stage} <= {*MAKE_MODELS}), None)
+        other = next((filled for filled in joined if filled & columns), None)
+        if same is not None:
             earlier_stage = joined.pop(same)
             for names, files in side_by_side.pop(earlier_stage).files.items():
                 delivery.files[names] += files
             stage, columns = f"{earlier_stage} and {stage}", columns | same
-        elif shared := next((both for other in joined if (both := columns & other)), None):
-            other = next(name for filled, name in joined.items() if filled & columns)
+        elif other is not None:
             raise WorkError(
-                f"{table.name}.{min(shared)} must be filled by one stage, or by two that fill all the same columns, "
-                f"got {other} and {stage}. Leave it out of one."
+                f"{table.name}.{min(other & columns)} is filled by {joined[other]} and by {stage}, which don't fill the"
+                " same columns besides. Leave it out of one."
             )
         joined[columns] = stage
         side_by_side[stage] = delivery

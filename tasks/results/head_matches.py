@@ -1,4 +1,4 @@
-"""Which head of a model does what a head of another seed's model does: the best matching by attention patterns.
+"""Heads matched with those of another seed's model that do the same: the best matching by attention patterns.
 
 Heads are matched within their layer: those of another attend otherwise, whatever training does.
 """

@@ -1,6 +1,7 @@
-"""Which artifacts the warehouse is built from, and what each is about."""
+"""The artifacts that the warehouse is built from, and the subject of each."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -20,14 +21,15 @@ def indexed_artifacts(store: Store) -> list[Artifact]:
     So what older code found about the same model doesn't count a second time.
     """
     records = [record for _, record in sorted(latest_records(store).items())]
-    named = {(reference.stage, reference.key) for record in records for reference in record.manifest.inputs.values()}
-    found = [
-        artifact
-        for stage in sorted({stage for stage, _ in named})
-        for artifact in store.artifacts(stage)
-        if (stage, artifact.manifest.key) in named
-    ]
-    if n_missing := len(named) - len(found):
+    named: dict[str, set[str]] = defaultdict(set)  # keys by stage
+    for record in records:
+        for reference in record.manifest.inputs.values():
+            named[reference.stage].add(reference.key)
+    found: list[Artifact] = []
+    for stage, keys in sorted(named.items()):
+        found += [artifact for artifact in store.artifacts(stage) if artifact.manifest.key in keys]
+    n_missing = sum(map(len, named.values())) - len(found)
+    if n_missing:
         log.warning("%d artifacts that studies name are not in the store: run those studies again", n_missing)
     found.sort(key=lambda artifact: (artifact.manifest.created, artifact.manifest.key))
     newest = {(artifact.manifest.stage, subject_of(artifact)): artifact for artifact in found}
@@ -35,7 +37,7 @@ def indexed_artifacts(store: Store) -> list[Artifact]:
 
 
 def subject_of(artifact: Artifact) -> str:
-    """What an artifact is about, and all its rows with it: a model, a corpus or a study."""
+    """The model, corpus or study that an artifact is about, and all its rows with it."""
     facts = artifact.manifest.facts
     names = (facts[name] for name in ("model_id", "corpus_id", "study") if name in facts)
     return next(names, artifact.manifest.key)

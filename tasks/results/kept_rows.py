@@ -1,4 +1,4 @@
-"""What an earlier warehouse holds that still counts: it is taken over, not read from files and worked out again.
+"""Rows of an earlier warehouse that still count: they are taken over, not read from files and worked out again.
 
 Every row is about the subject that its key begins with: a model, a corpus or a study. It counts as long as no artifact
 about that subject comes, goes or changes. The database `kept` has a view of such rows for each table.
@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from headstream.tasks.results.tables import quoted, schema_script, table_named, tables
+from headstream.tasks.results.tables import SCHEMA, quoted, table_named, tables
 
 # A study's claims are decided from itself, its models, their corpora, and which heads match.
 _STUDIES_TO_DECIDE = """
@@ -38,11 +38,11 @@ def attach_earlier(connection: duckdb.DuckDBPyConnection, warehouse: Path | None
     else:
         connection.execute("ATTACH ':memory:' AS earlier")
         connection.execute("USE earlier")
-        connection.execute(schema_script())
+        connection.execute(SCHEMA.read_text(encoding="utf-8"))
 
 
 def changed_subjects(connection: duckdb.DuckDBPyConnection, artifacts: pa.Table) -> set[str]:
-    """What differs between the artifacts of the earlier warehouse and those of the next, by what they are about."""
+    """The subjects about which the artifacts of the earlier warehouse and those of the next differ."""
     connection.register("found", artifacts)
     connection.execute("""
         CREATE OR REPLACE TABLE kept.changed AS

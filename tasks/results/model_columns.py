@@ -1,4 +1,4 @@
-"""What the table `models` says of a model."""
+"""The columns of the table `models`."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -79,7 +79,8 @@ def _terminal(table: pa.Table, width: int | None) -> str:
             console.print(grid)
             console.print()
     lines = [line.rstrip() for line in captured.get().rstrip().splitlines()]
-    if more := table.num_rows - shown.num_rows:
+    more = table.num_rows - shown.num_rows
+    if more:
         lines += ["", f"{more:,} more rows are not shown: --format csv prints them all."]
     return "\n".join(lines)
 
@@ -143,7 +144,8 @@ def _for_reading(column: str, kind: DuckDBPyType) -> str:
 
 
 def _as_json(column: str, kind: DuckDBPyType) -> str:
-    return f"to_json({column})::VARCHAR"
+    # What is JSON already would have its numbers rounded to doubles.
+    return f"{column}::VARCHAR" if str(kind) == "JSON" else f"to_json({column})::VARCHAR"
 
 
 def _for_csv(column: str, kind: DuckDBPyType) -> str:
@@ -164,10 +166,11 @@ def _csv(table: pa.Table) -> str:
 def _json(table: pa.Table) -> str:
     names = [json.dumps(name, ensure_ascii=False) for name in _distinct(table.column_names)]
     _, rows = _spelled(table, _as_json)
-    records = [
-        ", ".join(f"{name}: {_finite(value or 'null')}" for name, value in zip(names, row, strict=True)) for row in rows
-    ]
-    text = "[\n" + ",\n".join(f"{{{record}}}" for record in records) + "\n]" if records else "[]"
+    records = []
+    for row in rows:
+        fields = [f"{name}: {_finite(value or 'null')}" for name, value in zip(names, row, strict=True)]
+        records.append(f"{{{', '.join(fields)}}}")
+    text = "[\n" + ",\n".join(records) + "\n]" if records else "[]"
     return re.sub(r"[\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04x}", text)  # some terminals obey these
 
 

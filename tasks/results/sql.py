@@ -60,15 +60,15 @@ def run_sql(path: Path, query: str, timeout_seconds: float = 30, *, lossless: bo
         except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ValueError) as error:
             if expired.is_set():
                 raise UserError(
-                    f"a query must end within {timeout_seconds:g} s, this one did not. Ask for less at once."
+                    f"the query took more than {timeout_seconds:g} s. Ask for less at once, or set a longer timeout."
                 ) from error
             if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
                 raise UserError(
-                    f"a query must do with {MEMORY_GIB} GiB of memory, this one did not. Ask for less at once."
+                    f"the query needed more than {MEMORY_GIB} GiB of memory. Ask for less at once."
                 ) from error
             reason = " ".join(str(error).partition("\n\nLINE ")[0].split())[:500]
             raise UserError(
-                f"a query must be SQL that the warehouse can answer (`headstream sql` lists its tables), got: {reason}"
+                f"the warehouse can't answer this query (`headstream sql` lists its tables): {reason}"
             ) from error
 
 
@@ -83,7 +83,7 @@ def list_columns(path: Path, table: str) -> pa.Table:
     if not found.num_rows:
         near = difflib.get_close_matches(table.lower(), names, n=1)
         hint = f"Did you mean {near[0]}?" if near else "`headstream sql` lists them."
-        raise UserError(f"a query must be SQL, or the name of a table or view, got {table[:100]!r}. {hint}")
+        raise UserError(f"{table[:100]!r} is neither SQL nor the name of a table or view. {hint}")
     return found
 
 
@@ -146,7 +146,7 @@ def _fetch(found: duckdb.DuckDBPyRelation) -> pa.Table:
         batches.append(batch)
         n_bytes += batch.nbytes
         if n_bytes > RESULT_MIB * 2**20:
-            raise UserError(f"a result must take at most {RESULT_MIB} MiB, this one takes more. Add a LIMIT.")
+            raise UserError(f"the result takes more than {RESULT_MIB} MiB. Add a LIMIT.")
     return pa.Table.from_batches(batches, reader.schema)
 
 
@@ -167,7 +167,7 @@ def _time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterat
             if ended.wait(0.1):
                 return
         # A function of one value, like `lpad`, is a single step: it heeds no interrupt, and no Ctrl-C either.
-        print(f"headstream: a query must end within {seconds:g} s, this one can't be stopped.", file=sys.stderr)
+        print(f"headstream: the query took more than {seconds:g} s, and can't be interrupted.", file=sys.stderr)
         os._exit(2)
 
     watcher = Thread(target=watch, daemon=True)

@@ -47,15 +47,13 @@ def named_model(warehouse: Path, name: str, study: str | None) -> NamedModel:
         return found[0]
     listed = found or _models(warehouse, None, study)
     more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
-    ids = len({model.model_id for model in found})
-    raise UserError(
-        f"a name must be that of one model, got {name!r}, that of {ids}. Choose an id:"
-        f" {'; '.join(map(str, listed[:MOST_LISTED])) or 'none'}{more}."
-    )
+    ids = {model.model_id for model in found}
+    named = f"{len(ids)} models are called {name!r}" if ids else f"no model is called {name!r}"
+    raise UserError(f"{named}. Choose an id: {'; '.join(map(str, listed[:MOST_LISTED])) or 'none'}{more}.")
 
 
 def stored_folders(store: Store, model_id: str, study: str) -> tuple[Path, Path]:
-    """Where a model's checkpoints and its tokens are, verified.
+    """The folders of a model's checkpoints and of its tokens, verified.
 
     Raises:
         WorkError: they aren't there as they were written.
@@ -69,8 +67,7 @@ def stored_folders(store: Store, model_id: str, study: str) -> tuple[Path, Path]
             if model and tokens:
                 return model.folder, tokens.folder
     raise WorkError(
-        f"weights and tokens of {model_id} must be in the store as they were written, but are not."
-        f" Run `headstream run {study}` again."
+        f"weights or tokens of {model_id} are missing from the store, or damaged. Run `headstream run {study}` again."
     )
 
 

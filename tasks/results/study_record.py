@@ -15,7 +15,7 @@ from headstream.tasks.storage.provenance import git_commit, package_version
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """How one cell of the grid turned out: its artifacts, or why some are missing."""
+    """The outcome of one cell of the grid: its artifacts, or why some are missing."""
 
     cell: str
     model_id: str

@@ -3,7 +3,7 @@
 import duckdb
 
 from headstream.tasks.results.tables import SCHEMA, tables
-from headstream.tasks.results.views import create_tables_and_views, views
+from headstream.tasks.results.views import comment_on_tables_and_views, create_tables_and_views, views
 from headstream.tasks.words.generated_pages import rewrite_below
 
 README = SCHEMA.parent / "README.md"
@@ -14,6 +14,7 @@ def tables_in_markdown() -> str:
     """Every view, table and macro in markdown, as data/README.md lists them."""
     with duckdb.connect() as connection:
         create_tables_and_views(connection)
+        comment_on_tables_and_views(connection)
         comments = dict(connection.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall())
         macros = connection.execute(
             "SELECT function_name, parameters, comment FROM duckdb_functions() WHERE NOT internal ORDER BY ALL"

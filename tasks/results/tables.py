@@ -68,14 +68,13 @@ def table_schema(name: str) -> pa.Schema:
     return table_named(name).schema
 
 
-def schema_script() -> str:
-    """data/schema.sql, and after it what its `--` comments say, as COMMENT statements."""
-    sql = SCHEMA.read_text(encoding="utf-8")
+def comment_statements() -> str:
+    """The `--` comments of data/schema.sql as COMMENT statements."""
     statements = [
         f"COMMENT ON {f'COLUMN {of}.{column}' if column else of} IS {quoted(comment)};"
-        for of, column, comment in _comments(sql)
+        for of, column, comment in _comments(SCHEMA.read_text(encoding="utf-8"))
     ]
-    return "\n".join([sql, *statements])
+    return "\n".join(statements)
 
 
 def quoted(text: str) -> str:
@@ -126,9 +125,10 @@ def _check_columns(table: Table, frame: pd.DataFrame) -> None:
                 f"columns of {table.name} must be among those of data/schema.sql, got {column!r}. "
                 + _nearest(str(column), table.schema.names)
             )
-    if absent := [column for column in table.key if column not in frame.columns]:
+    absent = [column for column in table.key if column not in frame.columns]
+    if absent:
         raise WorkError(
-            f"{table.name} must have its key, {', '.join(table.key)}, got none of {', '.join(absent)}. Add them."
+            f"rows of {table.name} lack {', '.join(absent)} of their key, {', '.join(table.key)}. Add them."
         )
 
 

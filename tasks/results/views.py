@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from headstream.tasks.results.tables import SCHEMA, quoted, schema_script
+from headstream.tasks.results.tables import SCHEMA, comment_statements, quoted
 
 VIEWS = SCHEMA.parent / "views"
 SUFFIXES = {  # of columns that need no line in a header
@@ -40,15 +40,22 @@ def views() -> list[View]:
 
 
 def create_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create every macro, table and view in the connection's current database, all with their comments."""
-    connection.begin()  # one write to the disk instead of one for every comment
-    connection.execute(schema_script())
+    """Create every macro, table and view in the connection's current database, without their comments."""
+    connection.execute(SCHEMA.read_text(encoding="utf-8"))
     for view in views():
         connection.execute(f"CREATE VIEW {view.name} AS {view.select}")
+
+
+def comment_on_tables_and_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Say in the connection's current database what every macro, table, view and column holds.
+
+    These hundreds of statements take longer than all else: leave them out where nobody asks for comments.
+    """
+    connection.execute(comment_statements())
+    for view in views():
         connection.execute(f"COMMENT ON VIEW {view.name} IS {quoted(view.comment)}")
-        for column, comment in _columns(connection, view).items():
+        for column, comment in _comments_of_columns(connection, view).items():
             connection.execute(f"COMMENT ON COLUMN {view.name}.{column} IS {quoted(comment)}")
-    connection.commit()
 
 
 def _read_view(path: Path) -> View:
@@ -61,16 +68,22 @@ def _read_view(path: Path) -> View:
     return View(path.stem, " ".join(header[:empty]), columns, like, "\n".join(lines[len(header) :]))
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, view: View) -> dict[str, str]:
-    """What each column of a view holds: by its header, as in the tables that it is like, or as its suffix says."""
+def _comments_of_columns(connection: duckdb.DuckDBPyConnection, view: View) -> dict[str, str]:
+    """A comment for each column of a view: its header's, that of the tables that it is like, or that of its suffix."""
     columns = _comments_of(connection, [view.name])
     as_elsewhere = _comments_of(connection, view.like)
-    by_suffix = {name: text for name in columns for suffix, text in SUFFIXES.items() if name.endswith(suffix)}
-    return by_suffix | {name: text for name, text in as_elsewhere.items() if name in columns} | view.columns
+    comments = {}
+    for name in columns:
+        for suffix, text in SUFFIXES.items():
+            if name.endswith(suffix):
+                comments[name] = text
+        if name in as_elsewhere:
+            comments[name] = as_elsewhere[name]
+    return comments | view.columns
 
 
 def _comments_of(connection: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, str]:
-    """What the columns of tables and views hold."""
+    """Comments of the columns of tables and views; of those of one name, the last one's."""
     query = (
         "SELECT column_name, comment FROM duckdb_columns()"
         " WHERE database_name = current_database() AND list_contains($names, table_name)"

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -19,26 +20,11 @@ from headstream.tasks.results.deliveries import Delivery
 from headstream.tasks.results.indexed_artifacts import artifact_rows, indexed_artifacts, subject_of
 from headstream.tasks.results.kept_rows import insert_in_order
 from headstream.tasks.results.tables import Table, quoted, table_named
+from headstream.tasks.results.warehouse_template import write_empty_warehouse
 from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.code_version import code_version
 from headstream.tasks.storage.sealing import fsync
 from headstream.tasks.storage.store import Store
-
-STORAGE_VERSION = "v1.5.0"  # DuckDB 1.5 can't open files in the format of DuckDB 2
-INDEXING_CODE = (
-    "warehouse.py",
-    "indexed_artifacts.py",
-    "deliveries.py",
-    "kept_rows.py",
-    "tables.py",
-    "views.py",
-    "head_matches.py",
-    "claims.py",
-    "claim_files.py",
-    "claim_values.py",
-    "claim_verdicts.py",
-    "configurations.py",
-    "intervals.py",
-)
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +46,8 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
-            if (now := _recorded("fingerprint", path)) != recorded:  # somebody else has built it meanwhile
+            now = _recorded("fingerprint", path)
+            if now != recorded:  # somebody else has built it meanwhile
                 found = indexed_artifacts(store)
                 if not anew and now == _fingerprint(found):
                     return False
@@ -74,19 +61,19 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
         if not (isinstance(error, duckdb.IOException | OSError) or disk_is_full(error)):
             raise
         raise WorkError(
-            f"{path} must be writable, with room for a second copy, got: {' '.join(str(error).split())} "
+            f"{path} can't be written, which takes room for a second copy: {' '.join(str(error).split())} "
             "Free disk space or correct its permissions, then run `headstream index`."
         ) from error
 
 
 def is_current(store: Store, path: Path) -> bool:
-    """Whether the warehouse is there and holds what the store does."""
+    """Tell if the warehouse is there and holds what the store does."""
     recorded = _recorded("fingerprint", path)
     return recorded is not None and recorded == _fingerprint(indexed_artifacts(store))
 
 
 def is_whole(path: Path) -> bool:
-    """Whether all of the warehouse can be read; DuckDB checks each block as it reads it."""
+    """Read all of the warehouse, and tell if it could be read: DuckDB checks each block as it reads it."""
     try:
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
@@ -104,13 +91,10 @@ def _fingerprint(found: Sequence[Artifact]) -> str:
 
 def _code_fingerprint() -> str:
     """A hash of all that decides what rows artifacts give."""
-    code = [Path(__file__).with_name(name) for name in INDEXING_CODE]
-    code += [
-        tables.SCHEMA,
-        claim_files.SOURCES,
-        *(path for folder in (views.VIEWS, claim_files.CLAIMS) for path in sorted(folder.glob("*.sql"))),
-    ]
-    return _sha256([(path.name, path.read_text(encoding="utf-8")) for path in code])
+    sources = [tables.SCHEMA, claim_files.SOURCES]
+    for folder in (views.VIEWS, claim_files.CLAIMS):
+        sources += sorted(folder.glob("*.sql"))
+    return _sha256([code_version(__name__), [(path.name, path.read_text(encoding="utf-8")) for path in sources]])
 
 
 def _sha256(value: object) -> str:
@@ -141,8 +125,9 @@ def _build(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | 
 
 def _write(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | None) -> None:
     _remove_database(path)
+    write_empty_warehouse(path)
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH {quoted(str(path))} AS built (STORAGE_VERSION {quoted(STORAGE_VERSION)})")
+        connection.execute(f"ATTACH {quoted(str(path))} AS built")
         # One thread reads thousands of small files almost twice as fast as two, and adds up in one order.
         connection.execute("SET threads = 1")
         kept_rows.attach_earlier(connection, earlier)
@@ -151,7 +136,6 @@ def _write(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | 
         while not deliveries.are_whole(store, changed):
             found = indexed_artifacts(store)  # without the corrupt ones, which are in quarantine now
             rows, changed = _changed(found, connection)
-        views.create_tables_and_views(connection)
         kept_rows.keep_rows(connection)
         _insert_deliveries(connection, deliveries.deliveries(store, changed))
         connection.register("found", rows)
@@ -193,13 +177,13 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: Table, by_stage: dict[
     stages = [" UNION ALL BY NAME ".join(["FROM read_parquet(?)"] * len(files)) for files in groups]
     first, *others = [f"({stage}) AS part_{i}" for i, stage in enumerate(stages)] or [f"(FROM {table.name})"]
     joined = first + "".join(f" FULL JOIN {other} USING ({', '.join(table.key)})" for other in others)
-    files = [[*map(str, same)] for stage in groups for same in stage]
+    files = [[str(file) for file in same] for same in chain.from_iterable(groups)]
     try:
         insert_in_order(connection, table.name, f"FROM {joined}", f"FROM kept.{table.name}", files)
     except duckdb.ConstraintException as error:
         raise WorkError(
-            f"rows of {table.name} must differ in {', '.join(table.key)}, got: {claim_files.first_line(error)} Two"
-            f" artifacts ({', '.join(by_stage)}) share rows: give them the same subject, or other keys."
+            f"two artifacts ({', '.join(by_stage)}) have the same rows of {table.name}, by {', '.join(table.key)}:"
+            f" {claim_files.first_line(error)} Give them the same subject, or other keys."
         ) from error
 
 

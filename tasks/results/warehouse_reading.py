@@ -23,6 +23,6 @@ def attach_warehouse(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> 
         connection.execute("USE results")
     except duckdb.Error as error:
         raise WorkError(
-            f"{warehouse} must be a warehouse that nobody writes to, got: {str(error).splitlines()[0]} "
+            f"{warehouse} is damaged, or another program writes to it: {str(error).splitlines()[0]} "
             "Close other programs that use it, or rebuild it: `headstream index`."
         ) from error

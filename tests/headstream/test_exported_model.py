@@ -54,9 +54,9 @@ def test_one_step_is_one_folder_and_inspect_says_what_is_in_it(model, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["2L2-3H", "out"], "must be that of one model, got '2L2-3H', that of 2. Choose an id: 2L2-3H seed=0 of ours"),
-        (["3L4H", "out"], "got '3L4H', that of 0"),
-        (["2L2-3H", "out", "--study", "theirs"], "that of 0. Choose an id: none"),
+        (["2L2-3H", "out"], "2 models are called '2L2-3H'. Choose an id: 2L2-3H seed=0 of ours"),
+        (["3L4H", "out"], "no model is called '3L4H'"),
+        (["2L2-3H", "out", "--study", "theirs"], "no model is called '2L2-3H'. Choose an id: none"),
         (["ID", "out", "--step", "7"], "a step must be one at which weights were kept (0, "),
         (["ID", "out", "--to", "huggingface"], "positions = 'relative'"),
         (["ID", "."], "new or empty folder"),

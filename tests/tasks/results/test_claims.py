@@ -1,4 +1,5 @@
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -48,18 +49,32 @@ def invented() -> tuple[dict[str, Tables], dict[str, list[float]]]:
     return studies | {"no-heads": other, "one-layer": one_layer, "sharing": sharing}, values
 
 
+class World(NamedTuple):
+    """What claims say of invented studies that are all in one warehouse, by claim and kind of study."""
+
+    decided: dict[tuple[str, str], dict]
+    lacks: dict[tuple[str, str], str | None]
+    values: dict[str, list[float]]
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """One warehouse with every invented study, a function that decides, and the studies' values."""
     studies, values = invented()
+    decided, lacks = {}, {}
     with empty_warehouse() as connection:
         connection.execute("SET threads = 1")
         fill(connection, tmp_path_factory.mktemp("world"), *studies.values())
-
-        def decided(claim_id: str, study: str) -> dict:
-            return row_of(connection, CLAIMS[claim_id], study)
-
-        yield connection, decided, values
+        for claim_id, claim in CLAIMS.items():
+            own = {f"{claim_id}/{kind}": kind for kind in ("holds", "fails", "undecided", "alone", "unmeasured")}
+            for row, _ in decide(connection, [claim], *own):
+                decided[claim_id, own[row["study"]]] = row
+            for kind in ("unmeasured", "alone") if claim_id in BY_SEEDS else ("unmeasured",):
+                lacks[claim_id, kind] = lacking_for_claims(connection, [claim], f"{claim_id}/{kind}")[claim_id]
+        for row, _ in decide(connection, list(CLAIMS.values()), "no-heads", "one-layer", "nowhere"):
+            decided[row["claim_id"], row["study"]] = row
+        for claim_id, lack in lacking_for_claims(connection, list(CLAIMS.values()), "nowhere").items():
+            lacks[claim_id, "nowhere"] = lack
+    return World(decided, lacks, values)
 
 
 # Every claim, with values that decide it
@@ -72,8 +87,7 @@ def test_every_claim_has_a_case():
 @pytest.mark.parametrize("kind", ["holds", "fails"])
 @pytest.mark.parametrize("claim_id", DECIDED)
 def test_the_worst_value_or_the_interval_over_seeds_decides(world, claim_id, kind):
-    _, decided, values = world
-    found, values = decided(claim_id, f"{claim_id}/{kind}"), values[f"{claim_id}/{kind}"]
+    found, values = world.decided[claim_id, kind], world.values[f"{claim_id}/{kind}"]
     verdict = kind.replace("holds", "passes") if CLAIMS[claim_id].kind == "self-check" else kind
     assert (found["verdict"], found.get("reason"), found["n"]) == (verdict, None, len(values))
     if CLAIMS[claim_id].rule.every:
@@ -89,14 +103,13 @@ def test_the_worst_value_or_the_interval_over_seeds_decides(world, claim_id, kin
 
 @pytest.mark.parametrize("claim_id", BY_SEEDS)
 def test_a_bar_within_the_interval_or_too_few_seeds_leave_it_undecided(world, claim_id):
-    _, decided, _ = world
-    found = decided(claim_id, f"{claim_id}/undecided")
+    found = world.decided[claim_id, "undecided"]
     assert found["verdict"] == "undecided"
     assert found["reason"] == "the interval holds the bar" or re.fullmatch(
         r"\d+ seeds can't show it of a share of models, even if all agree; \d+ could", found["reason"]
     )
     assert found["ci_low"] < found["ci_high"]
-    alone = decided(claim_id, f"{claim_id}/alone")
+    alone = world.decided[claim_id, "alone"]
     if claim_id == "head-tradeoff":  # of which other seeds choose what is compared
         assert (alone["verdict"], alone["reason"]) == ("not tested", CLAIMS[claim_id].empty)
         return
@@ -106,8 +119,7 @@ def test_a_bar_within_the_interval_or_too_few_seeds_leave_it_undecided(world, cl
 
 @pytest.mark.parametrize("claim_id", DESCRIBED)
 def test_a_description_gives_a_number_beside_that_of_random_weights(world, claim_id):
-    _, decided, values = world
-    found, values = decided(claim_id, f"{claim_id}/holds"), values[f"{claim_id}/holds"]
+    found, values = world.decided[claim_id, "holds"], world.values[f"{claim_id}/holds"]
     mean = sum(values) / len(values)
     assert (found["verdict"], found["estimate"]) == ("described", pytest.approx(mean))
     assert found["control"] == (pytest.approx(RANDOM * mean) if CLAIMS[claim_id].control else None)
@@ -116,14 +128,13 @@ def test_a_description_gives_a_number_beside_that_of_random_weights(world, claim
 
 @pytest.mark.parametrize("claim_id", CLAIMS)
 def test_without_its_models_or_measurements_it_is_not_tested(world, claim_id):
-    _, decided, _ = world
     claim = CLAIMS[claim_id]
-    unmeasured = decided(claim_id, f"{claim_id}/unmeasured")
+    unmeasured = world.decided[claim_id, "unmeasured"]
     assert unmeasured["verdict"] == "not tested"
     assert "n" not in unmeasured
     assert unmeasured["reason"] == claim.empty or unmeasured["reason"].startswith("no values in ")
     for study in ("nowhere", "one-layer" if "n_layers = 0" in claim.needs else "no-heads"):
-        lacking = decided(claim_id, study)
+        lacking = world.decided[claim_id, study]
         assert (lacking["verdict"], lacking["reason"]) == ("not tested", f"lacks {claim.lacks}")
         assert "n" not in lacking
 
@@ -133,7 +144,7 @@ def test_a_verdict_does_not_change_with_other_studies(world, database, claim_id)
     connection, fill_in = database
     study = f"{claim_id}/holds"
     fill_in(invented_alone(study))
-    assert row_of(connection, CLAIMS[claim_id], study) == world[1](claim_id, study)
+    assert row_of(connection, CLAIMS[claim_id], study) == world.decided[claim_id, "holds"]
 
 
 def invented_alone(study: str) -> Tables:
@@ -143,15 +154,10 @@ def invented_alone(study: str) -> Tables:
 
 @pytest.mark.parametrize("claim_id", CLAIMS)
 def test_what_a_study_could_decide_is_known_before_it_runs(world, claim_id):
-    connection, _, _ = world
     claim = CLAIMS[claim_id]
-    lacks = {
-        kind: lacking_for_claims(connection, [claim], f"{claim_id}/{kind}")[claim_id]
-        for kind in ("unmeasured", "alone", "nowhere")
-    }
-    assert (lacks["unmeasured"], lacks["nowhere"]) == (None, claim.lacks)
+    assert (world.lacks[claim_id, "unmeasured"], world.lacks[claim_id, "nowhere"]) == (None, claim.lacks)
     if claim_id in BY_SEEDS:
-        assert lacks["alone"] == f"{claim.seeds} seeds or more"
+        assert world.lacks[claim_id, "alone"] == f"{claim.seeds} seeds or more"
 
 
 def test_a_share_of_models_needs_more_seeds_to_hold(database):

@@ -10,13 +10,14 @@ import pytest
 from scipy import stats
 
 from headstream.tasks.errors import WorkError
-from headstream.tasks.results.tables import quoted, schema_script, table_schema, tables, write_table
+from headstream.tasks.results.tables import SCHEMA, comment_statements, quoted, table_schema, tables, write_table
 
 
 @pytest.fixture(scope="module")
 def empty():
     with duckdb.connect() as connection:
-        connection.execute(schema_script())
+        connection.execute(SCHEMA.read_text())
+        connection.execute(comment_statements())
         yield connection
 
 
@@ -155,7 +156,7 @@ def test_wrong_columns_are_refused_in_one_line(tmp_path, column, values, message
 
 
 def test_keys_must_be_there_and_differ(tmp_path):
-    with pytest.raises(WorkError, match=r"must have its key, model_id, step, got none of step"):
+    with pytest.raises(WorkError, match=r"rows of training lack step of their key, model_id, step"):
         write_table(tmp_path, "training", {"model_id": ["a"]})
     with pytest.raises(WorkError, match="must differ in their key, got 2 with model_id=a, step=1"):
         write_table(tmp_path, "training", {"model_id": ["a", "b", "a"], "step": [1, 1, 1]})

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 from math import sqrt
 
 import duckdb
@@ -390,20 +391,25 @@ BY_SCORE = pytest.mark.parametrize("score", [PREFIX_MATCHING, REPEAT_GAIN], ids=
 BY_CHECKPOINTS = pytest.mark.parametrize("n_checkpoints", [16, 6])
 
 
-def kinds(score, n_checkpoints, levels, shared=0.0, skewed=False, n=N_TRAJECTORIES):
-    rng, steps = np.random.default_rng(0), steps_of(n_checkpoints)
-    return kinds_of(score, steps, [score.measured(levels(steps), shared, rng, skewed) for _ in range(n)])
+def kinds(score, n_checkpoints, *levels, shared=0.0, skewed=False, n=N_TRAJECTORIES):
+    """For each of these levels, the kinds of n trajectories that are measured of it."""
+    steps, measured = steps_of(n_checkpoints), []
+    for level in levels:
+        rng = np.random.default_rng(0)
+        measured += [score.measured(level(steps), shared, rng, skewed) for _ in range(n)]
+    found = kinds_of(score, steps, measured)
+    return [found[i : i + n] for i in range(0, len(found), n)]
 
 
 @BY_SCORE
 @BY_CHECKPOINTS
 @pytest.mark.parametrize(("shared", "skewed"), [(0.0, False), (0.0, True), (0.7, False)])
 def test_flat_and_steady_trajectories_seldom_count(score, n_checkpoints, shared, skewed):
-    flat = kinds(score, n_checkpoints, lambda steps: straight(steps, 0.0), shared, skewed)
+    levels = [partial(straight, rise=0.0), partial(straight, rise=score.rise), partial(proportional, rise=score.rise)]
+    flat, *steady = kinds(score, n_checkpoints, *levels, shared=shared, skewed=skewed)
     assert flat.count("none") >= 0.92 * N_TRAJECTORIES
     assert flat.count("abrupt") <= 0.02 * N_TRAJECTORIES
-    for steady in (straight, proportional):
-        rising = kinds(score, n_checkpoints, lambda steps, steady=steady: steady(steps, score.rise), shared, skewed)
+    for rising in steady:
         assert rising.count("abrupt") <= 0.05 * N_TRAJECTORIES
         if n_checkpoints > 6:
             assert rising.count("gradual") >= 0.95 * N_TRAJECTORIES
@@ -414,5 +420,5 @@ def test_flat_and_steady_trajectories_seldom_count(score, n_checkpoints, shared,
 @pytest.mark.parametrize("middle", [150, 420, 900])
 def test_rises_as_large_as_those_of_real_models_are_told_if_checkpoints_are_enough(score, n_checkpoints, middle):
     """80 % of the rise falls within a factor of 3 in tokens."""
-    found = kinds(score, n_checkpoints, lambda steps: logistic(steps, score.rise, middle, 3.0), n=100)
+    (found,) = kinds(score, n_checkpoints, partial(logistic, rise=score.rise, middle=middle, factor=3.0), n=100)
     assert found.count("abrupt" if n_checkpoints > 6 else "unresolved") >= 90
