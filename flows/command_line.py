@@ -10,11 +10,11 @@ from typer.core import TyperCommand
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
-from headstream.tasks.machines.own_environment import (
-    keep_prefect_in,
-    print_any_letter,
-    require_folder,
-    shut_out_surroundings,
+from headstream.tasks.machines.process_environment import (
+    choose_prefect_home,
+    configure_output,
+    isolate_child_processes,
+    require_current_folder,
 )
 
 if TYPE_CHECKING:
@@ -74,18 +74,18 @@ def run(
     """Make whatever a study still lacks, then print its answer and the path of its report."""
     from headstream.tasks.machines.quiet_output import output_to_log
     from headstream.tasks.machines.stopping import stopping_at_signals
-    from headstream.tasks.studies.own_names import take_name
+    from headstream.tasks.studies.own_names import reserve_name
 
     with stopping_at_signals() as words:
         loaded, file = _load(study)
-        take_name(loaded, file, replace=replace)
-        loaded = loaded.placed(runner, jobs)
+        reserve_name(loaded, file, replace=replace)
+        loaded = loaded.with_resources(runner, jobs)
         from headstream.tasks.graph.finished_study import found_finished  # imports torch
 
         if lines := found_finished(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
         else:
-            keep_prefect_in(places.prefect_cache(), places.prefect_folder())
+            choose_prefect_home(places.prefect_cache(), places.prefect_folder())
             with output_to_log(words) as terminal:
                 from headstream.flows.run_command import run_with_progress  # imports Prefect
 
@@ -298,7 +298,7 @@ def up(
     ] = None,
 ) -> None:
     """Run Prefect's server, a worker and the scheduled deployments until Ctrl-C."""
-    keep_prefect_in(places.prefect_folder())
+    choose_prefect_home(places.prefect_folder())
     from headstream.flows.up_command import serve
 
     serve(host, port, database_url)
@@ -329,10 +329,10 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
-    shut_out_surroundings()
-    print_any_letter()
+    isolate_child_processes()
+    configure_output()
     try:
-        require_folder()
+        require_current_folder()
         app()
     except (UserError, WorkError) as error:
         _say(str(error))

@@ -21,7 +21,7 @@ from prefect.exceptions import PrefectException
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-from headstream.flows.server_health import answers
+from headstream.flows.server_health import wait_until_healthy
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines.services import Service, free_port, opened_services
 
@@ -81,12 +81,12 @@ def _send_what_is_left() -> None:
 
 
 def _await_server(server: Service, address: str) -> None:
-    """Wait until a server answers.
+    """Wait until a server wait_until_healthy.
 
     Raises:
         WorkError: it ended, or didn't answer in time.
     """
-    if not answers(server, address):
+    if not wait_until_healthy(server, address):
         raise WorkError(
             "a temporary server of Prefect's must start on this machine, got its end with code"
             f" {server.process.returncode}: {server.log} may say why. Run the command again; or start a server by"

@@ -14,17 +14,17 @@ from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, req
 from headstream.tasks.importing.imported_cell import read_imported
 from headstream.tasks.machines.child_process import start_fork_server
 from headstream.tasks.machines.runners import models_at_once
-from headstream.tasks.machines.stopping import LastWords
+from headstream.tasks.machines.stopping import StopMessage
 from headstream.tasks.steps.model_steps import compile_ahead, require_device
 from headstream.tasks.steps.prefect_step import alone
 from headstream.tasks.steps.report_steps import answer_of
 from headstream.tasks.steps.text_steps import make_tokens, read_corpus
 from headstream.tasks.study.schema import Study
-from headstream.tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import snapshots_kept
 
 
 @store_in_use()
-def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[str]:
+def run_with_progress(study: Study, terminal: TextIO, words: StopMessage) -> list[str]:
     """Run a study with live progress; its answer and the path of its report, line by line.
 
     Prefect's server starts once the corpus could be read; models are compiled for while text is made of it.
@@ -37,7 +37,7 @@ def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[
     require_device(study)
     progress = StudyProgress(study.name, planned, models_at_once(study.resources))
     words.how_far = progress.how_far
-    with shown_progress(progress, terminal), kept_for_watchers(study.name, progress.snapshot):
+    with shown_progress(progress, terminal), snapshots_kept(study.name, progress.snapshot):
         start_fork_server()
         trainings_begin = _compile_meanwhile(study, planned)
         corpus = alone(read_corpus, study.corpus)

@@ -11,8 +11,8 @@ from headstream.tasks.machines.services import Service
 START_SECONDS = 120.0
 
 
-def answers(server: Service, address: str) -> bool:
-    """Whether a server answers at its API's address rather than ends, after waiting for either.
+def wait_until_healthy(server: Service, address: str) -> bool:
+    """Whether a server wait_until_healthy at its API's address rather than ends, after waiting for either.
 
     Raises:
         WorkError: neither happened in time.

@@ -31,7 +31,7 @@ def remove_unneeded(days: float, dry_run: bool) -> None:
         WorkError: a run is under way and might need any of them.
     """
     store = open_store()
-    with nullcontext() if dry_run else store.at_rest():
+    with nullcontext() if dry_run else store.exclusive_lock():
         found = find_unneeded(store, days)
         for what, folder, size in found:
             print(f"{what}, {size / 1e6:,.1f} MB")

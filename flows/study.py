@@ -28,10 +28,10 @@ from headstream.tasks.steps.model_steps import (
 from headstream.tasks.steps.report_steps import index_results, record_study, write_report
 from headstream.tasks.steps.text_steps import read_corpus, require_text, tokenise, tokenise_for
 from headstream.tasks.storage.artifact import Artifact
-from headstream.tasks.studies.own_names import sent_study, take_name
+from headstream.tasks.studies.own_names import reserve_name, study_from_prefect
 from headstream.tasks.study.schema import NamedStudy, ShippedStudy, Study
 from headstream.tasks.text.allowed_files import require_allowed, require_allowed_models
-from headstream.tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import snapshots_kept
 
 
 def _run_name() -> str:
@@ -46,7 +46,7 @@ def _planned(study: Study) -> Iterator[None]:
     planned = plan_artifacts(study)
     require_space(planned)
     progress = StudyProgress(study.name, planned, models_at_once(study.resources))
-    with listening(progress.hear), kept_for_watchers(study.name, progress.snapshot):
+    with listening(progress.hear), snapshots_kept(study.name, progress.snapshot):
         yield
 
 
@@ -54,7 +54,7 @@ def _planned(study: Study) -> Iterator[None]:
     name="study",
     flow_run_name=_run_name,
     on_failure=[notify_of_failure],
-    validate_parameters=False,  # `sent_study` does, and says in one line what is wrong
+    validate_parameters=False,  # `study_from_prefect` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
     """Make whatever the study still lacks, and return where its report is.
@@ -67,12 +67,12 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         WorkError: the disk has no room for the study; or a model failed; the others, and the report, are there all the
             same.
     """
-    (study, file), started = sent_study(study), time.monotonic()
+    (study, file), started = study_from_prefect(study), time.monotonic()
     is_deployed = runtime.deployment.id is not None
     if is_deployed:
         require_allowed(study.corpus)
         require_allowed_models(study.models)
-        take_name(study, file)
+        reserve_name(study, file)
     planned = _planned(study) if is_deployed else nullcontext()  # else the command line has planned it
     with store_in_use(), planned:
         require_device(study)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from headstream.flows.server_health import answers
+from headstream.flows.server_health import wait_until_healthy
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
-from headstream.tasks.machines.own_environment import reach_directly
+from headstream.tasks.machines.process_environment import bypass_proxies
 from headstream.tasks.machines.services import Service, Services, opened_services, require_free_address, run_program
-from headstream.tasks.machines.stopping import Ended, ended_by_signals
+from headstream.tasks.machines.stopping import StopRequested, raising_on_signals
 
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent
@@ -45,16 +45,16 @@ def serve(host: str, port: int, database_url: str | None) -> None:
         WorkError: a service did not start, or keeps ending.
     """
     require_free_address(host, port)
-    reach_directly(host)
+    bypass_proxies(host)
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     environment = environment_for(address, port, database_url)
-    with ended_by_signals(), opened_services() as services:
+    with raising_on_signals(), opened_services() as services:
         try:
             with console.status("starting Prefect's server"):
                 command = [PREFECT, "server", "start", "--host", host, "--port", str(port)]
                 server = services.start("server", command, environment)
-                if not answers(server, environment["PREFECT_API_URL"]):
+                if not wait_until_healthy(server, environment["PREFECT_API_URL"]):
                     raise WorkError(f"Prefect's server must start, but it ended: see {server.log}.")
             with console.status("creating deployments"):
                 _deploy(environment)
@@ -62,7 +62,7 @@ def serve(host: str, port: int, database_url: str | None) -> None:
             worker = services.start("worker", command, environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
             _keep_up(services, server, worker, environment, console)
-        except Ended:
+        except StopRequested:
             with suppress(OSError):  # a terminal that was closed
                 console.print("Stopping.")
 
@@ -121,7 +121,9 @@ def _keep_up(
     def say(text: str) -> None:
         console.print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {text}")
 
-    supervisor = Supervisor(services, server, worker, lambda: answers(server, environment["PREFECT_API_URL"]), say)
+    supervisor = Supervisor(
+        services, server, worker, lambda: wait_until_healthy(server, environment["PREFECT_API_URL"]), say
+    )
     with _talking_to_server(environment), without_retries():
         for second in count():
             supervisor.restart_what_ended()

@@ -14,7 +14,7 @@ from headstream.flows.watch_picture import scores_in_words, watch_picture
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
 from headstream.tasks.graph.making import open_store
-from headstream.tasks.machines.stopping import Ended, ended_by_signals, leave
+from headstream.tasks.machines.stopping import StopRequested, exit_immediately, raising_on_signals
 from headstream.tasks.report.explorer.model_files import EXPLORER
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.studies.remembered_studies import remembered
@@ -39,16 +39,16 @@ def watch_study(study: str | None, wait: bool, port: int | None) -> int:
     console = Console(highlight=False)
     if study and not wait and study not in running_studies():
         return _say_last(study, console)
-    with ended_by_signals():
+    with raising_on_signals():
         try:
             name = _running(study, wait, console)
             with served_page(port) if port is not None else nullcontext() as server:
                 code = _watch(name, server, console)
-        except Ended as end:
+        except StopRequested as end:
             code = end.code
         except SystemExit:  # rich's, when nobody reads any more, as after `| head`
             code = 0
-    leave(code)
+    exit_immediately(code)
 
 
 def _running(study: str | None, wait: bool, console: Console) -> str:

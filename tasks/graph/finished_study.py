@@ -28,7 +28,7 @@ from headstream.tasks.watching.run_snapshots import forget_run
 
 def found_finished(study: Study) -> list[str] | None:
     """What `told` says of a study of which nothing is missing, its report published again; None if something is."""
-    with open_store().in_use():
+    with open_store().shared_lock():
         if (report := finished_report(study)) is None:
             return None
         build_warehouse(open_store(), places.warehouse_file())

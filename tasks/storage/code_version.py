@@ -1,4 +1,4 @@
-"""The version of a stage's code: a hash that changes with what it may compute, and not with its comments."""
+"""The version of a stage's code: a hash that changes with anything that can change results, not with comments."""
 
 import ast
 import hashlib
@@ -29,24 +29,27 @@ def code_version(module: str, root: Path = ROOT) -> str:
 
 
 def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by their names.
+    """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by module name.
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
-    computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
+    computed name aren't seen. Modules named *_config are left out: the values of their fields are in the spec.
 
     Raises:
         ModuleNotFoundError: there is no such module.
     """
     if _source(module, root) is None:
         raise ModuleNotFoundError(
-            f"module must be a file of {PACKAGE} below {root}, got {module!r}. "
+            f"there is no module {module!r} of {PACKAGE} below {root}. "
             "Name it as an import does: headstream.tasks.training.model_training."
         )
     reached: dict[str, str] = {}
     waiting = {module}
     while waiting:
         name = waiting.pop()
-        if name not in reached and not name.endswith("_config") and (source := _source(name, root)):
+        if name in reached or name.endswith("_config"):
+            continue
+        source = _source(name, root)
+        if source:
             reached[name] = source.tree_sha256
             waiting |= source.imports
     return reached
@@ -62,7 +65,7 @@ def _source(name: str, root: Path) -> _Source | None:
     """A project module's source; None for any other name."""
     package, *inner = name.split(".")
     if package != PACKAGE or not inner:
-        return None  # the package itself opens doors, and computes nothing
+        return None  # the package itself only re-exports
     stem = root.joinpath(*inner)
     path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
     if path is None:

@@ -1,4 +1,4 @@
-"""Hashes of files that are asked for again and again: by a plan, by what is finished, by a run."""
+"""Hashes of files, remembered because a plan, a check and a run all ask for them."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ _hashed: dict[tuple[int, ...], str] = {}
 def remembered_sha256(path: Path) -> str:
     """The hash of a file, remembered for as long as its inode, size and times stay the same.
 
-    One that has changed just now is hashed again each time: it could change once more within a tick of its clock.
+    A file that changed a moment ago is hashed again each time: it could change once more within one tick of the clock.
     """
     with path.open("rb") as raw:
         status = os.fstat(raw.fileno())

@@ -13,7 +13,7 @@ from headstream.tasks.storage.latest_records import latest_record, latest_record
 from headstream.tasks.storage.store import Store
 from headstream.tasks.studies.remembered_studies import remembered, remembered_studies
 from headstream.tasks.study.names import STUDY_NAME
-from headstream.tasks.study.sources import StudyFile, no_study, read_study_file, shipped, shipped_studies
+from headstream.tasks.study.sources import StudyFile, read_study_file, shipped, shipped_studies, unknown_study
 
 
 def known_studies() -> list[str]:
@@ -34,7 +34,7 @@ def find_study(name_or_path: str) -> StudyFile:
     path = Path(os.path.abspath(os.path.expanduser(name_or_path)))
     if os.path.isfile(path):
         return read_study_file(path)
-    raise no_study(name_or_path, "the name of one that ships or has run here, or a file", known_studies())
+    raise unknown_study(name_or_path, "the name of one that ships or has run here, or a file", known_studies())
 
 
 def _known(name: str) -> StudyFile | None:

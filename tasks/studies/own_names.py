@@ -10,7 +10,7 @@ from headstream.tasks.study.schema import Study, complete_study, read_study
 from headstream.tasks.study.sources import StudyFile, shipped
 
 
-def sent_study(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile]:
+def study_from_prefect(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile]:
     """A study that came through Prefect, by its name or whole, and its file.
 
     Raises:
@@ -20,10 +20,10 @@ def sent_study(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile
         file = find_study(study)
         return read_study(file), file
     study = complete_study(study)
-    return study, file_of(study)
+    return study, study_file_of(study)
 
 
-def file_of(study: Study) -> StudyFile:
+def study_file_of(study: Study) -> StudyFile:
     """What to remember of a study that came without a file: the one that ships, if it is that."""
     ships = shipped(study.name)
     if ships and read_study(ships).recorded == study.recorded:
@@ -31,7 +31,7 @@ def file_of(study: Study) -> StudyFile:
     return StudyFile(f"the study {study.name}", study.written)
 
 
-def rival(study: Study, file: StudyFile) -> str:
+def conflicting_study(study: Study, file: StudyFile) -> str:
     """Where another study of that name is from; empty if there is none.
 
     The same file is the same study, however it was edited, and so are files that ask the same.
@@ -51,13 +51,13 @@ def rival(study: Study, file: StudyFile) -> str:
     return f"{'is' if holder.path.is_file() else 'was'} in {holder.path}"
 
 
-def take_name(study: Study, file: StudyFile, *, replace: bool = False) -> None:
+def reserve_name(study: Study, file: StudyFile, *, replace: bool = False) -> None:
     """Have a study's name stand for it in this home.
 
     Raises:
         UserError: it is another study's, which is not to be replaced.
     """
-    if not replace and (where := rival(study, file)):
+    if not replace and (where := conflicting_study(study, file)):
         raise UserError(
             f"each study must have a name of its own, got {study.name!r} in {file.label}, but the study of that name"
             f" {where}. Change the name, or replace that study and its results: `--replace`."

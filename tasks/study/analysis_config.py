@@ -30,7 +30,9 @@ Method = Literal[
     "ablation_resample",
     "lrp",
 ]
-Anew = Literal["michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean"]
+IterativeMethod = Literal[
+    "michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean"
+]
 LEVEL = 0.01  # of significance, of pairs of heads that compose
 MOST = 100_000  # of anything: more would fill the memory, and tell no more
 
@@ -204,9 +206,9 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         description="Scores of importance by which heads are pruned. Most costly is ablation_resample, then the other"
         " ablations.",
     )
-    iterative_methods: tuple[Anew, ...] = Field(
-        get_args(Anew),
-        max_length=len(get_args(Anew)),
+    iterative_methods: tuple[IterativeMethod, ...] = Field(
+        get_args(IterativeMethod),
+        max_length=len(get_args(IterativeMethod)),
         description="Those of the scores by which they are also pruned with scores taken anew as heads go.",
     )
     random_orders: int = Field(10, ge=5, le=MOST, description="Random orders in which heads are pruned as a control.")

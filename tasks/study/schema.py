@@ -29,7 +29,7 @@ from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.study.mistakes import described, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
-from headstream.tasks.study.sources import MAX_BYTES, StudyFile, no_study, shipped, shipped_studies
+from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shipped_studies, unknown_study
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
 
@@ -159,7 +159,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
                     f" {cell.label}. Lower d_model, n_layers, d_mlp or vocabulary."
                 )
 
-    def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
+    def with_resources(self, runner: Runner | None, jobs: int | None) -> "Study":
         """The same study with another runner or another number of models at once; None keeps its own."""
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
@@ -276,7 +276,7 @@ def complete_study(study: str | Mapping[str, Any] | Study) -> Study:
     if isinstance(study, str):
         if file := shipped(study):
             return read_study(file)
-        raise no_study(study, "the name of one that ships", shipped_studies())
+        raise unknown_study(study, "the name of one that ships", shipped_studies())
     if not isinstance(study, Study):
         if (size := len(json.dumps(study, default=str))) > MAX_BYTES:
             raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.files.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 
 MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
 
@@ -61,7 +61,7 @@ def read_study_file(path: Path) -> StudyFile:
             raise UserError(
                 f"a study file must be at most {MAX_BYTES:,} bytes, got more in {path}. Give the path of a study."
             )
-        if found := foreign(content[:HEAD_BYTES]):
+        if found := detect_non_text(content[:HEAD_BYTES]):
             raise UserError(f"a study file must be TOML in UTF-8, got {found.kind} in {path.name}. {found.remedy}.")
         return StudyFile(path.name, content.decode("utf-8-sig"), path)
     except OSError as error:
@@ -80,7 +80,7 @@ def shipped(name: str) -> StudyFile | None:
     return read_study_file(places.STUDIES / f"{name}.toml") if name in shipped_studies() else None
 
 
-def no_study(name: str, must: str, known: list[str]) -> UserError:
+def unknown_study(name: str, must: str, known: list[str]) -> UserError:
     """What to say of a name that none of the known studies has."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."

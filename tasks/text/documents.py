@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.files.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 from headstream.tasks.text.conllu import Sentence, Word, sentences
 from headstream.tasks.text.file_formats import CODE, text_format
 from headstream.tasks.text.records import json_values, table_rows
@@ -114,7 +114,7 @@ class Reader:
             return
         with open_decompressed(file, self.budget) as stream:
             head = stream.peek(HEAD_BYTES)[:HEAD_BYTES]
-            if other := foreign(head, markup=suffix not in CODE):
+            if other := detect_non_text(head, markup=suffix not in CODE):
                 self._bad(f"{file.name} must be text in UTF-8, got {other.kind}", other.remedy)
                 return
             match text_format(suffix, head):

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from headstream.tasks.files.foreign_content import BOM
+from headstream.tasks.files.non_text import BOM
 
 TextFormat = Literal["conllu", "json lines", "json", "csv", "text"]
 RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")

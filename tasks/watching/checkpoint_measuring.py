@@ -18,7 +18,7 @@ from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel, s
 BUDGET = BehaviourConfig(
     loss_windows=32, pattern_windows=16, fixed_period_sequences=4, random_period_sequences=16, passage_tokens=2
 )
-MOVED = (OSError, ValueError, SafetensorError)  # what reading may raise when a model is done, or begins anew
+READ_ERRORS = (OSError, ValueError, SafetensorError)  # what reading may raise when a model is done, or begins anew
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class CheckpointMeasuring:
             return False
         _, step, folder, model = max(waiting, key=lambda each: each[:2])
         self._tried.add((folder, step))
-        tokens, written = self._store.so_far("tokens", model.tokens), self._folder / f"{len(self._tried)}"
-        with suppress(*MOVED, WorkError):
+        tokens, written = self._store.working_folder("tokens", model.tokens), self._folder / f"{len(self._tried)}"
+        with suppress(*READ_ERRORS, WorkError):
             written.mkdir()
             if tokens:
                 measure_behaviour(BUDGET, ModelAtStep(model.label, folder, tokens, written, step=step))
@@ -69,7 +69,7 @@ class CheckpointMeasuring:
 
     def _waiting(self, model: WatchedModel) -> list[tuple[bool, int, Path]]:
         """Whether a checkpoint is the last one, its step and its folder, of each to measure."""
-        folder = self._store.so_far("training", model.training) if model.training and model.tokens else None
+        folder = self._store.working_folder("training", model.training) if model.training and model.tokens else None
         if folder is None or self._measured_by_run(model):
             return []
         steps, done = checkpoint_steps(folder), self._tables.get(model.label, {})

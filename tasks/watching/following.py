@@ -13,7 +13,7 @@ import torch
 from headstream.tasks.report.explorer.model_files import ModelFiles
 from headstream.tasks.storage.store import Store
 from headstream.tasks.study.schema import Study
-from headstream.tasks.watching.checkpoint_measuring import MOVED, CheckpointMeasuring
+from headstream.tasks.watching.checkpoint_measuring import READ_ERRORS, CheckpointMeasuring
 from headstream.tasks.watching.explorer_so_far import write_explorer_so_far
 from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel
 from headstream.tasks.watching.page_server import PageServer
@@ -59,7 +59,7 @@ class Following:
         while not self._ended:
             models = self.models
             has_measured = self._measuring.measure_next(models)
-            with suppress(*MOVED):  # the next look finds it
+            with suppress(*READ_ERRORS):  # the next look finds it
                 self._read_scores(models)
                 self._keep_page(models)
             if not has_measured:
@@ -91,6 +91,6 @@ class Following:
         """Where a model that has scores lies; None of one from elsewhere."""
         if not model.training or model.label not in self.scores:
             return None
-        training = self._store.so_far("training", model.training)
-        tokens = self._store.so_far("tokens", model.tokens)
+        training = self._store.working_folder("training", model.training)
+        tokens = self._store.working_folder("tokens", model.tokens)
         return ModelFiles(training, tokens) if training and tokens else None

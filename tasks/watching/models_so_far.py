@@ -42,7 +42,7 @@ class ScoresSoFar:
 
 def training_losses(store: Store, model: WatchedModel) -> Losses:
     """Its losses in training as far as they are on the disk: a few seconds old, of a model that is in training."""
-    folder = store.so_far("training", model.training) if model.training else None
+    folder = store.working_folder("training", model.training) if model.training else None
     if folder is None:
         return ()
     for read, file in ((_logged, folder / RESUME / STATE), (_recorded, folder / "training.parquet")):

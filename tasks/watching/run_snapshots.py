@@ -35,7 +35,7 @@ class RunSnapshot:
 
 
 @contextmanager
-def kept_for_watchers(study: str, told: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
+def snapshots_kept(study: str, told: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
     """While the block runs, and after it if it fails, others can read what the study tells of itself."""
     ended = threading.Event()
 

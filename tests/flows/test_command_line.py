@@ -83,7 +83,7 @@ def smoke(home, hostile):
 
 def call(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
     monkeypatch.setattr(sys, "argv", ["headstream", *arguments])
-    monkeypatch.setattr(command_line, "keep_prefect_in", lambda *folders: None)  # one's own cache
+    monkeypatch.setattr(command_line, "choose_prefect_home", lambda *folders: None)  # one's own cache
     try:
         command_line.main()
         code = 0

@@ -14,7 +14,7 @@ from headstream.tasks import places
 from headstream.tasks.graph.making import open_store
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.studies.known_studies import find_study
-from headstream.tasks.studies.own_names import take_name
+from headstream.tasks.studies.own_names import reserve_name
 from headstream.tasks.study.schema import read_study
 
 
@@ -29,7 +29,7 @@ def own(tmp_path):
     """A study of one's own that was to run, on itself as text."""
     path = tmp_path / "a.toml"
     path.write_text('name = "mine"\nquestion = "Why?"\n[corpus]\npaths = ["a.toml"]\n[grid]\nseed = [0, 1]\n')
-    take_name(read_study(find_study(str(path))), find_study(str(path)))
+    reserve_name(read_study(find_study(str(path))), find_study(str(path)))
     return path
 
 

@@ -21,7 +21,7 @@ from headstream.flows.study_progress import StudyProgress
 from headstream.tasks import places
 from headstream.tasks.progress import Event, publish
 from headstream.tasks.studies.known_studies import find_study
-from headstream.tasks.studies.own_names import take_name
+from headstream.tasks.studies.own_names import reserve_name
 from headstream.tasks.study.schema import read_study
 from headstream.tasks.watching.run_snapshots import running_studies, snapshot_of
 
@@ -29,9 +29,9 @@ HEADSTREAM = str(Path(sys.executable).parent / "headstream")
 LABEL = "n_layers=2"
 RUN = """
 import json, signal, sys
-from headstream.tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import snapshots_kept
 
-with kept_for_watchers(sys.argv[1], lambda: json.loads(sys.argv[2])):
+with snapshots_kept(sys.argv[1], lambda: json.loads(sys.argv[2])):
     if not sys.stdin.readline():
         raise ValueError("a disk is full")
 """
@@ -49,7 +49,7 @@ def mine(tmp_path):
     """A study of one's own that was to run."""
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\n[corpus]\npaths = ["mine.toml"]\n[grid]\nn_layers = [2]\n')
-    take_name(read_study(find_study(str(path))), find_study(str(path)))
+    reserve_name(read_study(find_study(str(path))), find_study(str(path)))
 
 
 @pytest.fixture

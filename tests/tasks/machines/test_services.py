@@ -114,7 +114,7 @@ def test_a_service_that_ends_again_and_again_is_given_up():
             until(service.has_ended)
             service.restart()
         until(service.has_ended)
-        with pytest.raises(WorkError, match=r"it ended 6 times within 10 minutes: see .*worker\.log"):
+        with pytest.raises(WorkError, match=r"the worker exited 6 times in 10 minutes: see .*worker\.log"):
             service.restart()
     assert service.log.read_text() == "bye\n" * (MAX_RESTARTS + 1)
 
@@ -181,7 +181,7 @@ def test_an_address_must_be_free():
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_an_address_must_be_one_that_clients_can_use(host):
-    with pytest.raises(UserError, match="must be one address of this machine"):
+    with pytest.raises(UserError, match="must be an address of this machine"):
         require_free_address(host, 4200)
 
 

@@ -89,7 +89,7 @@ import os, signal, time
 from headstream.tasks.machines.stopping import stopping_at_signals
 with stopping_at_signals() as words:
     words.how_far = lambda: " there"
-    with words.put_off():
+    with words.deferred():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.3)
         print("went on", flush=True)
@@ -117,9 +117,9 @@ def test_what_is_printed_goes_to_the_log_and_afterwards_to_where_it_did(environm
     code = """
 import subprocess, sys
 from headstream.tasks.machines.quiet_output import output_to_log
-from headstream.tasks.machines.stopping import LastWords
+from headstream.tasks.machines.stopping import StopMessage
 print("before")
-with output_to_log(LastWords()) as terminal:
+with output_to_log(StopMessage()) as terminal:
     print("inside")
     subprocess.run(["sh", "-c", "echo child; echo child >&2"])
     print("shown", file=terminal)

@@ -22,7 +22,7 @@ from headstream.tasks.measuring.importance import ablations_of, measure_importan
 from headstream.tasks.measuring.pruning_curves import ITERATIVE
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import SCHEMA, table_schema
-from headstream.tasks.study.analysis_config import Anew, ImportanceConfig, Method
+from headstream.tasks.study.analysis_config import ImportanceConfig, IterativeMethod, Method
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text, reference_text
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
@@ -153,7 +153,7 @@ def test_of_many_heads_fewer_sequences_are_used(tmp_path, tokens):
 
 def test_studies_choose_among_the_scores_that_there_are():
     assert get_args(Method) == tuple(METHODS)
-    assert get_args(Anew) == tuple(method for group in ITERATIVE for method in group)
+    assert get_args(IterativeMethod) == tuple(method for group in ITERATIVE for method in group)
 
 
 @pytest.mark.parametrize("options", [{"n_layers": 0}, {"n_heads": (0, 0), "d_head": 5}])

@@ -10,7 +10,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.storage.store import Store
 from headstream.tasks.studies.known_studies import find_study, known_studies
-from headstream.tasks.studies.own_names import file_of, rival, take_name
+from headstream.tasks.studies.own_names import conflicting_study, reserve_name, study_file_of
 from headstream.tasks.studies.remembered_studies import remembered
 from headstream.tasks.study.schema import complete_study, parse_study, read_study
 
@@ -31,7 +31,7 @@ def written(path, **content):
 def take(path, **how):
     """What `headstream run` does with a name."""
     file = find_study(str(path))
-    take_name(read_study(file), file, **how)
+    reserve_name(read_study(file), file, **how)
 
 
 def test_a_study_that_was_to_run_is_found_by_name_from_everywhere(tmp_path, monkeypatch):
@@ -121,22 +121,22 @@ def test_a_study_whose_file_is_gone_is_as_it_was(tmp_path):
 
 def test_a_study_that_came_through_prefect_has_a_name_too(tmp_path):
     sent = parse_study("the study", {"name": "mine", "grid": {"seed": [0, 1]}})
-    take_name(sent, file_of(sent))
+    reserve_name(sent, study_file_of(sent))
     assert read_study(find_study("mine")).recorded == sent.recorded
     again = parse_study("the study", {"name": "mine", "grid": {"seed": [0, 1, 2]}})
-    take_name(again, file_of(again))
+    reserve_name(again, study_file_of(again))
     path = written(tmp_path / "a.toml")
     with pytest.raises(UserError, match="the study of that name came through Prefect"):
         take(path)
     take(path, replace=True)
     with pytest.raises(UserError, match=f"is in {path}"):
-        take_name(sent, file_of(sent))
+        reserve_name(sent, study_file_of(sent))
     quick = parse_study("the study", {"name": "quick"})
     with pytest.raises(UserError, match="ships"):
-        take_name(quick, file_of(quick))
+        reserve_name(quick, study_file_of(quick))
     shipped = read_study(find_study("quick"))
-    assert file_of(shipped).ships
-    assert not rival(shipped, file_of(shipped))
+    assert study_file_of(shipped).ships
+    assert not conflicting_study(shipped, study_file_of(shipped))
 
 
 def test_a_study_that_an_earlier_release_ran_is_found_by_its_record(tmp_path):

@@ -218,7 +218,7 @@ def test_addresses_are_those_that_were_studied_or_refused(monkeypatch, tmp_path)
 
 
 def test_addresses_that_are_not_installed_name_the_command():
-    with pytest.raises(UserError, match=r"no-such-package must be installed, which holds it, but isn't.*: pip it"):
+    with pytest.raises(UserError, match=r"no-such-package, which holds it, is not installed.*: pip it"):
         installed_files("no-such-package", "it", "pip it")
 
 
