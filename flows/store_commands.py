@@ -19,7 +19,7 @@ def print_check() -> None:
     table = Table("checked", "", "found", box=None, header_style="bold")
     findings = list(check_all(open_store(), places.warehouse_file()))
     for finding in findings:
-        table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
+        table.add_row(finding.subject, "[green]ok[/]" if finding.passed else "[red]wrong[/]", finding.finding)
     Console().print(table)
     require_all_well(findings)
 

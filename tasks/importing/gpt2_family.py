@@ -1,4 +1,4 @@
-"""GPT-2, and what nanoGPT keeps of it: learned positions, LayerNorm, biases, one fused matrix of queries, keys, values.
+"""GPT-2, and nanoGPT after it: learned positions, LayerNorm, biases, one fused matrix of queries, keys and values.
 
 Source: Radford et al. 2019; transformers' GPT2LMHeadModel, whose Conv1D is [in, out]; nanoGPT's nn.Linear is [out, in].
 """
@@ -25,9 +25,9 @@ BUFFERS = re.compile(r"\.attn\.(masked_)?bias$")
 
 
 def gpt2_placements(architecture: Architecture, *, linear: bool, biases: bool) -> list[Placement]:
-    """Where GPT-2's tensors belong; `linear`: matrices are [out, in]."""
+    """The places of GPT-2's tensors; with `linear`, matrices are [out, in]."""
     turned = transposed if linear else (lambda layout: layout)
-    matrices = {  # of a layer: the tensor, how it is laid out as [in, out], and the parameters in it
+    matrices = {  # of a layer: the tensor, its layout as [in, out], its bias's layout, and the parameters in it
         "attn.c_attn": (in_turn(HEADS_SIDE_BY_SIDE, 1), in_turn(FLAT, 0), "attention", ("_Q", "_K", "_V")),
         "attn.c_proj": (HEADS_BELOW_ONE_ANOTHER, SAME, "attention", ("_O",)),
         "mlp.c_fc": (SAME, SAME, "feed_forward", ("_in",)),

@@ -1,4 +1,4 @@
-"""GPT-NeoX, as Pythia is: rotary positions on part of a head, attention and feed-forward side by side, biases.
+"""GPT-NeoX, of which Pythia is one: rotary positions on part of a head, parallel sublayers, biases.
 
 Source: Black et al. 2022; transformers' GPTNeoXForCausalLM.
 """
@@ -23,7 +23,7 @@ from headstream.tasks.importing.settings import Settings
 
 
 def _fields(settings: Settings) -> dict[str, Any]:
-    settings.ignore("attention_bias", "rotary_emb_base")  # read below; the older word for rope_theta
+    settings.ignore("attention_bias", "rotary_emb_base")  # read below; the older name of rope_theta
     return {
         "n_layers": settings.whole("num_hidden_layers"),
         "n_heads": settings.whole("num_attention_heads"),

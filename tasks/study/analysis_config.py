@@ -1,4 +1,4 @@
-"""The [analysis] section of a study: how much is measured on every model, one part a stage."""
+"""The [analysis] section of a study: the amount that is measured on every model, one part per stage."""
 
 from typing import Annotated, Literal, get_args
 
@@ -33,11 +33,11 @@ Method = Literal[
 IterativeMethod = Literal[
     "michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean"
 ]
-LEVEL = 0.01  # of significance, of pairs of heads that compose
-MOST = 100_000  # of anything: more would fill the memory, and tell no more
+LEVEL = 0.01  # of significance, for pairs of heads that compose
+MOST = 100_000  # of anything: more would fill the memory, and add nothing
 
 MAX_RERUNS = (
-    "Heads times sequences at most: of a model with more heads, fewer sequences are used, though 8 (or all) at least."
+    "Maximum of heads times sequences: for a model with more heads, fewer sequences are used, but at least 8 (or all)."
 )
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -46,7 +46,7 @@ Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
 class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.behaviour] section of a study: on how much text and on how many repeats models are measured."""
+    """The [analysis.behaviour] section of a study: the amount of text and of repeats that models are measured on."""
 
     loss_windows: Count = Field(256, description="Validation sequences over which losses are averaged.")
     pattern_windows: Count = Field(
@@ -62,17 +62,17 @@ class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
     passage_tokens: int = Field(
         48, ge=2, le=512, description="Length in tokens, BOS included, of the passage whose attention is kept in full."
     )
-    seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated.")
+    seed: Seed = Field(0, description="Seed of the random tokens that are repeated.")
 
 
 class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.weight_circuits] section of a study: what weights are held against, and what is significant."""
+    """The [analysis.weight_circuits] section of a study: comparisons for the weights, and the level of significance."""
 
     level: float = Field(
         LEVEL, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
     )
     rotations: AtLeastTwo = Field(
-        50, description="Random rotations of each head's output by which the null of composition scores is checked."
+        50, description="Random rotations of each head's output that check the null of composition scores."
     )
     top_skip_trigrams: Count = Field(
         20, description="Skip-trigrams kept for each head, those with the largest effect first."
@@ -81,7 +81,7 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         50, description="Minimum occurrences of a skip-trigram's tokens, and of its source before its destination."
     )
     statistics_tokens: int = Field(
-        1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus' own skip-trigrams are counted."
+        1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus's own skip-trigrams are counted."
     )
     copying_tokens: Count = Field(4096, description="Most frequent tokens on which copying is tested.")
     evaluator_sequences: Count = Field(
@@ -91,19 +91,19 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         1024,
         ge=0,
         le=MOST,
-        description="Pairs of heads whose K-composed circuit is tested for matching: those that K-compose most. Each"
-        " head's best writer is, too.",
+        description="Pairs of heads whose K-composed circuit is tested for matching: those that K-compose most, and"
+        " each head with its best writer.",
     )
     persistence_windows: Count = Field(
-        16, description="Validation sequences on which the persistence of what heads write is measured."
+        16, description="Validation sequences on which the persistence of heads' outputs is measured."
     )
     seed: Seed = Field(
-        0, description="Seed of the random rotations and of the random tokens on which copying is scored."
+        0, description="Seed of the random rotations, and of the random tokens on which copying is scored."
     )
 
 
 class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.activation_circuits] section of a study: on how much text circuits are followed."""
+    """The [analysis.activation_circuits] section of a study: the amount of text on which circuits are traced."""
 
     path_windows: Count = Field(
         32, description="Validation sequences for path terms, attention-score terms and causal checks."
@@ -117,32 +117,32 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
     bigram_sources: Count = Field(
         4096, description="Most frequent tokens whose bigrams the direct path is compared with."
     )
-    bigram_samples: int = Field(300, ge=0, le=MOST, description="Most frequent bigrams that are kept for plots.")
+    bigram_samples: int = Field(300, ge=0, le=MOST, description="Number of most frequent bigrams kept for plots.")
     max_pairs: int = Field(
         128,
         ge=0,
         le=MOST,
-        description="Maximum number of pairs of heads checked causally, those of induction circuits apart, and of"
-        " virtual heads ablated.",
+        description="Maximum number of pairs of heads checked causally, not counting those of induction circuits, and"
+        " of virtual heads ablated.",
     )
     max_circuits: int = Field(
         64,
         ge=0,
         le=MOST,
-        description="Maximum number of induction circuits checked causally, those of the heads that attend most to what"
-        " followed earlier copies first.",
+        description="Maximum number of induction circuits checked causally, starting with the heads that attend most to"
+        " what followed earlier copies.",
     )
     max_sources: Count = Field(
         24,
-        description="Earlier heads and feed-forward layers told apart as sources of a head's queries, and as many of"
-        " its keys, those with the largest share of its scores first.",
+        description="Earlier heads and feed-forward layers shown separately as sources of a head's queries, and as many"
+        " of its keys: those with the largest share of its scores.",
     )
     level: float = Field(
         LEVEL,
         gt=0,
         lt=1,
-        description="Probability that a model without composition has an induction circuit; that of"
-        " [analysis.weight_circuits] for all pairs of heads.",
+        description="Probability that a model without composition has an induction circuit; the level of"
+        " [analysis.weight_circuits] is for all pairs of heads.",
     )
     fixed_period_sequences: Count = Field(
         10, description="Sequences of random tokens repeated with a fixed period, for causal checks."
@@ -150,11 +150,11 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
     random_period_sequences: Count = Field(
         64, description="Sequences of random tokens repeated with a random period, for causal checks."
     )
-    seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated in causal checks.")
+    seed: Seed = Field(0, description="Seed of the random tokens that are repeated in causal checks.")
 
 
 class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.importance] section of a study: on how much text heads are ablated and scored."""
+    """The [analysis.importance] section of a study: the amount of text on which heads are ablated and scored."""
 
     windows: AtLeastTwo = Field(
         64, description="Validation sequences on which the effects of ablating heads are measured."
@@ -167,17 +167,17 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         get_args(Replacement),
         min_length=1,
         max_length=len(get_args(Replacement)),
-        description="What takes the place of an ablated head's output: zero, its mean on other text, its mean there at"
-        " the same position, or its output on other sequences.",
+        description="Replacements of an ablated head's output: zero, its mean on other text, its mean there at the same"
+        " position, or its output on other sequences.",
     )
     scopes: tuple[Scope, ...] = Field(
         get_args(Scope),
         min_length=1,
         max_length=len(get_args(Scope)),
-        description="What later layers compute anew when a head is ablated: all, or all but their attention patterns.",
+        description="What later layers recompute when a head is ablated: everything, or all but attention patterns.",
     )
     others: bool = Field(
-        True, description="Whether each head is also left alone in its layer, all its others replaced by zero or mean."
+        True, description="Also keep each head alone in its layer, with all others replaced by zero or their mean."
     )
     resamples: int = Field(
         5, ge=5, le=MOST, description="Other sequences whose outputs replace an ablated head's, one sequence at a time."
@@ -186,7 +186,7 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
 
 
 class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.pruning] section of a study: how heads are removed, and how gates learn which."""
+    """The [analysis.pruning] section of a study: the orders in which heads are removed, and the training of gates."""
 
     windows: AtLeastTwo = Field(
         32, description="Validation sequences on which the losses of pruned models are measured."
@@ -197,19 +197,19 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     max_reruns: Count = Field(512, description=MAX_RERUNS)
     max_points: Count = Field(
         16,
-        description="Numbers of pruned heads, half of all apart, at which curves are measured and heads scored anew at"
-        " most: in larger models several heads go at once, fewest where few have gone.",
+        description="Maximum number of points, besides half of all heads, at which curves are measured and heads"
+        " rescored: in larger models several heads go at once, fewer at the start.",
     )
     methods: tuple[Method, ...] = Field(
         get_args(Method),
         max_length=len(get_args(Method)),
-        description="Scores of importance by which heads are pruned. Most costly is ablation_resample, then the other"
-        " ablations.",
+        description="Scores of importance by which heads are pruned. The most expensive is ablation_resample, then the"
+        " other ablations.",
     )
     iterative_methods: tuple[IterativeMethod, ...] = Field(
         get_args(IterativeMethod),
         max_length=len(get_args(IterativeMethod)),
-        description="Those of the scores by which they are also pruned with scores taken anew as heads go.",
+        description="Scores by which heads are also pruned iteratively, recomputed as heads go.",
     )
     random_orders: int = Field(10, ge=5, le=MOST, description="Random orders in which heads are pruned as a control.")
     batch_size: Count = Field(
@@ -232,19 +232,19 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     keep: tuple[Literal["within 1 %", "within 5 %", "half"], ...] = Field(
         ("within 1 %", "within 5 %", "half"),
         max_length=3,
-        description="Which pruned models are kept as checkpoints, of each way to prune: those with most heads gone at"
-        " less than so much more loss, and that with half of the heads.",
+        description="Pruned models that each way of pruning keeps as checkpoints: the smallest whose loss rose by less"
+        " than this, and the one with half of the heads.",
     )
     repeats: Count = Field(
         5,
         description="Timed passes of 32 sequences through each pruned model, fewer where they take long; ten times as"
-        " many of one.",
+        " many of a single sequence.",
     )
     seed: Seed = Field(0, description="Seed of the random pruning orders and of the noise on gates.")
 
 
 class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.redundancy] section of a study: on how much text heads are compared."""
+    """The [analysis.redundancy] section of a study: the amount of text on which heads are compared."""
 
     windows: AtLeastTwo = Field(64, description="Validation sequences on which heads are compared.")
     reference_windows: AtLeastTwo = Field(
@@ -269,24 +269,24 @@ class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
 
 
 class ProbesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.probes] section of a study: what probes read from heads, and from how many tokens."""
+    """The [analysis.probes] section of a study: the tokens that probes of heads are trained and tested on."""
 
     train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")
     selection_tokens: Count = Field(8192, description="Tokens of other documents on which the best head is chosen.")
-    test_tokens: Count = Field(8192, description="Tokens of yet other documents on which probes are tested.")
+    test_tokens: Count = Field(8192, description="Tokens of further documents on which probes are tested.")
     control_draws: int = Field(
         8,
-        ge=8,  # of fewer the error could not be told
+        ge=8,  # with fewer, the error could not be estimated
         le=1000,
-        description="Draws of control labels, with the mean of whose accuracies a probe's is compared.",
+        description="Draws of control labels; a probe's accuracy is compared with the mean of theirs.",
     )
     penalty: float = Field(1e-3, gt=0, description="Penalty on the sum of a probe's squared weights, in nats.")
     max_steps: Count = Field(200, description="Maximum number of steps of the solver that fits a probe.")
-    seed: Seed = Field(0, description="Seed of the draws of control labels, with the model's and the task's names.")
+    seed: Seed = Field(0, description="Seed of the control labels, together with the names of the model and the task.")
 
 
 class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.feed_forward] section of a study: on how much text feed-forward neurons are ablated."""
+    """The [analysis.feed_forward] section of a study: the amount of text on which feed-forward neurons are ablated."""
 
     windows: Count = Field(
         64, description="Validation sequences on which the effects of ablating feed-forward layers are measured."
@@ -296,23 +296,24 @@ class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fa
     )
     max_reruns: Count = Field(
         2048,
-        description="Groups of neurons in all layers, times sequences, at most: of a deeper model, fewer sequences are"
-        " used, though 8 (or all) at least.",
+        description="Maximum of groups of neurons in all layers times sequences: for a deeper model, fewer sequences"
+        " are used, but at least 8 (or all).",
     )
-    n_groups: Count = Field(8, description="Groups into which each layer's neurons are cut, to be ablated one by one.")
+    n_groups: Count = Field(8, description="Groups of each layer's neurons, which are ablated one by one.")
 
 
 class AnalysisConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
+    """The [analysis] section of a study: each part is read by the stage of its name alone."""
 
     device: Literal["cpu", "cuda"] = Field(
-        "cpu", description="Where models are measured; cuda, for large ones: GPUs are shared as [resources] gpus says."
+        "cpu",
+        description="Device that models are measured on; cuda for large ones, sharing GPUs as [resources] gpus says.",
     )
     stages: tuple[Stage, ...] = Field(
         get_args(Stage),
         min_length=1,
         max_length=len(get_args(Stage)),
-        description="Stages of the analysis that run; what the others measure is missing from the report.",
+        description="Stages of the analysis to run; what the others measure is missing from the report.",
     )
     behaviour: BehaviourConfig = Field(
         BehaviourConfig(), description="Losses, attention patterns and induction scores."
@@ -329,6 +330,6 @@ class AnalysisConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False
     pruning: PruningConfig = Field(PruningConfig(), description="How many heads can be removed.")
     redundancy: RedundancyConfig = Field(RedundancyConfig(), description="Heads that do the same as others.")
     feed_forward: FeedForwardConfig = Field(
-        FeedForwardConfig(), description="How much the loss depends on feed-forward layers."
+        FeedForwardConfig(), description="Effects of ablating feed-forward neurons on the loss."
     )
     probes: ProbesConfig = Field(ProbesConfig(), description="What linear probes read from the outputs of heads.")

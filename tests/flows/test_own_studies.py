@@ -115,7 +115,9 @@ def test_another_study_of_the_name_of_one_is_refused_before_anything_starts(own,
         other.write_text(f'name = "{name}"\n[corpus]\npaths = ["a.toml"]\n')
         code, out, err = call(monkeypatch, capsys, "run", str(other))
         assert (code, out) == (2, "")
-        assert f"got '{name}' in other.toml, but the study of that name {where}. Change the name, or" in err
+        assert (
+            f"other.toml uses the name '{name}', but a different study of that name {where}. Change the name, or" in err
+        )
         assert err.count("\n") == 1
         assert "needs `--replace`" in call(monkeypatch, capsys, "plan", str(other))[1]
 

@@ -59,7 +59,7 @@ def test_one_step_is_one_folder_and_inspect_says_what_is_in_it(model, monkeypatc
         (["2L2-3H", "out", "--study", "theirs"], "that of 0. Choose an id: none"),
         (["ID", "out", "--step", "7"], "a step must be one at which weights were kept (0, "),
         (["ID", "out", "--to", "huggingface"], "positions = 'relative'"),
-        (["ID", "."], "new or empty folder"),
+        (["ID", "."], "isn't an empty folder"),
     ],
 )
 def test_what_can_not_be_exported_is_refused_in_a_line(model, monkeypatch, capsys, tmp_path, arguments, words):

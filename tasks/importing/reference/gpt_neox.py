@@ -1,4 +1,4 @@
-"""GPT-NeoX as Hugging Face keeps it, Pythia among them. Source: Black et al. 2022, GPT-NeoX-20B, section 2."""
+"""GPT-NeoX, Pythia included, as Hugging Face stores it. Source: Black et al. 2022, GPT-NeoX-20B, section 2."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, la
 def gpt_neox_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a `GPTNeoXForCausalLM`."""
+    """Logits of a `GPTNeoXForCausalLM`."""
     n_heads = config["num_attention_heads"]
     d_head = config["hidden_size"] // n_heads
     rope = config.get("rope_parameters") or {}

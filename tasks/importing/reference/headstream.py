@@ -1,4 +1,4 @@
-"""Models that Headstream itself wrote: a model.json that says what the tensors of a checkpoint mean."""
+"""Models that Headstream itself wrote: model.json defines the meaning of a checkpoint's tensors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
 
 
 def undefined_here(a: Mapping[str, Any]) -> str | None:
-    """What of an architecture's fields has no definition here, such as `gates = 'dynamic'`; None where all has."""
+    """A choice of an architecture that isn't defined here, such as `gates = 'dynamic'`; None if all are defined."""
     for field, known in (("gates", ("none",)), ("attention", ("full", "local"))):
         if a[field] not in known:
             return f"{field} = {a[field]!r}"
@@ -37,7 +37,7 @@ def undefined_here(a: Mapping[str, Any]) -> str | None:
 def headstream_logits(
     tensors: FileTensors, a: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """By the fields of its architecture, every one of which is given."""
+    """Logits by the fields of an architecture, all of which are given."""
     n, post = tokens.shape[1], a["normalization_place"] == "post"
     epsilon = EPSILONS.get(a["normalization"], 0.0) if a["norm_epsilon"] is None else a["norm_epsilon"]
 

@@ -14,7 +14,7 @@ from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, la
 def transformer_lens_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a `HookedTransformer` with this config."""
+    """Logits of a `HookedTransformer` with this config."""
     kind, epsilon = config.get("normalization_type"), config.get("eps", 1e-5)
     positions = config.get("positional_embedding_type", "standard")
 
@@ -47,7 +47,8 @@ def transformer_lens_logits(
             base = config.get("rotary_base", 10_000)
             q, k = (rotated(part, base, n_turned, half_split=not adjacent) for part in (q, k))
         scale = config["d_head"] ** -0.5
-        if (own := config.get("attn_scale", -1.0)) > 0:
+        own = config.get("attn_scale", -1.0)
+        if own > 0:
             scale = 1 / own
         window = config.get("window_size") if config.get("use_local_attn") else None
         mixed = attended(q, k, v, scale if config.get("use_attn_scale", True) else 1.0, window)
@@ -57,19 +58,14 @@ def transformer_lens_logits(
             x = x + attention_out
             continue
         parallel = config.get("parallel_attn_mlp", False)
-        x = (
-            x
-            + attention_out
-            + _feed_forward(
-                tensors.within(f"{block}.mlp."), norm(x if parallel else x + attention_out, f"{block}.ln2"), config
-            )
-        )
+        read = norm(x if parallel else x + attention_out, f"{block}.ln2")
+        x = x + attention_out + _feed_forward(tensors.within(f"{block}.mlp."), read, config)
     final = norm(x, "ln_final", "RMS" if config.get("final_rms") else kind)
     return read_out(final, tensors.as_stored("unembed.W_U").T, tensors.get("unembed.b_U"))
 
 
 def _by_head(tensors: FileTensors, place: str, part: str, x: Tensor) -> Tensor:
-    """Queries, keys or values; those that heads share have a name of their own."""
+    """Queries, keys or values; those that heads share have names of their own."""
     shared = "_" if f"{place}._W_{part}" in tensors.names else ""
     weight, bias = tensors[f"{place}.{shared}W_{part}"], tensors[f"{place}.{shared}b_{part}"]
     return torch.einsum("bpd,hde->bphe", x, weight) + bias

@@ -221,7 +221,9 @@ def test_damaged_and_hostile_files_are_refused_in_a_line(damage: Callable[[Path]
     path = written(tmp_path)
     open_foreign(path)
     damage(path)
-    assert f"{path} must" in refusal(path)
+    said = refusal(path)
+    assert str(path) in said
+    assert "GGUF file" in said
 
 
 def test_every_shorter_file_is_refused(tmp_path):
@@ -229,7 +231,7 @@ def test_every_shorter_file_is_refused(tmp_path):
     start = min(tensor.start for tensor in read_header(tmp_path / "m.gguf").tensors.values())
     for length in range(0, start, 23):
         (tmp_path / "short.gguf").write_bytes(content[:length])
-        assert "must be a whole GGUF file" in refusal(tmp_path / "short.gguf")
+        assert "is not a whole GGUF file" in refusal(tmp_path / "short.gguf")
 
 
 def test_whatever_bytes_change_in_the_head_it_is_read_or_refused_in_a_line(tmp_path):

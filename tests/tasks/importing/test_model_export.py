@@ -134,7 +134,7 @@ UNREPRESENTABLE = [
     ("transformer-lens", plain(positions="learned", n_heads=(2, 3), d_head=5), "n_heads = (2, 3)"),
     ("transformer-lens", plain(positions="learned", attention="strided", stride=2), "attention = 'strided'"),
     ("transformer-lens", plain(positions="learned", d_value=7), "d_value = 7"),
-    ("transformer-lens", plain(positions="learned_shortformer"), "must be the same in all layers"),
+    ("transformer-lens", plain(positions="learned_shortformer"), "positions differ between layers"),
     ("transformer-lens", llama_architecture(biases=True), "no tensor for layers.0.feed_forward.b_"),
 ]
 
@@ -171,7 +171,7 @@ def test_nothing_is_written_over(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     for folder in (tmp_path / "out", tmp_path / "out" / "mine.txt"):
-        with pytest.raises(UserError, match="new or empty folder"):
+        with pytest.raises(UserError, match="isn't an empty folder"):
             export_checkpoints("headstream", tmp_path / "stored", tiny_tokens(), [40], folder)
 
 

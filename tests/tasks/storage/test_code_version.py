@@ -105,7 +105,7 @@ def test_changes_when_modules_swap_their_code(project):
     "module", ["headstream.tasks.probin", "numpy", "headstream.tasks.probing.probe", "tasks.probing", ""]
 )
 def test_module_that_does_not_exist(project, module):
-    with pytest.raises(ModuleNotFoundError, match="there is no module .* of headstream below"):
+    with pytest.raises(ModuleNotFoundError, match=r"there is no module .* of headstream below"):
         code_version(module, project)
 
 
