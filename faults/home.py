@@ -15,7 +15,7 @@ import psutil
 
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.store import Store
-from headstream.tasks.studies.housekeeping import check_all, require_all_well
+from headstream.tasks.studies.housekeeping import check_all, require_all_passed
 
 STAGES = ("corpus", "tokens", "training", "behaviour", "weight-circuits", "activation-circuits", "importance")
 STAGES += ("pruning", "redundancy", "probes", "feed-forward", "study", "report")
@@ -127,7 +127,7 @@ def require_same(home: Home, reference: Home) -> None:
     assert not differing
     assert home.row_counts() == reference.row_counts()
     assert not home.half_written()
-    require_all_well(check_all(home.store, home.warehouse))
+    require_all_passed(check_all(home.store, home.warehouse))
 
 
 def kill(process: subprocess.Popen[str]) -> None:

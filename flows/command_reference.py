@@ -1,4 +1,4 @@
-"""The reference in flows/README.md: every command with an example and its output, and every field of a study file."""
+"""Writes the reference in flows/README.md: every command with an example, and every field of a study file."""
 
 import json
 import os
@@ -26,9 +26,9 @@ from headstream.tasks.words.markdown import markdown_table
 README = places.ROOT / "flows" / "README.md"
 MARK = "<!-- What follows is written by `python -m headstream.flows.command_reference`. -->\n"
 COLUMNS = 110
-MOST_LINES = 24  # of an output; of a longer one the middle is left out
-HOME = "~/headstream"  # what outputs call the folder that the examples ran in
-STUDIES = {"quick": "smoke", "heads": "wide", "2L4H": "2L2H"}  # what examples run here, for studies that take longer
+MOST_LINES = 24  # of an output; the middle of a longer one is left out
+HOME = "~/headstream"  # stands in outputs for the folder that the examples ran in
+STUDIES = {"quick": "smoke", "heads": "wide", "2L4H": "2L2H"}  # quick replacements for studies that take longer
 MAKE_WIDE = "sed -n 's/smoke/wide/; s/d_model = 32/d_model = 48/; w wide.toml'"
 # Sections whose fields a study may leave out, and the configs that then give them their defaults.
 COMPLETE: dict[type[BaseModel], type[BaseModel]] = {ModelSection: Architecture, TrainingSection: TrainingConfig}
@@ -91,8 +91,7 @@ def _commands(outputs: Mapping[str, str]) -> Iterator[str]:
         yield f"### headstream {name}\n\n{command.help}\n\n    {usage}"
         if options:
             yield _table(
-                ("argument or option", "what it says"),
-                [(f"`{option}`", " ".join(text.split())) for option, text in options],
+                ("argument or option", "meaning"), [(f"`{option}`", " ".join(text.split())) for option, text in options]
             )
         example = _example(command.epilog)
         yield f"```console\n$ {example}\n{outputs[example]}\n```"
@@ -117,7 +116,7 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """What a field may hold: its type and bounds, or its choices."""
+    """The values that a field accepts: its type and bounds, or its choices."""
     if "anyOf" in schema:
         return " or ".join(_kind(choice) for choice in schema["anyOf"] if choice.get("type") != "null")
     if "enum" in schema or "const" in schema:
@@ -135,7 +134,7 @@ def _readable(bound: float | str) -> str:
 
 def _default(schema: Mapping[str, Any]) -> str:
     if "default" not in schema:
-        return "must be given"
+        return "required"
     return "not set" if schema["default"] is None else f"`{json.dumps(schema['default'])}`"
 
 

@@ -65,7 +65,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     yield Check("disk", enough, f"{free / 1e9:,.1f} GB free{remedy}")
 
 
-def require_all_well(checks: Iterable[Check]) -> None:
+def require_all_passed(checks: Iterable[Check]) -> None:
     """Raise WorkError naming the checks that failed, if any did."""
     failed = [check.subject for check in checks if not check.passed]
     if failed:

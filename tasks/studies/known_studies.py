@@ -35,7 +35,7 @@ def find_study(name_or_path: str) -> StudyFile:
     path = Path(os.path.abspath(os.path.expanduser(name_or_path)))
     if os.path.isfile(path):
         return read_study_file(path)
-    raise unknown_study(name_or_path, "the name of one that ships or has run here, or a file", known_studies())
+    raise unknown_study("study or study file", name_or_path, known_studies())
 
 
 def _known(name: str) -> StudyFile | None:

@@ -272,7 +272,7 @@ def complete_study(study: str | Mapping[str, Any] | Study) -> Study:
         file = shipped(study)
         if file:
             return read_study(file)
-        raise unknown_study(study, "the name of one that ships", shipped_studies())
+        raise unknown_study("shipped study", study, shipped_studies())
     if not isinstance(study, Study):
         size = len(json.dumps(study, default=str))
         if size > MAX_BYTES:

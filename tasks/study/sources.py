@@ -81,11 +81,11 @@ def shipped(name: str) -> StudyFile | None:
     return read_study_file(places.STUDIES / f"{name}.toml") if name in shipped_studies() else None
 
 
-def unknown_study(name: str, must: str, known: list[str]) -> UserError:
-    """The error for a name that no known study has."""
+def unknown_study(kind: str, name: str, known: list[str]) -> UserError:
+    """The error for a name that no study of this kind has."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
-    return UserError(f"a study must be {must}, got {name[:200]!r}. {hint}")
+    return UserError(f"there is no {kind} {name[:200]!r}. {hint}")
 
 
 def _with_located_files(model: Any, folder: Path) -> Any:

@@ -1,4 +1,4 @@
-"""What there is of a model while its study runs: its losses in training, and what was measured of its checkpoints."""
+"""A model while its study runs: its training losses, and scores of its checkpoints, as far as they go."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from headstream.tasks.storage.store import Store
 from headstream.tasks.training.loop import RESUME, STATE
 
 SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
-MOST_HEADS = 3  # named for each score
+MOST_HEADS = 3  # shown for each score
 
 Losses = Sequence[tuple[int, float]]  # tokens, nats
 
 
 @dataclass(frozen=True)
 class WatchedModel:
-    """A model that a run trains, and the keys of its artifacts; empty where the run has not come to them."""
+    """A model that a run trains, and the keys of its artifacts, each empty until the run has come to it."""
 
     label: str
     training: str
@@ -30,18 +30,18 @@ class WatchedModel:
 
 @dataclass(frozen=True)
 class ScoresSoFar:
-    """What was measured of a model's checkpoints, and which heads score highest at the last of them."""
+    """Scores of a model's checkpoints, and the heads that score highest at the last of them."""
 
     validation: Losses
     sem: float | None
     n_windows: int
     preliminary: bool
     best: Mapping[str, Sequence[tuple[str, float]]]
-    """By what a score is called, heads and what they score."""
+    """Heads and their scores, by the name of the score."""
 
 
 def training_losses(store: Store, model: WatchedModel) -> Losses:
-    """Its losses in training as far as they are on the disk: a few seconds old, of a model that is in training."""
+    """A model's training losses, as far as they are on the disk: for a model in training, a few seconds old."""
     folder = store.working_folder("training", model.training) if model.training else None
     if folder is None:
         return ()
@@ -66,7 +66,7 @@ def _recorded(file: Path, changed: int) -> Losses:
 
 
 def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
-    """What the tables of these folders say, which are of different checkpoints of one model.
+    """Read the scores in tables of these folders, which are of different checkpoints of one model.
 
     Raises: OSError when one is gone.
     """

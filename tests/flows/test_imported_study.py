@@ -87,7 +87,7 @@ def test_a_model_that_predicts_nothing_is_not_measured(trained):
     }
     content = whole.model_dump(exclude_unset=True, exclude={"grid", "model", "training", "tokenizer"})
     content |= {"name": "untrained", "analysis": {"stages": ["behaviour"]}}
-    with pytest.raises(WorkError, match="untrained: certificate: the loss on the corpus is .* no better"):
+    with pytest.raises(WorkError, match=r"untrained: certificate: the loss on the corpus is .* no better"):
         run_study(parse_study("untrained.toml", content | {"models": [section]}))
     run_study(parse_study("untrained.toml", content | {"models": [section | {"untrained": True}]}))
     assert rows("SELECT count(*) > 0 FROM heads JOIN models USING (model_id) WHERE imported_as = 'untrained'") == [

@@ -87,10 +87,10 @@ def watching(home, *arguments: str) -> subprocess.Popen:
 def test_when_nothing_runs_that_is_said(mine, monkeypatch, capsys):
     code, out, err = call(monkeypatch, capsys, "watch")
     assert (code, out) == (2, "")
-    assert err.startswith("headstream: a study must be running to be watched, got none. Run one: `headstream run")
+    assert err.startswith("headstream: no study is running. Run one: `headstream run")
     code, _, err = call(monkeypatch, capsys, "watch", "mine")
     assert code == 2
-    assert "got mine, which isn't: not run. Run it: `headstream run mine`" in err
+    assert "mine is not running: not run. Run it: `headstream run mine`" in err
     assert call(monkeypatch, capsys, "watch", "nobodys")[0] == 2
 
 
@@ -105,7 +105,10 @@ def test_how_a_run_ended_badly_is_said(run, monkeypatch, capsys):
     stopped.kill()
     stopped.wait()
     code, out, _ = call(monkeypatch, capsys, "watch", "mine")
-    assert (code, out) == (1, "mine: its run was stopped: 1 model at 20 %; `headstream run mine` goes on from there.\n")
+    assert (code, out) == (
+        1,
+        "mine: its run was stopped: 1 model at 20 %; `headstream run mine` continues from there.\n",
+    )
     failed = run()
     failed.stdin.close()
     failed.wait()
@@ -118,7 +121,7 @@ def test_of_several_one_must_be_named(run, monkeypatch, capsys):
     run("other")
     code, _, err = call(monkeypatch, capsys, "watch")
     assert code == 2
-    assert "while mine and other are running. Name one: `headstream watch mine`" in err
+    assert "several studies are running: mine and other. Name one: `headstream watch mine`" in err
 
 
 def test_a_run_is_waited_for_and_told_to_a_file_until_it_ends(run, home):
@@ -182,7 +185,7 @@ def test_ctrl_c_ends_the_picture_and_not_the_run(run, home):
 def test_a_deployed_run_can_be_watched_too():
     with _planned(small_study()):
         publish(Event("training", "n_layers=1", 0.4, key="k"))
-        until(lambda: (left := snapshot_of("tiny")) and _fraction(left.told) == 0.4)
+        until(lambda: (left := snapshot_of("tiny")) and _fraction(left.progress) == 0.4)
     assert snapshot_of("tiny") is None
 
 

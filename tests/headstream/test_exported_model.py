@@ -57,7 +57,7 @@ def test_one_step_is_one_folder_and_inspect_says_what_is_in_it(model, monkeypatc
         (["2L2-3H", "out"], "must be that of one model, got '2L2-3H', that of 2. Choose an id: 2L2-3H seed=0 of ours"),
         (["3L4H", "out"], "got '3L4H', that of 0"),
         (["2L2-3H", "out", "--study", "theirs"], "that of 0. Choose an id: none"),
-        (["ID", "out", "--step", "7"], "a step must be one at which weights were kept (0, "),
+        (["ID", "out", "--step", "7"], "no weights were kept at step 7. Choose one of 0, "),
         (["ID", "out", "--to", "huggingface"], "positions = 'relative'"),
         (["ID", "."], "isn't an empty folder"),
     ],

@@ -173,5 +173,5 @@ def test_relative_paths_start_at_the_study_file(tmp_path):
 
 def test_two_models_of_one_name_are_refused():
     both = [{"name": "mine", "path": "a"}, {"name": "mine", "path": "b"}]
-    with pytest.raises(UserError, match="two of .* have the name 'mine'"):
+    with pytest.raises(UserError, match=r"two of .* have the name 'mine'"):
         parse_study("s.toml", {"name": "s", "models": both})

@@ -165,7 +165,7 @@ def test_a_log_does_not_grow_on(monkeypatch):
 
 def test_a_call_that_fails_says_what_it_said():
     run_program([sys.executable, "-c", "pass"], os.environ)
-    with pytest.raises(WorkError, match="but failed: no such pool"):
+    with pytest.raises(WorkError, match="failed: no such pool"):
         run_program([sys.executable, "-c", "import sys; sys.exit('no such pool')"], os.environ)
 
 
@@ -174,7 +174,7 @@ def test_an_address_must_be_free():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(UserError, match=f"got 127.0.0.1:{port}"):
+        with pytest.raises(UserError, match=f"listen at 127.0.0.1:{port}"):
             require_free_address("127.0.0.1", port)
     require_free_address("127.0.0.1", port)
 

@@ -622,5 +622,5 @@ def test_numbers_that_numpy_gives_for_a_full_disk_are_put_in_words(store):
     def write(folder):
         raise OSError("21844 requested and 14336 written")
 
-    with pytest.raises(WorkError, match=r"got: No space left on device \(21844 requested and 14336 written\)"):
+    with pytest.raises(WorkError, match=r"No space left on device \(21844 requested and 14336 written\)"):
         store.build(Spec("tokens", "v1", {}, {}, {}), write)

@@ -155,5 +155,5 @@ def test_a_study_that_an_earlier_release_ran_is_found_by_its_record(tmp_path):
 def test_what_is_remembered_may_be_damaged(text):
     places.studies_folder().mkdir(parents=True)
     (places.studies_folder() / "mine.json").write_text(text)
-    with pytest.raises(UserError, match="a study|the study mine"):
+    with pytest.raises(UserError, match=r"a study|the study mine"):
         read_study(find_study("mine"))
