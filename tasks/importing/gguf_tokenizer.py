@@ -8,13 +8,14 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from headstream.tasks.text.token_spelling import SENTENCEPIECE_SPACE
+
 NORMAL, UNKNOWN, USER_DEFINED, BYTE = 1, 2, 4, 6  # types of tokens
 
 LLAMA_3_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-SPACE = "▁"  # as SentencePiece writes it
 
 
 def tokenizer_of(metadata: Mapping[str, Any]) -> Tokenizer:
@@ -92,9 +93,11 @@ def _sentencepiece(vocabulary: Mapping[str, int], types: list[int], metadata: Ma
         )
     )
     prefix = metadata.get("tokenizer.ggml.add_space_prefix", True)
-    spaces = normalizers.Replace(" ", SPACE)
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), spaces]) if prefix else spaces
-    decoding = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    spaces = normalizers.Replace(" ", SENTENCEPIECE_SPACE)
+    tokenizer.normalizer = (
+        normalizers.Sequence([normalizers.Prepend(SENTENCEPIECE_SPACE), spaces]) if prefix else spaces
+    )
+    decoding = [decoders.Replace(SENTENCEPIECE_SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     tokenizer.decoder = decoders.Sequence(decoding + [decoders.Strip(" ", 1, 0)] * prefix)
     return tokenizer
 

@@ -1,4 +1,4 @@
-"""Which files a corpus is read from, and a digest of what they hold."""
+"""The files that a corpus is read from, and a digest of their content."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ def corpus_files(config: CorpusConfig) -> list[SourceFile]:
 
 
 def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
-    """What identifies the raw input: a digest of each file's name and bytes; Python's version for its library.
+    """The identity of the raw input: a digest of all files' names and bytes, and Python's version for its library.
 
     Raises:
         UserError: an entry of `paths` gives no files, or a file can't be read.
@@ -48,7 +48,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
         try:
             digest.update(f"{remembered_sha256(file.path)} {file.name}\n".encode())
         except OSError as error:
-            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+            raise UserError(f"can't read {file.name}: {reason(error)}.") from error
     return {
         "source": corpus_label(config),
         "python": platform.python_version() if "python-stdlib" in sources_of(config) else None,
@@ -59,12 +59,12 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
 
 
 def corpus_label(config: CorpusConfig) -> str:
-    """What reports call a corpus: the name of a built-in one, or its paths."""
+    """A corpus's name in reports: that of a built-in one, or its paths."""
     return ", ".join(sources_of(config) or config.paths)
 
 
 def _has_text(config: CorpusConfig, path: Path) -> bool:
-    """Whether the first record of a file has text; true of a broken file, too, so that it is not left out unseen."""
+    """True if the first record of a file has text, or if the file is broken: then it must not be left out silently."""
     reader = Reader(config.text_field, "replace", config.document_bytes, Budget(config.max_expansion, config.max_bytes))
     try:
         return next(reader.read(SourceFile(path, path.name, path.stat().st_size)), None) is not None
@@ -73,9 +73,9 @@ def _has_text(config: CorpusConfig, path: Path) -> bool:
 
 
 def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[Path, str]]:
-    """The files that one entry of `paths` stands for, with their names."""
+    """The files that an entry of `paths` matches, with their names."""
     path = Path(os.path.abspath(os.path.expanduser(pattern)))
-    while path.name == "**" and not os.path.lexists(path):  # all below a folder is what the folder gives
+    while path.name == "**" and not os.path.lexists(path):  # everything below a folder is the folder
         path = path.parent
     top = path
     while not os.path.lexists(path) and any(magic in str(top) for magic in "*?["):
@@ -84,15 +84,16 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
         matches = [path] if top == path else sorted(top.glob(_valid_glob(path.relative_to(top))))
         visible = (m for m in matches if not any(part.startswith(".") for part in m.relative_to(top).parts))
         files = [file for match in visible for file in _files(match, has_text)]
-        why = "it is no file, and no file in it has a known suffix"
+        why = "it isn't a file, and no file in it has a known suffix"
         if not files:
             path.stat()
             unknown = sorted({file.suffix or file.name for file in files_below(path)}) if path.is_dir() else []
-            why += f" (they have {', '.join(unknown[:5])})" * bool(unknown)
+            if unknown:
+                why += f" (only {', '.join(unknown[:5])})"
     except (OSError, ValueError) as error:
         files, why = [], reason(error)
     if not files:
-        raise UserError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
+        raise UserError(f"there is nothing to read at {pattern!r}: {why}. Correct or remove it.")
     for file in files:
         yield file, file.relative_to(top.parent).as_posix()
 
@@ -101,15 +102,16 @@ def _valid_glob(pattern: Path) -> str:
     """The pattern as text.
 
     Raises:
-        ValueError: a part of it says more than `**`, which only Python up to 3.12 refuses.
+        ValueError: `**` is only part of a name in it, which only Python up to 3.12 refuses.
     """
-    if part := next((part for part in pattern.parts if "**" in part and part != "**"), None):
-        raise ValueError(f"`**` must be a whole part of a path, as in text/**/*.txt, and not {part!r}")
+    for part in pattern.parts:
+        if "**" in part and part != "**":
+            raise ValueError(f"`**` must be a whole part of a path, as in text/**/*.txt, and not {part!r}")
     return str(pattern)
 
 
 def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
-    """`path` itself when it is a file, or what can be read below it when it is a directory."""
+    """`path` itself if it is a file, or the readable files below it if it is a folder."""
     if os.path.isfile(path):
         return [path]
     if not os.path.isdir(path):
@@ -118,4 +120,4 @@ def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
     tables = [file for file in inside if format_suffix(file.name) in TABLES]
     with_text = set(filter(has_text, tables))
     found = [file for file in inside if file in with_text or format_suffix(file.name) in ALWAYS_TEXT]
-    return found or tables  # with nothing else to read, reading these says what they lack
+    return found or tables  # if there is nothing else, reading these will say what they lack

@@ -1,4 +1,4 @@
-"""How a source file is to be read: as the suffix of its name says, and as it begins where that leaves it open."""
+"""Formats of source files, by the suffix of the name and, where that leaves it open, by the first bytes."""
 
 import re
 from typing import Literal
@@ -7,7 +7,7 @@ from headstream.tasks.files.non_text import BOM
 
 TextFormat = Literal["conllu", "json lines", "json", "csv", "text"]
 RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
-TABLES = (".json", ".csv", ".tsv")  # as often settings or measurements as text
+TABLES = (".json", ".csv", ".tsv")  # which as often hold settings or measurements as text
 PROSE = (".txt", ".text", ".md", ".rst", ".tex", ".org")
 # fmt: off
 CODE = (
@@ -21,7 +21,7 @@ _OBJECT = re.compile(rb"""\s*(?:\[\s*)?\{\s*["}]""")
 
 
 def text_format(suffix: str, head: bytes) -> TextFormat:
-    """How text is to be read: as its suffix says, but JSON, and what has no known suffix, as they look."""
+    """The format of a text file: by its suffix or, for JSON and unknown suffixes, by its first bytes."""
     match suffix:
         case ".conllu":
             return "conllu"

@@ -1,4 +1,4 @@
-"""Compiling for trainings before they begin, while text is read."""
+"""Compiles code for trainings before they begin, while text is read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from headstream.tasks.training.loop import next_token_loss
 
 @dataclass(frozen=True)
 class Kind:
-    """What trainings that run the same compiled code have in common."""
+    """The settings that trainings with the same compiled code share."""
 
     architecture: Architecture  # with one layer for each number of heads
+
     batch_size: int
     numerics: Numerics
 
@@ -29,7 +30,7 @@ def kind_of(architecture: Architecture, config: TrainingConfig, numerics: Numeri
 
 
 def compile_kind(kind: Kind, d_vocab: int, on_progress: Callable[[float], None] = lambda fraction: None) -> None:
-    """Compile what trainings of a kind run, by a step on made-up text, so that they find it in the compiler's cache."""
+    """Compile the code of a kind of training by a step on made-up text, so that it is in the compiler's cache."""
     from headstream.tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
 
     a, numerics = kind.architecture, kind.numerics

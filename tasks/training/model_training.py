@@ -1,4 +1,4 @@
-"""The training stage: one model trained into a folder of checkpoints and tables."""
+"""The training stage: trains one model into a folder of checkpoints and tables."""
 
 import hashlib
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from headstream.tasks.training.checkpoints import weights_sha256
 from headstream.tasks.training.device import Numerics, prepare_process, training_flops
 from headstream.tasks.training.loop import RESUME, Progress, TrainingRun, step_count
 
-INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they record the clock
+INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they contain times
 
 
 def train_model(
@@ -34,18 +34,18 @@ def train_model(
 ) -> dict[str, object]:
     """Train one model into `folder`: checkpoints/, models.parquet and training.parquet. Returns facts about it.
 
-    A folder in which an earlier call was interrupted is continued, and ends with the same weights (on a CPU). The
-    model's id is made of its cell's and of its weights: other code that trains the same weights changes nothing.
+    An interrupted earlier call in the folder is resumed, and ends with the same weights (on a CPU). The model's id is
+    made from its cell's and its weights, so that other code that trains the same weights changes nothing.
 
     Raises:
         UserError: the corpus is too short for one sequence.
-        WorkError: the loss became NaN or diverged; says where, and what to try.
+        WorkError: the loss became NaN or diverged; says at which step, and what to try.
     """
     prepare_process(numerics.threads)
     tokens = Tokens.open(tokens_folder)
     require_context(tokens, architecture.n_ctx)
     (folder / RESUME).mkdir(exist_ok=True)
-    with FileLock(folder / RESUME / "lock"):  # a child of a killed parent may take a moment to die
+    with FileLock(folder / RESUME / "lock"):  # a killed parent's child may take a moment to end
         run = TrainingRun(architecture, config, numerics, tokens, folder)
         run.train(on_progress)
     seconds = run.log[-1]["seconds"]
@@ -71,7 +71,7 @@ def train_model(
 
 
 def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
-    """What `models` says of a model before it is trained."""
+    """The columns of `models` that are known before training."""
     return {
         **architecture_columns(architecture),
         **config.model_dump(exclude={"device", "precision", "compile", "threads"}),

@@ -217,7 +217,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, argum
     ("text", "section", "message"),
     [
         ('{"text": "a"}\n{"text": ', "", "invalid JSON"),
-        ('{"text": "a b"}\n{"text": "c d"}\n' * 9, "[model]\nn_ctx = 512", "each split must hold"),
+        ('{"text": "a b"}\n{"text": "c d"}\n' * 9, "[model]\nn_ctx = 512", "split has"),
         ('{"text": "a"}\n', '[training]\ndevice = "cuda"', "without a CUDA GPU. Set device = 'auto' or 'cpu'"),
     ],
 )

@@ -124,10 +124,10 @@ def test_what_a_format_says_in_other_words_computes_the_same(format, options, tm
 
 UNREPRESENTABLE = [
     ("huggingface", plain(), "positions = 'relative', normalization = 'none', feed_forward = 'none'"),
-    ("huggingface", gpt2_architecture(normalization_place="post"), "normalization_place = 'post', which gpt2"),
+    ("huggingface", gpt2_architecture(normalization_place="post"), "gpt2, can't have normalization_place = 'post'"),
     ("huggingface", gpt2_architecture(d_head=4), "d_head = 4, d_value = 4"),
-    ("huggingface", gpt2_architecture(gates="dynamic"), "gates = 'dynamic', which gpt2"),
-    ("huggingface", llama_architecture(qk_normalization=True), "qk_normalization = True, which mistral"),
+    ("huggingface", gpt2_architecture(gates="dynamic"), "gpt2, can't have gates = 'dynamic'"),
+    ("huggingface", llama_architecture(qk_normalization=True), "mistral, can't have qk_normalization = True"),
     ("huggingface", llama_architecture(rotary_fraction=0.5), "rotary_width = 2"),
     ("huggingface", llama_architecture(feed_forward="gelu"), "feed_forward = 'gelu'"),
     ("transformer-lens", plain(), "positions = 'relative'"),

@@ -100,7 +100,9 @@ def test_a_word_that_is_cut_in_two_has_no_tag(tmp_path):
 
 def test_a_line_that_is_no_word_is_named(tmp_path):
     (tmp_path / "a.conllu").write_text("1\tA\ta\tDET\n\n2 spaces for tabs\n")
-    with pytest.raises(UserError, match=r"a word must be a number, a tab and its form, got .* line 3 of a\.conllu"):
+    with pytest.raises(
+        UserError, match=r"a word's line must be a number, a tab and its form, got .* line 3 of a\.conllu"
+    ):
         parts(tmp_path / "a.conllu")
 
 
