@@ -25,7 +25,7 @@ from headstream.flows.server_health import wait_until_healthy
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines.services import Service, free_port, opened_services
 
-STOP_SECONDS = 5.0
+DRAIN_SECONDS = 5.0
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
 
@@ -78,7 +78,7 @@ def _temporary_server() -> Iterator[tuple[Service, str]]:
 def _send_what_is_left() -> None:
     """Send remaining logs and events while there is a server: otherwise Prefect would keep trying for a minute."""
     for worker in (APILogWorker, EventsWorker):
-        worker.drain_all(timeout=STOP_SECONDS)
+        worker.drain_all(timeout=DRAIN_SECONDS)
 
 
 def _await_server(server: Service, address: str) -> None:

@@ -15,7 +15,7 @@ from headstream.flows.study_progress import ModelProgress, StudyProgress, percen
 from headstream.tasks.progress import COMPILING, Event, listening
 
 PLAIN_SECONDS = 20.0
-OTHER_LINES = 4  # of a terminal: the study's own, wrapped ones, and the summary of other models
+_OTHER_LINES = 4  # of a terminal: the study's own, wrapped ones, and the summary of other models
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def shown_progress(study: StudyProgress, file: TextIO) -> Iterator[None]:
 def study_picture(study: StudyProgress, console: Console) -> Group:
     """A line for the study, one for each model in work, as far as they fit, and one that counts the others."""
     in_work = study.in_state("in work")
-    shown = in_work[: max(1, console.height - OTHER_LINES)]
+    shown = in_work[: max(1, console.height - _OTHER_LINES)]
     return Group(*summary_lines(study), model_lines(shown, console), *other_models(study, len(shown)))
 
 

@@ -21,12 +21,12 @@ from headstream.tasks.studies.remembered_studies import remembered
 from headstream.tasks.studies.study_states import study_state
 from headstream.tasks.study.schema import read_study
 from headstream.tasks.watching.following import Following, followed
-from headstream.tasks.watching.models_so_far import Losses, WatchedModel, training_losses
+from headstream.tasks.watching.models_so_far import LossCurve, WatchedModel, training_losses
 from headstream.tasks.watching.page_server import PageServer, served_page
 from headstream.tasks.watching.run_snapshots import RunSnapshot, running_studies, snapshot_of
 from headstream.tasks.words.plain_text import terminal_safe
 
-LOOK_SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 REFRESHES = 2  # of the picture, a second
 
 
@@ -65,7 +65,7 @@ def _running(study: str | None, wait: bool, console: Console) -> str:
     if not running:
         console.print(Text(f"Waiting for a run of {study or 'a study'}. Ctrl-C ends this."))
     while not running:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(REFRESH_SECONDS)
         running = _running_among(study)
     if len(running) > 1:
         raise UserError(
@@ -149,7 +149,7 @@ def _follow_to_its_end(name: str, following: Following, console: Console) -> Non
         lines.sum_up(progress)
     printed: dict[str, str] = {}
 
-    def losses(label: str) -> Losses:
+    def losses(label: str) -> LossCurve:
         return training_losses(open_store(), _watched(progress, label))
 
     def picture() -> Group:
@@ -168,5 +168,5 @@ def _follow_to_its_end(name: str, following: Following, console: Console) -> Non
                     if printed.get(label) != words:
                         printed[label] = words
                         lines.say(f"{label}: {words}")
-            time.sleep(LOOK_SECONDS)
+            time.sleep(REFRESH_SECONDS)
             run = snapshot_of(name)

@@ -18,7 +18,7 @@ from headstream.models.norms import Norm
 from headstream.models.parameters import DeclaringModule, declared
 from headstream.models.positions import Rotary, sinusoids
 
-SHARED = "_shared"  # suffix of the names of maps that groups of heads share
+SHARED_SUFFIX = "_shared"  # suffix of the names of maps that groups of heads share
 
 
 class Attention(DeclaringModule):
@@ -194,7 +194,7 @@ class GroupedAttention(Attention):
         return stored.repeat_interleave(self.W_Q.shape[0] // self.W_K_shared.shape[0], dim)
 
     def _keep(self, name: str, parameter: nn.Parameter | None) -> None:
-        setattr(self, name + SHARED, parameter)
+        setattr(self, name + SHARED_SUFFIX, parameter)
 
 
 def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model heads_width"]:

@@ -56,16 +56,18 @@ def ablation_effects(
     runs_rows = text.shape[1] * max([1, *heads_per_layer])
     for rows in torch.arange(len(text)).split(max(1, at_once(ROWS, text) // runs_rows)):
         run = IntactRun(model, text[rows], head_mask, fill)
-        drawn = {
-            method: [run.z_of(text[draw[rows]]) if isinstance(draw, Tensor) else draw for draw in draws]
-            for method, draws in replacements.items()
-        }
+        drawn = {method: [_fill_of(run, text, draw, rows) for draw in draws] for method, draws in replacements.items()}
         for layer in (layer for layer, heads in enumerate(run.heads) if len(heads)):
             for ablation, effects in _layer_effects(run, layer, ablations, drawn).items():
                 found[ablation][layer][:, run.heads[layer].cpu()[:, None], rows] = effects
     return {
         ablation: Effects([loss for loss, _ in layers], [kl for _, kl in layers]) for ablation, layers in found.items()
     }
+
+
+def _fill_of(run: IntactRun, text: Int[Tensor, "sequence pos"], draw: Replacement, rows: Tensor) -> Fill:
+    """Values to replace z by on some rows of the text: those given, or z on the sequences drawn."""
+    return run.z_of(text[draw[rows]]) if isinstance(draw, Tensor) else draw
 
 
 def zero_z(model: Transformer) -> Fill:

@@ -14,7 +14,7 @@ from torch import Tensor
 from headstream.models.heads.head import mask_without, removed_heads
 from headstream.models.transformer import Transformer
 
-UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
+CAPACITY_UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
 
 Patterns = Float[Tensor, "layer q_pos k_pos"]
 
@@ -52,18 +52,18 @@ def max_flow(passed: Patterns) -> Patterns:
     """Attention flow: the maximum from each query after each layer to each single token; A' for the first layer.
 
     Through two layers every path has one position in the middle, so that the flow is a sum of minima; from three on, an
-    algorithm finds it. Capacities are rounded to multiples of 1 / `UNIT`, which changes a flow by at most half of that
-    for each edge of its minimum cut.
+    algorithm finds it. Capacities are rounded to multiples of 1 / `CAPACITY_UNIT`, which changes a flow by at most half
+    of that for each edge of its minimum cut.
 
     Cost: a search for each layer from the third on, each query and each earlier key, growing with the layers below.
     """
-    capacity = (passed * UNIT).round().long()
+    capacity = (passed * CAPACITY_UNIT).round().long()
     flows = capacity.clone()
     if len(passed) > 1:
         flows[1] = torch.stack([torch.minimum(query[:, None], capacity[0]).sum(0) for query in capacity[1]])
     for top in range(2, len(passed)):
         flows[top] = _max_flow_from_last(capacity[: top + 1])
-    return flows.to(passed.dtype) / UNIT
+    return flows.to(passed.dtype) / CAPACITY_UNIT
 
 
 def _max_flow_from_last(capacity: Int[Tensor, "layer q_pos k_pos"]) -> Int[Tensor, "q_pos k_pos"]:

@@ -22,10 +22,10 @@ def output_cka(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int
 
     The z of all tokens is held in memory, and covariances of the heads of two layers at a time.
     """
-    by_batch = [
-        [layer.z.transpose(1, 2)[batch[:, :-1] != bos] for layer in model.trace(batch[:, :-1]).layers]
-        for batch in batches(model, sequences)
-    ]
+    by_batch = []
+    for batch in batches(model, sequences):
+        tokens = batch[:, :-1]
+        by_batch.append([layer.z.transpose(1, 2)[tokens != bos] for layer in model.trace(tokens).layers])
     z = [torch.cat(parts) for parts in zip(*by_batch, strict=True)]
     turned = [torch.linalg.qr(layer.attention.W_O.double().mT, mode="r").R.mT for layer in model.layers]
 

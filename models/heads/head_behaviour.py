@@ -138,10 +138,9 @@ def _on_repeats(
     """
     if repeats is None:
         nothing = torch.empty(1, 0)
+        columns = [f"{name}{suffix}" for name in names for suffix in ("", "_sem")]
         missing = [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
-        return repeat_losses(nothing, nothing.long()), [
-            {f"{name}{suffix}": own for name in names for suffix in ("", "_sem")} for own in missing
-        ]
+        return repeat_losses(nothing, nothing.long()), [dict.fromkeys(columns, own) for own in missing]
     losses, by_layer = _observe(model, repeats.tokens, statistics)
     return repeat_losses(losses, repeats.occurrence[:, 1:]), list(map(_means_and_errors, by_layer))
 
@@ -162,11 +161,12 @@ def _observe(
         trace = model.trace(tokens)
         losses.append(token_losses(trace.logits, targets).cpu())
         measured.append(statistics(trace, tokens, targets))
-    by_layer = [
-        {name: torch.cat([batch[name].cpu() for batch in layer]) for name in layer[0]}
-        for layer in zip(*measured, strict=True)
-    ]
-    return torch.cat(losses), by_layer
+    return torch.cat(losses), list(map(_joined, zip(*measured, strict=True)))
+
+
+def _joined(by_batch: Sequence[ByQuery]) -> ByQuery:
+    """The statistics of a layer over all batches, on the CPU."""
+    return {name: torch.cat([batch[name].cpu() for batch in by_batch]) for name in by_batch[0]}
 
 
 def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:

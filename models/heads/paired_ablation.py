@@ -16,7 +16,7 @@ from headstream.models.transformer import Fill, Transformer
 
 CHEAP_SHARE = 0.01  # of the intact loss: either head must cost less
 EXCESS_SHARE = 0.005  # of the intact loss: both must cost at least this much more than the sum
-LEVEL = 0.05  # probability of a false positive among pairs of which none is redundant
+REDUNDANCY_LEVEL = 0.05  # probability of a false positive among pairs of which none is redundant
 
 Pair = tuple[int, int]  # two heads by their places in a list, the first before the second
 
@@ -43,9 +43,9 @@ def pair_effects(
     """The effects of pairs, from the losses of sequences and the document of each.
 
     Redundant: losing either costs under `CHEAP_SHARE` of the loss, and losing both exceeds the sum by `EXCESS_SHARE` of
-    it or more, at `LEVEL` by Holm's rule. A minimum size is needed, since any two heads of a layer interact a little,
-    and with enough text the smallest excess is significant. Of three copies of a head every pair is redundant if losing
-    two hurts, and none if the third is enough.
+    it or more, at `REDUNDANCY_LEVEL` by Holm's rule. A minimum size is needed, since any two heads of a layer interact
+    a little, and with enough text the smallest excess is significant. Of three copies of a head every pair is redundant
+    if losing two hurts, and none if the third is enough.
     """
     alone, both = alone - intact, both - intact
     first, second = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
@@ -54,7 +54,7 @@ def pair_effects(
     above = clustered_mean(excess - EXCESS_SHARE * intact, documents)
     chance = holm_adjusted(torch.from_numpy(stats.t.sf(above.mean / above.sem, above.degrees_of_freedom)))
     cheap = alone.mean(1) < CHEAP_SHARE * intact.mean()
-    redundant = (cheap[first] & cheap[second] & (chance <= LEVEL)).tolist()
+    redundant = (cheap[first] & cheap[second] & (chance <= REDUNDANCY_LEVEL)).tolist()
     known = chance.isfinite().tolist()
     return PairEffects(
         alone.mean(1),

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headstream.models.architecture import Architecture
-from headstream.models.attention_heads import SHARED
+from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Fill, HeadMask, Layer, Transformer
 
@@ -54,9 +54,9 @@ def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor,
     for name, _, declaration in declared_parameters(layer):
         if declaration.head_axis is not None:
             state[name] = state[name].index_select(declaration.head_axis, kept)
-        elif name.endswith(SHARED):  # the remaining heads may not form whole groups, so each gets its own
+        elif name.endswith(SHARED_SUFFIX):  # the remaining heads may not form whole groups, so each gets its own
             own = layer.attention.to_heads(state.pop(name))
-            state[name.removesuffix(SHARED)] = own.index_select(0, kept)
+            state[name.removesuffix(SHARED_SUFFIX)] = own.index_select(0, kept)
     if fill is not None and (mask != 1).any():
         if fill.shape[1] != 1:
             raise ValueError(

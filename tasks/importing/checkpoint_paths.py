@@ -10,8 +10,8 @@ from pathlib import Path
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.installed_files import installed_files
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS
 
-MAGIC = "*?["
 LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
@@ -26,7 +26,7 @@ def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
     found: list[Path] = []
     for path in _given(config):
         path = os.path.expanduser(path)
-        if os.path.lexists(path) or not set(path) & set(MAGIC):
+        if os.path.lexists(path) or not GLOB_CHARACTERS & set(path):
             found.append(Path(path))
             continue
         matching = sorted(map(Path, glob.glob(path)), key=lambda each: (number_in(each) or 0, each.name))

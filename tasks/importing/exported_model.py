@@ -132,10 +132,11 @@ def written_tensors(
         name: model.weights[name] if name in own else torch.full(theirs[name].shape, float(theirs[name].start or 0))
         for name in held
     }
-    return {
-        place.tensor: place.layout.write(*(filled[name] for name in place.parameters)).contiguous().clone()
-        for place in placements
-    }
+    tensors = {}
+    for place in placements:
+        parameters = [filled[name] for name in place.parameters]
+        tensors[place.tensor] = place.layout.write(*parameters).contiguous().clone()
+    return tensors
 
 
 def _as_at_start(weight: Tensor, declared: Declared) -> bool:

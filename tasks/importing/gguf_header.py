@@ -14,7 +14,7 @@ import numpy as np
 
 from headstream.tasks.errors import UserError
 
-MAGIC, VERSIONS = b"GGUF", (2, 3)
+MAGIC, GGUF_VERSIONS = b"GGUF", (2, 3)
 FLOAT32, STRING, ARRAY = 6, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 MOST_AXES = 4
@@ -62,8 +62,8 @@ class _Reader:
         if magic != MAGIC:
             raise ValueError(f"it begins with {magic!r}")
         version = self.number("I")
-        if version not in VERSIONS:
-            raise ValueError(f"it has version {version}, and only {' and '.join(map(str, VERSIONS))} are known")
+        if version not in GGUF_VERSIONS:
+            raise ValueError(f"it has version {version}, and only {' and '.join(map(str, GGUF_VERSIONS))} are known")
         n_tensors, n_entries = self.number("Q"), self.number("Q")
         metadata: dict[str, Any] = {}
         for _ in range(self.fitting(n_entries, 12)):

@@ -3,6 +3,7 @@
 Control tokens are part of the vocabulary but never read from text: text that spells one out stays text.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,7 +82,9 @@ def _sentencepiece(vocabulary: Mapping[str, int], types: list[int], metadata: Ma
     scores = _entries(metadata, "scores", float)
     if len(scores) != len(vocabulary):
         raise ValueError(f"it has {len(vocabulary):,} tokens and {len(scores):,} scores")
-    of_type = {kind: [token for token in vocabulary if types[vocabulary[token]] == kind] for kind in set(types)}
+    of_type: dict[int, list[str]] = defaultdict(list)
+    for token, place in vocabulary.items():
+        of_type[types[place]].append(token)
     merges = merges_by_score({token: scores[vocabulary[token]] for token in of_type.get(NORMAL, [])})
     tokenizer = Tokenizer(
         models.BPE(
@@ -109,12 +112,11 @@ def merges_by_score(scores: Mapping[str, float]) -> list[tuple[str, str]]:
     Source: Kudo & Richardson 2018, SentencePiece, section 3.1.
     """
     place = {token: i for i, token in enumerate(scores)}
-    merges = [
-        (token[:cut], token[cut:])
-        for token in scores
-        for cut in range(1, len(token))
-        if token[:cut] in place and token[cut:] in place
-    ]
+    merges = []
+    for token in scores:
+        for cut in range(1, len(token)):
+            if token[:cut] in place and token[cut:] in place:
+                merges.append((token[:cut], token[cut:]))
     return sorted(merges, key=lambda pair: (-scores["".join(pair)], place[pair[0]], place[pair[1]]))
 
 

@@ -12,7 +12,7 @@ from headstream.tasks.importing.placements import PlacedTensors, Placement, chec
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import open_safetensors
 
-CARD, CHECKPOINTS = "model.json", "checkpoints"
+MODEL_CARD, CHECKPOINTS = "model.json", "checkpoints"
 
 
 def open_headstream(path: Path) -> ForeignModel:
@@ -23,7 +23,7 @@ def open_headstream(path: Path) -> ForeignModel:
     """
     folder = path if path.is_dir() else path.parent.parent
     weights, notes = (path, []) if path.is_file() else _last_checkpoint(folder)
-    settings = Settings(read_json(folder / CARD), folder / CARD)
+    settings = Settings(read_json(folder / MODEL_CARD), folder / MODEL_CARD)
     architecture = checked_architecture(settings.path, **settings.section("architecture").all())
     d_vocab = settings.whole("d_vocab")
     step = int(weights.stem) if weights.stem.isdecimal() else None

@@ -10,8 +10,8 @@ from headstream.tasks.importing.placements import Placement
 from headstream.tasks.importing.settings import Settings
 
 GELUS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh"}
-ACTIVATIONS = {**GELUS, "relu": "relu"}
-GATED_ACTIVATIONS = {"silu": "swiglu", "swish": "swiglu"} | {
+ACTIVATION_NAMES = {**GELUS, "relu": "relu"}
+GATED_ACTIVATION_NAMES = {"silu": "swiglu", "swish": "swiglu"} | {
     name: gelu.replace("gelu", "geglu") for name, gelu in GELUS.items()
 }
 

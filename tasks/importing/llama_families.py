@@ -9,9 +9,9 @@ from typing import Any
 
 from headstream.models.architecture import Architecture
 from headstream.models.architecture_config import LONGEST
-from headstream.models.attention_heads import SHARED
+from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.huggingface_family import GATED_ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.huggingface_family import GATED_ACTIVATION_NAMES, Family, named_activation
 from headstream.tasks.importing.layouts import (
     FLAT,
     HEADS_BELOW_ONE_ANOTHER,
@@ -48,7 +48,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "rotary_base": rotary_base_of(settings, "rope_theta"),
         "normalization": "rmsnorm",
         "norm_epsilon": settings.number("rms_norm_eps", 1e-6),
-        "feed_forward": settings.choice("hidden_act", GATED_ACTIVATIONS, "silu"),
+        "feed_forward": settings.choice("hidden_act", GATED_ACTIVATION_NAMES, "silu"),
         "tied_embeddings": settings.flag("tie_word_embeddings", False),
     }
 
@@ -98,7 +98,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "max_position_embeddings": a.n_ctx,
         "rope_theta": a.rotary_base,
         "rms_norm_eps": a.epsilon_of("rmsnorm"),
-        "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATIONS),
+        "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
         "tie_word_embeddings": a.tied_embeddings,
     }
 
@@ -122,7 +122,7 @@ def _qwen2_config(architecture: Architecture) -> dict[str, Any]:
 
 
 def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:
-    shared = SHARED if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
+    shared = SHARED_SUFFIX if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
     placed = [
         Placement("model.embed_tokens.weight", SAME, ("W_E",)),
         Placement("model.norm.weight", SAME, ("final_norm.weight",)),

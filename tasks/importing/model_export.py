@@ -9,7 +9,7 @@ from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.exported_model import ExportedFiles, ExportedModel, file_metadata
 from headstream.tasks.importing.foreign_tokenizer import OPTIONS, TOKENIZER
-from headstream.tasks.importing.headstream_folder import CARD, CHECKPOINTS
+from headstream.tasks.importing.headstream_folder import CHECKPOINTS, MODEL_CARD
 from headstream.tasks.importing.huggingface_export import as_huggingface
 from headstream.tasks.importing.huggingface_folder import CONFIG, WEIGHTS
 from headstream.tasks.importing.transformer_lens_export import as_transformer_lens
@@ -66,7 +66,7 @@ def _loaded(model: Path, step: int, bos: int | None) -> ExportedModel:
 def _copy(model: Path, step: int, folder: Path) -> None:
     """Copy the files that training or an import wrote, unchanged."""
     (folder / CHECKPOINTS).mkdir(parents=True)
-    for name in (CARD, f"{CHECKPOINTS}/{step:07}.safetensors"):
+    for name in (MODEL_CARD, f"{CHECKPOINTS}/{step:07}.safetensors"):
         shutil.copyfile(model / name, folder / name)
 
 

@@ -14,12 +14,12 @@ import torch
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
-from headstream.tasks.importing.gpt2_family import BUFFERS, gpt2_placements
+from headstream.tasks.importing.gpt2_family import GPT2_BUFFERS, gpt2_placements
 from headstream.tasks.importing.placements import PlacedTensors, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors, held_tensors
 
-EMBEDDING, UNEMBEDDING = "transformer.wte.weight", "lm_head.weight"
+_EMBEDDING, _UNEMBEDDING = "transformer.wte.weight", "lm_head.weight"
 OF_GPT2, PADDED = 50_257, 50_304  # tokens
 
 
@@ -62,8 +62,8 @@ def open_nanogpt(path: Path, content: Mapping[str, Any]) -> ForeignModel:
         path=path,
         stored=stored,
         placements=gpt2_placements(architecture, linear=True, biases=biases),
-        buffers=BUFFERS,
-        copies={UNEMBEDDING: EMBEDDING} if architecture.tied_embeddings else {},
+        buffers=GPT2_BUFFERS,
+        copies={_UNEMBEDDING: _EMBEDDING} if architecture.tied_embeddings else {},
     )
     files, notes = [path, *tokenizer_files], [*notes, *settings.notes]
     return checked_model("nanogpt", files, placed, architecture, d_vocab, tokenizer, notes)
@@ -76,9 +76,9 @@ def _plain_name(tensor: str) -> str:
 
 def _tied(stored: StoredTensors) -> bool:
     """True if the unembedding is the embedding, as in an unmodified nanoGPT."""
-    if not {EMBEDDING, UNEMBEDDING} <= stored.header.keys():
+    if not {_EMBEDDING, _UNEMBEDDING} <= stored.header.keys():
         return True
-    W_E, W_U = stored.read(EMBEDDING), stored.read(UNEMBEDDING)
+    W_E, W_U = stored.read(_EMBEDDING), stored.read(_UNEMBEDDING)
     return W_U.data_ptr() == W_E.data_ptr() or torch.equal(W_U, W_E)
 
 

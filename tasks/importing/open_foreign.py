@@ -9,7 +9,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import is_there, read_json
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.gguf_model import open_gguf
-from headstream.tasks.importing.headstream_folder import CARD, CHECKPOINTS, open_headstream
+from headstream.tasks.importing.headstream_folder import CHECKPOINTS, MODEL_CARD, open_headstream
 from headstream.tasks.importing.huggingface_folder import CONFIG, open_huggingface
 from headstream.tasks.importing.nanogpt_file import open_nanogpt
 from headstream.tasks.importing.stored_tensors import held_tensors, open_safetensors
@@ -48,14 +48,14 @@ def content_hash(model: ForeignModel) -> str:
 
 
 def _open_folder(folder: Path) -> ForeignModel:
-    if is_there(folder / CARD):
+    if is_there(folder / MODEL_CARD):
         return open_headstream(folder)
     if is_there(folder / CONFIG) and not _of_transformer_lens(read_json(folder / CONFIG)):
         return open_huggingface(folder)
     files = sorted(path for path in folder.iterdir() if path.suffix in (*TORCH, SAFETENSORS, GGUF))
     if len(files) == 1:
         return _open_file(files[0])
-    inner = sorted(path for path in folder.iterdir() if is_there(path / CARD) or is_there(path / CONFIG))
+    inner = sorted(path for path in folder.iterdir() if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
     if inner:
         raise UserError(f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}.")
     if files:
@@ -70,7 +70,7 @@ def _open_file(path: Path) -> ForeignModel:
         return open_gguf(path)
     if path.suffix in TORCH:
         return _open_torch(path, config)
-    if path.suffix == SAFETENSORS and path.parent.name == CHECKPOINTS and is_there(path.parent.parent / CARD):
+    if path.suffix == SAFETENSORS and path.parent.name == CHECKPOINTS and is_there(path.parent.parent / MODEL_CARD):
         return open_headstream(path)
     if path.suffix == SAFETENSORS and _of_transformer_lens(config):
         return open_transformer_lens(path, [beside, path], config, open_safetensors((path,)))

@@ -14,7 +14,7 @@ from headstream.tasks.importing.exported_model import (
     with_learned_positions,
     written_tensors,
 )
-from headstream.tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS, named_activation
+from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, GATED_ACTIVATION_NAMES, named_activation
 from headstream.tasks.importing.huggingface_folder import CONFIG
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.transformer_lens_model import (
@@ -70,7 +70,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
     n_heads = a.heads_per_layer[0] if a.n_layers else 1
     groups = a.key_value_heads(n_heads)
     windowed = a.attention == "local"
-    activations = GATED_ACTIVATIONS if a.gated_feed_forward else ACTIVATIONS
+    activations = GATED_ACTIVATION_NAMES if a.gated_feed_forward else ACTIVATION_NAMES
     return {
         "n_layers": a.n_layers,
         "d_model": a.d_model,

@@ -15,20 +15,20 @@ from typing import Any
 import torch
 
 from headstream.models.architecture import Architecture
-from headstream.models.attention_heads import SHARED
+from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
-from headstream.tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS
+from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, GATED_ACTIVATION_NAMES
 from headstream.tasks.importing.layouts import ALIKE, SAME
 from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors
 
-BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
+_BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
 POSITIONS = {"standard": "learned", "rotary": "rotary", "shortformer": "learned_shortformer"}
 NORMS = {"LN": "layernorm", "LNPre": "layernorm", "RMS": "rmsnorm", "RMSPre": "rmsnorm"}
-EMBEDDING, UNEMBEDDING = "embed.W_E", "unembed.W_U"
+_EMBEDDING, UNEMBEDDING = "embed.W_E", "unembed.W_U"
 CENTRED = 1e-4  # ratio of means to norms below which weights count as centred
 _BIAS = re.compile(r"\._?(b_[A-Za-z]+)$")
 
@@ -88,7 +88,7 @@ def open_transformer_lens(
     ]
     placed = {place.tensor for place in placements}
     left_out = {name for name in stored.header if _BIAS.search(name) or (tied and name == UNEMBEDDING)} - placed
-    tensors = PlacedTensors(path, stored.without(left_out), placements, BUFFERS)
+    tensors = PlacedTensors(path, stored.without(left_out), placements, _BUFFERS)
     return checked_model(
         "transformer-lens", [*files, *tokenizer_files], tensors, architecture, d_vocab, tokenizer, notes
     )
@@ -97,7 +97,7 @@ def open_transformer_lens(
 def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> list[Placement]:
     """The places of a state dict's tensors; with `folded`, norms have no weights."""
     a = architecture
-    names = {EMBEDDING: "W_E"}
+    names = {_EMBEDDING: "W_E"}
     if not a.tied_embeddings:
         names[UNEMBEDDING] = "W_U_free"
     if a.positions == "learned":
@@ -115,7 +115,9 @@ def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> 
         block, layer = f"blocks.{i}", f"layers.{i}"
         groups = a.key_value_heads(n_heads) < n_heads
         names |= {f"{block}.attn.{name}": f"{layer}.attention.{name}" for name in maps}
-        names |= {f"{block}.attn.{'_' * groups}{name}": f"{layer}.attention.{name}{SHARED * groups}" for name in shared}
+        names |= {
+            f"{block}.attn.{'_' * groups}{name}": f"{layer}.attention.{name}{SHARED_SUFFIX * groups}" for name in shared
+        }
         norms[f"{block}.ln1"] = f"{layer}.attention_norm"
         if a.feed_forward != "none":
             norms[f"{block}.ln2"] = f"{layer}.feed_forward_norm"
@@ -180,7 +182,7 @@ def _feed_forward(settings: Settings, d_model: int) -> dict[str, Any]:
     if settings.flag("attn_only", False):
         settings.ignore("act_fn", "d_mlp")
         return {"feed_forward": "none"}
-    activations = GATED_ACTIVATIONS if settings.flag("gated_mlp", False) else ACTIVATIONS
+    activations = GATED_ACTIVATION_NAMES if settings.flag("gated_mlp", False) else ACTIVATION_NAMES
     return {"feed_forward": settings.choice("act_fn", activations), "d_mlp": settings.whole("d_mlp", 4 * d_model)}
 
 
@@ -237,10 +239,10 @@ def _may_be_missing(name: str, architecture: Architecture, stored: StoredTensors
 
 def _tied(stored: StoredTensors) -> bool:
     """True if the unembedding is the transposed embedding."""
-    if not {EMBEDDING, UNEMBEDDING} <= stored.header.keys():
+    if not {_EMBEDDING, UNEMBEDDING} <= stored.header.keys():
         return False
-    shapes = [stored.header[name].shape for name in (EMBEDDING, UNEMBEDDING)]
-    return shapes[0] == shapes[1][::-1] and torch.equal(stored.read(EMBEDDING), stored.read(UNEMBEDDING).mT)
+    shapes = [stored.header[name].shape for name in (_EMBEDDING, UNEMBEDDING)]
+    return shapes[0] == shapes[1][::-1] and torch.equal(stored.read(_EMBEDDING), stored.read(UNEMBEDDING).mT)
 
 
 def _folding_notes(architecture: Architecture, stored: StoredTensors, folded: bool) -> list[str]:

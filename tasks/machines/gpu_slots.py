@@ -31,13 +31,17 @@ def gpu_slot(share: float) -> Iterator[dict[str, str]]:
 def _take_slot(n_slots: int, gpus: Sequence[str], folder: Path, held: ExitStack) -> str | None:
     """Hold one of `n_slots` slots on the GPU with the fewest models, and name that GPU; None if no slot is free."""
     slots = {f"{i} of {n_slots}" for i in range(n_slots)}
-    taken = {gpu: {path.stem for path in (folder / gpu).glob("*.lock") if _is_held(path)} for gpu in gpus}
+    taken = {gpu: _held_slots(folder / gpu) for gpu in gpus}
     for gpu in sorted(gpus, key=lambda gpu: len(taken[gpu])):
         if taken[gpu] < slots:
             path = folder / gpu / f"{min(slots - taken[gpu])}.lock"
             held.enter_context(FileLock(path, thread_local=False))
             return gpu
     return None
+
+
+def _held_slots(folder: Path) -> set[str]:
+    return {path.stem for path in folder.glob("*.lock") if _is_held(path)}
 
 
 def _is_held(path: Path) -> bool:

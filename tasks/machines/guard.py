@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 STOP_SECONDS = 5.0  # between SIGTERM and SIGKILL
 PRUNE_SECONDS = 60.0
 
-Group = tuple[int, int]  # rank, and number
+ProcessGroup = tuple[int, int]  # rank, and number
 
 
-def end_groups(groups: Iterable[Group], reap: Callable[[], object] = lambda: None) -> None:
+def end_groups(groups: Iterable[ProcessGroup], reap: Callable[[], object] = lambda: None) -> None:
     """End process groups one after the other, the highest rank first.
 
     `reap` collects children that have ended: until then their groups still exist.
@@ -32,7 +32,7 @@ def end_groups(groups: Iterable[Group], reap: Callable[[], object] = lambda: Non
                 reap()
 
 
-def running_groups(groups: Iterable[Group]) -> list[Group]:
+def running_groups(groups: Iterable[ProcessGroup]) -> list[ProcessGroup]:
     """The process groups that have not ended; the system may reuse the numbers of the others."""
     return [(rank, group) for rank, group in groups if _signal(group, 0)]
 
@@ -47,7 +47,7 @@ def _signal(group: int, number: int) -> bool:
 
 
 def _guard() -> None:
-    groups: list[Group] = []
+    groups: list[ProcessGroup] = []
     while True:
         heard, _, _ = select.select([sys.stdin], [], [], PRUNE_SECONDS)
         groups = running_groups(groups)

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines import guard
-from headstream.tasks.machines.guard import Group, end_groups, running_groups
+from headstream.tasks.machines.guard import ProcessGroup, end_groups, running_groups
 
 MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
 LOG_BYTES = 10_000_000
@@ -81,7 +81,7 @@ class Services:
 
     def __init__(self, guard: int) -> None:
         self._guard = guard
-        self._groups: list[Group] = []
+        self._groups: list[ProcessGroup] = []
         self.started: list[Service] = []
 
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Service:

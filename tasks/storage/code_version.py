@@ -10,7 +10,8 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from headstream.tasks.places import ROOT
+
 PACKAGE = "headstream"
 
 _parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once

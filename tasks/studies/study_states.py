@@ -76,9 +76,11 @@ class _Made:
         """Number of a study's models that have been trained on its text."""
         corpus, tokenizer = study.corpus.model_dump(mode="json"), study.tokenizer.model_dump(mode="json")
         texts = {digest for config, digest in self._corpora if config == corpus}
-        tokens = [digest for config, of, digest in self._tokens if config == tokenizer and of in texts]
-        cells = [_as_text(cell.trained_as) for cell in study.cells] if tokens else []
-        return sum(any((cell, digest) in self._models for digest in tokens) for cell in cells)
+        tokens = {digest for config, of, digest in self._tokens if config == tokenizer and of in texts}
+        if not tokens:
+            return 0
+        trained = {cell for cell, digest in self._models if digest in tokens}
+        return sum(_as_text(cell.trained_as) in trained for cell in study.cells)
 
 
 def _as_text(config: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ Stage = Literal[
     "probes",
     "feed-forward",
 ]
-Replacement = Literal["zero", "mean", "position_mean", "resample"]
+ReplacementMethod = Literal["zero", "mean", "position_mean", "resample"]
 Scope = Literal["full", "frozen_patterns"]
 Method = Literal[
     "michel_paper",
@@ -33,15 +33,15 @@ Method = Literal[
 IterativeMethod = Literal[
     "michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean"
 ]
-LEVEL = 0.01  # of significance, for pairs of heads that compose
-MOST = 100_000  # of anything: more would fill the memory, and add nothing
+SIGNIFICANCE_LEVEL = 0.01  # of significance, for pairs of heads that compose
+MAX_AMOUNT = 100_000  # of anything: more would fill the memory, and add nothing
 
 MAX_RERUNS = (
     "Maximum of heads times sequences: for a model with more heads, fewer sequences are used, but at least 8 (or all)."
 )
 
-Count = Annotated[int, Field(ge=1, le=MOST)]
-AtLeastTwo = Annotated[int, Field(ge=2, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=MAX_AMOUNT)]
+AtLeastTwo = Annotated[int, Field(ge=2, le=MAX_AMOUNT)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
@@ -69,7 +69,10 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
     """The [analysis.weight_circuits] section of a study: comparisons for the weights, and the level of significance."""
 
     level: float = Field(
-        LEVEL, gt=0, lt=1, description="Probability that a model without composition has a significant pair of heads."
+        SIGNIFICANCE_LEVEL,
+        gt=0,
+        lt=1,
+        description="Probability that a model without composition has a significant pair of heads.",
     )
     rotations: AtLeastTwo = Field(
         50, description="Random rotations of each head's output that check the null of composition scores."
@@ -90,7 +93,7 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
     matching_pairs: int = Field(
         1024,
         ge=0,
-        le=MOST,
+        le=MAX_AMOUNT,
         description="Pairs of heads whose K-composed circuit is tested for matching: those that K-compose most, and"
         " each head with its best writer.",
     )
@@ -117,18 +120,18 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
     bigram_sources: Count = Field(
         4096, description="Most frequent tokens whose bigrams the direct path is compared with."
     )
-    bigram_samples: int = Field(300, ge=0, le=MOST, description="Number of most frequent bigrams kept for plots.")
+    bigram_samples: int = Field(300, ge=0, le=MAX_AMOUNT, description="Number of most frequent bigrams kept for plots.")
     max_pairs: int = Field(
         128,
         ge=0,
-        le=MOST,
+        le=MAX_AMOUNT,
         description="Maximum number of pairs of heads checked causally, not counting those of induction circuits, and"
         " of virtual heads ablated.",
     )
     max_circuits: int = Field(
         64,
         ge=0,
-        le=MOST,
+        le=MAX_AMOUNT,
         description="Maximum number of induction circuits checked causally, starting with the heads that attend most to"
         " what followed earlier copies.",
     )
@@ -138,7 +141,7 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         " of its keys: those with the largest share of its scores.",
     )
     level: float = Field(
-        LEVEL,
+        SIGNIFICANCE_LEVEL,
         gt=0,
         lt=1,
         description="Probability that a model without composition has an induction circuit; the level of"
@@ -163,10 +166,10 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
     max_reruns: Count = Field(1024, description=MAX_RERUNS)
-    replacements: tuple[Replacement, ...] = Field(
-        get_args(Replacement),
+    replacements: tuple[ReplacementMethod, ...] = Field(
+        get_args(ReplacementMethod),
         min_length=1,
-        max_length=len(get_args(Replacement)),
+        max_length=len(get_args(ReplacementMethod)),
         description="Replacements of an ablated head's output: zero, its mean on other text, its mean there at the same"
         " position, or its output on other sequences.",
     )
@@ -180,7 +183,10 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         True, description="Also keep each head alone in its layer, with all others replaced by zero or their mean."
     )
     resamples: int = Field(
-        5, ge=5, le=MOST, description="Other sequences whose outputs replace an ablated head's, one sequence at a time."
+        5,
+        ge=5,
+        le=MAX_AMOUNT,
+        description="Other sequences whose outputs replace an ablated head's, one sequence at a time.",
     )
     seed: Seed = Field(0, description="Seed of the choice of replacement sequences.")
 
@@ -211,7 +217,9 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         max_length=len(get_args(IterativeMethod)),
         description="Scores by which heads are also pruned iteratively, recomputed as heads go.",
     )
-    random_orders: int = Field(10, ge=5, le=MOST, description="Random orders in which heads are pruned as a control.")
+    random_orders: int = Field(
+        10, ge=5, le=MAX_AMOUNT, description="Random orders in which heads are pruned as a control."
+    )
     batch_size: Count = Field(
         4, description="Training sequences in a batch while gates are learned or pruned models retrained."
     )
@@ -254,7 +262,7 @@ class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     max_pairs: int = Field(
         128,
         ge=0,
-        le=MOST,
+        le=MAX_AMOUNT,
         description="Maximum number of pairs of heads that are ablated together, the most similar first.",
     )
     pattern_queries: Count = Field(

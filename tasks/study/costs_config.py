@@ -8,7 +8,7 @@ from headstream.models.architecture_config import LONGEST, MOST_HEADS, WIDEST
 
 Length = Annotated[int, Field(ge=2, le=LONGEST)]
 Width = Annotated[int, Field(gt=0, le=WIDEST)]
-HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
+_HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
 Axis = Field(max_length=32)
 
 
@@ -21,7 +21,7 @@ class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     d_model: Annotated[tuple[Width, ...], Axis] = Field(
         (), description="Widths of the residual stream to time, ascending: one head, base_n_ctx tokens."
     )
-    n_heads: Annotated[tuple[HeadCount, ...], Axis] = Field(
+    n_heads: Annotated[tuple[_HeadCount, ...], Axis] = Field(
         (), description="Head counts to time, ascending: base_d_model wide, at each length of heads_n_ctx."
     )
     heads_n_ctx: Annotated[tuple[Length, ...], Axis] = Field(

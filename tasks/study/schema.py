@@ -34,7 +34,7 @@ from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
 
 MOST_MODELS, MOST_IMPORTED = 10_000, 100
-MOST_PARAMETERS = 10**9  # of a model
+MAX_MODEL_PARAMETERS = 10**9  # of a model
 
 
 def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
@@ -128,10 +128,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
                         f"{axis} of {name!r} must be a list, since it is an axis of [grid], whose values a variant may"
                         f" replace; got {word(fields[axis])}. List values, or remove it from one of them."
                     )
-        size = sum(
-            math.prod(len(fields.get(axis, values)) for axis, values in self.grid.items())
-            for fields in (self.variants or {"": {}}).values()
-        )
+        size = 0
+        for fields in (self.variants or {"": {}}).values():
+            size += math.prod(len(fields.get(axis, values)) for axis, values in self.grid.items())
         if size > self.max_models:
             raise ValueError(
                 f"the grid must have at most max_models={self.max_models} cells, got {size}."
@@ -149,9 +148,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             known[model] = label
         for cell in self.cells:
             parameters = cell.parameters(self.tokenizer.vocabulary)
-            if parameters > MOST_PARAMETERS:
+            if parameters > MAX_MODEL_PARAMETERS:
                 raise ValueError(
-                    f"a model must have at most {MOST_PARAMETERS:,} parameters, got {parameters:,} in cell"
+                    f"a model must have at most {MAX_MODEL_PARAMETERS:,} parameters, got {parameters:,} in cell"
                     f" {cell.label}. Lower d_model, n_layers, d_mlp or vocabulary."
                 )
 

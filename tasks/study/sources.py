@@ -92,12 +92,14 @@ def _with_located_files(model: Any, folder: Path) -> Any:
     """A [[models]] section, valid or not, with absolute paths; those within a package stay as they are."""
     if not isinstance(model, dict):
         return model
-    names = [name for name in ("path", "tokenizer") if name in model and not (name == "path" and "package" in model)]
-    given = {name: model[name] for name in names}
-    return model | {
-        name: [_located(each, folder) for each in value] if isinstance(value, list) else _located(value, folder)
-        for name, value in given.items()
-    }
+    located = dict(model)
+    for name in ("path", "tokenizer"):
+        if name not in model or (name == "path" and "package" in model):
+            continue
+        given = model[name]
+        several = isinstance(given, list)
+        located[name] = [_located(path, folder) for path in given] if several else _located(given, folder)
+    return located
 
 
 def _located(path: Any, folder: Path) -> Any:

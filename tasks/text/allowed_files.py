@@ -10,6 +10,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.text.corpus_files import corpus_files
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS
 
 
 def require_allowed(corpus: CorpusConfig) -> None:
@@ -20,8 +21,7 @@ def require_allowed(corpus: CorpusConfig) -> None:
     """
     for pattern in corpus.paths:
         path = Path(os.path.expanduser(pattern))
-        fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), path.parts))  # the part before any glob
-        if ".." in path.parts or not _is_allowed(fixed):
+        if ".." in path.parts or not _is_allowed(_before_glob(path)):
             raise _not_allowed(pattern)
     for file in corpus_files(corpus) if corpus.paths else ():  # a file that is found may be a link
         if not _is_allowed(file.path):
@@ -38,9 +38,14 @@ def require_allowed_models(models: Sequence[ImportedModelConfig]) -> None:
         given_paths = (model.path,) if isinstance(model.path, str) else model.path
         paths = () if model.package else given_paths
         for given in (*paths, *filter(None, [model.tokenizer])):
-            fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), Path(os.path.expanduser(given)).parts))
+            fixed = _before_glob(Path(os.path.expanduser(given)))
             if ".." in fixed.parts or not _is_allowed(fixed):
                 raise _not_allowed(given)
+
+
+def _before_glob(path: Path) -> Path:
+    """The part of a path before any pattern."""
+    return Path(*takewhile(lambda part: not GLOB_CHARACTERS & set(part), path.parts))
 
 
 def _is_allowed(path: Path) -> bool:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from headstream.tasks.text.token_reading import TokenStream
 
 DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
-READ_TOKENS = 2**22  # tokens of the stream counted at a time
+COUNTED_TOKENS = 2**22  # tokens of the stream counted at a time
 MOST_BIGRAMS = 2**24  # distinct ones counted in one pass over a stream, to bound memory
 
 Counts = NDArray[np.int64]
@@ -28,8 +28,8 @@ def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int, sources: 
     n_tokens = min(n_tokens, len(stream))
     found, counts = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Counts, Counts]] = []
-    for start in range(0, n_tokens - 1, READ_TOKENS):
-        stop = min(start + READ_TOKENS + 1, n_tokens)
+    for start in range(0, n_tokens - 1, COUNTED_TOKENS):
+        stop = min(start + COUNTED_TOKENS + 1, n_tokens)
         waiting.append(_distinct(stream.read(start, stop).astype(np.int64), vocabulary, sources))
         # Each merge but the last at least doubles what is merged, so few are needed, however long the stream is.
         if stop == n_tokens or sum(len(cells) for cells, _ in waiting) > len(found):

@@ -14,8 +14,8 @@ from headstream.tasks.storage.remembered_hashes import remembered_sha256
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.built_in_corpora import built_in_files, sources_of
 from headstream.tasks.text.documents import Reader
-from headstream.tasks.text.file_formats import ALWAYS_TEXT, TABLES
-from headstream.tasks.text.folder_files import files_below
+from headstream.tasks.text.file_formats import TABLE_SUFFIXES, TEXT_SUFFIXES
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS, files_below
 from headstream.tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
 
 
@@ -78,11 +78,11 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
     while path.name == "**" and not os.path.lexists(path):  # everything below a folder is the folder
         path = path.parent
     top = path
-    while not os.path.lexists(path) and any(magic in str(top) for magic in "*?["):
+    while not os.path.lexists(path) and GLOB_CHARACTERS & set(str(top)):
         top = top.parent
     try:
         matches = [path] if top == path else sorted(top.glob(_valid_glob(path.relative_to(top))))
-        visible = (m for m in matches if not any(part.startswith(".") for part in m.relative_to(top).parts))
+        visible = (match for match in matches if not _is_hidden(match.relative_to(top)))
         files = [file for match in visible for file in _files(match, has_text)]
         why = "it isn't a file, and no file in it has a known suffix"
         if not files:
@@ -96,6 +96,10 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
         raise UserError(f"there is nothing to read at {pattern!r}: {why}. Correct or remove it.")
     for file in files:
         yield file, file.relative_to(top.parent).as_posix()
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _valid_glob(pattern: Path) -> str:
@@ -117,7 +121,7 @@ def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
     if not os.path.isdir(path):
         return []
     inside = [*files_below(path)]
-    tables = [file for file in inside if format_suffix(file.name) in TABLES]
+    tables = [file for file in inside if format_suffix(file.name) in TABLE_SUFFIXES]
     with_text = set(filter(has_text, tables))
-    found = [file for file in inside if file in with_text or format_suffix(file.name) in ALWAYS_TEXT]
+    found = [file for file in inside if file in with_text or format_suffix(file.name) in TEXT_SUFFIXES]
     return found or tables  # if there is nothing else, reading these will say what they lack

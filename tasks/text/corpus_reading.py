@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 DOCUMENTS = "documents.parquet"
-SCHEMA = pa.schema(
+DOCUMENT_SCHEMA = pa.schema(
     {"document": pa.int64(), "split": pa.string(), "source": pa.string(), "part": pa.int32(), "text": pa.string()}
 )
 

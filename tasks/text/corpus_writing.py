@@ -14,7 +14,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.byte_batches import byte_batches
 from headstream.tasks.text.corpus_files import corpus_files, corpus_label
-from headstream.tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
+from headstream.tasks.text.corpus_reading import DOCUMENT_SCHEMA, DOCUMENTS, Document
 from headstream.tasks.text.documents import Reader
 from headstream.tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
 from headstream.tasks.text.source_files import Budget
@@ -63,9 +63,11 @@ def write_corpus(
             done += file.bytes
             budget.position = 0
 
-    with pq.ParquetWriter(folder / DOCUMENTS, SCHEMA, compression="zstd", use_dictionary=["split", "source"]) as writer:
+    with pq.ParquetWriter(
+        folder / DOCUMENTS, DOCUMENT_SCHEMA, compression="zstd", use_dictionary=["split", "source"]
+    ) as writer:
         for rows in byte_batches(documents(), GROUP_BYTES):
-            writer.write_table(_table(rows, SCHEMA))
+            writer.write_table(_table(rows, DOCUMENT_SCHEMA))
             if words:
                 word_tables.append(_table(words, WORD_SCHEMA))
                 words.clear()

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 from headstream.tasks.text.conllu import Sentence, Word, sentences
-from headstream.tasks.text.file_formats import CODE, text_format
+from headstream.tasks.text.file_formats import CODE_SUFFIXES, text_format
 from headstream.tasks.text.records import json_values, table_rows
 from headstream.tasks.text.source_files import (
     BLOCK_BYTES,
@@ -34,7 +34,7 @@ from headstream.tasks.text.source_files import (
 LINE_BYTES = 256 << 20  # maximum of a line or a record, to bound memory
 
 
-class Part(NamedTuple):
+class DocumentPart(NamedTuple):
     """A piece of a document, the whole of a short one; `document` counts those that have text."""
 
     document: int
@@ -86,7 +86,7 @@ class Reader:
     words: deque[Word] = field(default_factory=deque)
     """Words of the current document that were read and aren't in a part yet."""
 
-    def read(self, file: SourceFile) -> Iterator[Part]:
+    def read(self, file: SourceFile) -> Iterator[DocumentPart]:
         """The parts of the file's documents, in order, without those of only white space.
 
         Raises: UserError naming the file and the place.
@@ -97,7 +97,7 @@ class Reader:
                 text = self._text(raw, place, offset)
                 words = tuple(self._take_words(offset, offset + len(raw)))
                 if text and not text.isspace():
-                    yield Part(self.documents, part, text, words)
+                    yield DocumentPart(self.documents, part, text, words)
                     part += 1
             self.documents += part > 0
             self.empty += part == 0 and self.skipped == skipped
@@ -113,7 +113,7 @@ class Reader:
             return
         with open_decompressed(file, self.budget) as stream:
             head = stream.peek(HEAD_BYTES)[:HEAD_BYTES]
-            other = detect_non_text(head, markup=suffix not in CODE)
+            other = detect_non_text(head, markup=suffix not in CODE_SUFFIXES)
             if other:
                 self._bad(f"{file.name} is {other.kind}, not UTF-8 text", other.remedy)
                 return

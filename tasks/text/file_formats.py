@@ -6,16 +6,16 @@ from typing import Literal
 from headstream.tasks.files.non_text import BOM
 
 TextFormat = Literal["conllu", "json lines", "json", "csv", "text"]
-RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
-TABLES = (".json", ".csv", ".tsv")  # which as often hold settings or measurements as text
-PROSE = (".txt", ".text", ".md", ".rst", ".tex", ".org")
+RECORD_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".conllu")
+TABLE_SUFFIXES = (".json", ".csv", ".tsv")  # which as often hold settings or measurements as text
+PROSE_SUFFIXES = (".txt", ".text", ".md", ".rst", ".tex", ".org")
 # fmt: off
-CODE = (
+CODE_SUFFIXES = (
     ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".jsx", ".kt", ".lua", ".ml", ".php",
     ".pl", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts", ".tsx",
 )
 # fmt: on
-ALWAYS_TEXT = frozenset(RECORDS + PROSE + CODE)
+TEXT_SUFFIXES = frozenset(RECORD_SUFFIXES + PROSE_SUFFIXES + CODE_SUFFIXES)
 
 _OBJECT = re.compile(rb"""\s*(?:\[\s*)?\{\s*["}]""")
 
@@ -28,7 +28,9 @@ def text_format(suffix: str, head: bytes) -> TextFormat:
         case ".csv" | ".tsv":
             return "csv"
     head = head.removeprefix(BOM)
-    if suffix not in (".json", ".jsonl", ".ndjson") and (suffix in PROSE + CODE or not _OBJECT.match(head)):
+    if suffix not in (".json", ".jsonl", ".ndjson") and (
+        suffix in PROSE_SUFFIXES + CODE_SUFFIXES or not _OBJECT.match(head)
+    ):
         return "text"
     first, line_end, _ = head.lstrip().partition(b"\n")
     goes_on = line_end and not first.rstrip().endswith(b"}")  # an object over several lines

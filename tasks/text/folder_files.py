@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+GLOB_CHARACTERS = frozenset("*?[")  # that make a path a pattern
+
 
 def files_below(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
     """The files below `root`, without hidden and ignored names; a folder that links lead back to is entered once."""

@@ -1,7 +1,7 @@
 """Reads tokens from disk: memory-mapped streams of both splits, and the tokenizer that made them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
 from headstream.tasks.text.token_spelling import spelled_tokens
 
-READ_TOKENS = 2**24  # searched for documents at a time
+SEARCHED_TOKENS = 2**24  # searched for documents at a time
 
 
 class TokenStream:
@@ -81,10 +81,7 @@ class Tokens:
 
     def __init__(self, folder: Path, vocabulary: int, bos: int, dtype: str, shards: dict[str, list[dict[str, Any]]]):
         self.folder, self.vocabulary, self.bos = folder, vocabulary, bos
-        self.train, self.validation = (
-            TokenStream([_map(folder / shard["name"], dtype, shard["tokens"]) for shard in shards[split]], dtype)
-            for split in SPLITS
-        )
+        self.train, self.validation = (_stream(folder, dtype, shards[split]) for split in SPLITS)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -101,8 +98,10 @@ class Tokens:
             starts: npt.NDArray[np.int64] = np.load(self.folder / DOCUMENT_STARTS.format(split))
             return starts
         stream = self.stream(split)
-        blocks = range(0, len(stream), READ_TOKENS)
-        found = [np.flatnonzero(stream.read(at, min(at + READ_TOKENS, len(stream))) == self.bos) + at for at in blocks]
+        blocks = range(0, len(stream), SEARCHED_TOKENS)
+        found = [
+            np.flatnonzero(stream.read(at, min(at + SEARCHED_TOKENS, len(stream))) == self.bos) + at for at in blocks
+        ]
         return np.concatenate(found)
 
     @cached_property
@@ -129,6 +128,10 @@ class Tokens:
     def token_labels(self) -> list[str]:
         r"""Each token in a form for plots: a space as `·`, a line end as `\n`, part of a character as `\xe2`."""
         return [_label(spelled) for spelled in self.token_bytes]
+
+
+def _stream(folder: Path, dtype: str, shards: Sequence[Mapping[str, Any]]) -> TokenStream:
+    return TokenStream([_map(folder / shard["name"], dtype, shard["tokens"]) for shard in shards], dtype)
 
 
 def _map(path: Path, dtype: str, n_tokens: int) -> np.ndarray:

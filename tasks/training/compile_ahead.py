@@ -13,7 +13,7 @@ from headstream.tasks.training.loop import next_token_loss
 
 
 @dataclass(frozen=True)
-class Kind:
+class TrainingKind:
     """The settings that trainings with the same compiled code share."""
 
     architecture: Architecture  # with one layer for each number of heads
@@ -22,14 +22,16 @@ class Kind:
     numerics: Numerics
 
 
-def kind_of(architecture: Architecture, config: TrainingConfig, numerics: Numerics) -> Kind:
+def kind_of(architecture: Architecture, config: TrainingConfig, numerics: Numerics) -> TrainingKind:
     """The kind of a training."""
     heads = tuple(sorted(set(architecture.heads_per_layer)))
     one_of_each = {"n_layers": len(heads), "n_heads": heads, "d_head": architecture.head_width}
-    return Kind(architecture.model_copy(update=one_of_each), config.batch_size, numerics)
+    return TrainingKind(architecture.model_copy(update=one_of_each), config.batch_size, numerics)
 
 
-def compile_kind(kind: Kind, d_vocab: int, on_progress: Callable[[float], None] = lambda fraction: None) -> None:
+def compile_kind(
+    kind: TrainingKind, d_vocab: int, on_progress: Callable[[float], None] = lambda fraction: None
+) -> None:
     """Compile the code of a kind of training by a step on made-up text, so that it is in the compiler's cache."""
     from headstream.tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
 

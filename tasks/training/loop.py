@@ -24,6 +24,7 @@ from headstream.models.optimisers import Muon, rate_factor
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import WorkError
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.training_batches import Batches
@@ -35,7 +36,6 @@ from headstream.tasks.training.parameter_groups import build_optimizers, set_rat
 
 LOG_EVERY_STEPS = 10
 SAVE_EVERY_SECONDS = 10.0
-RESUME = ".resume"  # a subfolder that the store doesn't commit
 STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,12 @@ from headstream.models.architecture import Architecture
 from headstream.models.parameters import count_parameters
 from headstream.tasks.results.model_columns import architecture_columns, model_row
 from headstream.tasks.results.tables import write_table
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import weights_sha256
 from headstream.tasks.training.device import Numerics, prepare_process, training_flops
-from headstream.tasks.training.loop import RESUME, Progress, TrainingRun, step_count
+from headstream.tasks.training.loop import Progress, TrainingRun, step_count
 
 INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they contain times
 

@@ -9,13 +9,14 @@ from pathlib import Path
 import pandas as pd
 from safetensors import SafetensorError, safe_open
 
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.storage.store import Store
-from headstream.tasks.training.loop import RESUME, STATE
+from headstream.tasks.training.loop import STATE
 
-SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
-MOST_HEADS = 3  # shown for each score
+SHOWN_SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
+MAX_BEST_HEADS = 3  # shown for each score
 
-Losses = Sequence[tuple[int, float]]  # tokens, nats
+LossCurve = Sequence[tuple[int, float]]  # tokens, nats
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class WatchedModel:
 class ScoresSoFar:
     """Scores of a model's checkpoints, and the heads that score highest at the last of them."""
 
-    validation: Losses
+    validation: LossCurve
     sem: float | None
     n_windows: int
     preliminary: bool
@@ -40,7 +41,7 @@ class ScoresSoFar:
     """Heads and their scores, by the name of the score."""
 
 
-def training_losses(store: Store, model: WatchedModel) -> Losses:
+def training_losses(store: Store, model: WatchedModel) -> LossCurve:
     """A model's training losses, as far as they are on the disk: for a model in training, a few seconds old."""
     folder = store.working_folder("training", model.training) if model.training else None
     if folder is None:
@@ -54,13 +55,13 @@ def training_losses(store: Store, model: WatchedModel) -> Losses:
 
 
 @lru_cache(64)
-def _logged(file: Path, changed: int) -> Losses:
+def _logged(file: Path, changed: int) -> LossCurve:
     with safe_open(file, framework="np") as state:
         return [(row["tokens"], row["loss_nats"]) for row in json.loads(state.metadata()["log"])]
 
 
 @lru_cache(64)
-def _recorded(file: Path, changed: int) -> Losses:
+def _recorded(file: Path, changed: int) -> LossCurve:
     rows = pd.read_parquet(file, columns=["tokens", "loss_nats"])
     return list(zip(rows.tokens.tolist(), rows.loss_nats.tolist(), strict=True))
 
@@ -74,8 +75,8 @@ def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
     heads = _rows(folders, "heads")
     last, at_end = losses.iloc[-1], heads[heads.step == losses.step.max()] if len(heads) else heads
     best = {}
-    for column, name in SCORES.items():
-        found = at_end.dropna(subset=column).nlargest(MOST_HEADS, column) if len(at_end) else at_end
+    for column, name in SHOWN_SCORES.items():
+        found = at_end.dropna(subset=column).nlargest(MAX_BEST_HEADS, column) if len(at_end) else at_end
         best[name] = [(f"L{row.layer}H{row.head}", getattr(row, column)) for row in found.itertuples()]
     known = losses.dropna(subset="tokens")
     return ScoresSoFar(

@@ -10,7 +10,7 @@ from headstream.tasks.errors import UserError
 
 LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.1  # between checks for the end
-NOTHING_YET = (
+EMPTY_PAGE = (
     "<!doctype html><meta charset='utf-8'><title>Headstream</title><meta http-equiv='refresh' content='2'>"
     "<p>No checkpoint has been measured yet. This page shows them as soon as there are some.</p>"
 )
@@ -23,7 +23,7 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__((LOOPBACK, port), _Handler)
-        self.page = NOTHING_YET.encode()
+        self.page = EMPTY_PAGE.encode()
         self.version = ""
 
     @property

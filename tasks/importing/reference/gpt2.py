@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out
 
 
 def gpt2_logits(
@@ -75,6 +75,6 @@ def _logits(
         q, k, v = (part.unflatten(-1, (n_heads, -1)) for part in joined.chunk(3, dim=-1))
         mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5)
         x = x + linear(mixed.flatten(2), f"h.{i}.attn.c_proj")
-        hidden = ACTIVATIONS[activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
+        hidden = REFERENCE_ACTIVATIONS[activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
         x = x + linear(hidden, f"h.{i}.mlp.c_proj")
     return read_out(norm(x, "ln_f"), tensors.as_stored(unembedding))

@@ -7,7 +7,7 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rotated
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out, rotated
 
 
 def gpt_neox_logits(
@@ -19,7 +19,7 @@ def gpt_neox_logits(
     rope = config.get("rope_parameters") or {}
     fraction = rope.get("partial_rotary_factor", config.get("rotary_pct", 0.25))
     base = rope.get("rope_theta", config.get("rotary_emb_base", 10_000))
-    activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
+    activation = REFERENCE_ACTIVATIONS[config.get("hidden_act", "gelu")]
     epsilon = config.get("layer_norm_eps", 1e-5)
     parallel = config.get("use_parallel_residual", True)
     tensors = tensors.without("gpt_neox.")

@@ -20,7 +20,7 @@ from headstream.tasks.importing.reference.maths import (
     silu,
 )
 
-ACTIVATIONS = {
+_ACTIVATIONS = {
     "relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh
 }  # fmt: skip
 EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
@@ -112,7 +112,7 @@ def _feed_forward(tensors: FileTensors, a: Mapping[str, Any], x: Tensor) -> Tens
         return out if bias is None else out + bias
 
     hidden = with_bias(x @ tensors["W_in"], tensors.get("b_in"))
-    activate = ACTIVATIONS[a["feed_forward"]]
+    activate = _ACTIVATIONS[a["feed_forward"]]
     if "W_gate" in tensors.names:
         hidden = activate(with_bias(x @ tensors["W_gate"], tensors.get("b_gate"))) * hidden
     else:

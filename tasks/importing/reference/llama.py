@@ -12,7 +12,14 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, read_out, rms_norm, rotated, silu
+from headstream.tasks.importing.reference.maths import (
+    REFERENCE_ACTIVATIONS,
+    attended,
+    read_out,
+    rms_norm,
+    rotated,
+    silu,
+)
 
 
 def llama_logits(
@@ -29,7 +36,7 @@ def llama_logits(
         n_turned=d_head,
         half_split=True,
         epsilon=config.get("rms_norm_eps", 1e-6),
-        activation=ACTIVATIONS[config.get("hidden_act", "silu")],
+        activation=REFERENCE_ACTIVATIONS[config.get("hidden_act", "silu")],
         windows=_windows(config),
     )
     names = {

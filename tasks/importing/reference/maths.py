@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-ROWS = 1 << 13  # of an unembedding, converted to float64 at a time
+UNEMBEDDING_ROWS = 1 << 13  # of an unembedding, converted to float64 at a time
 
 
 def layer_norm(
@@ -51,7 +51,7 @@ def relu(x: Tensor) -> Tensor:
     return x.clamp(min=0)
 
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+REFERENCE_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_new": gelu_tanh,
     "gelu_pytorch_tanh": gelu_tanh,
@@ -108,5 +108,5 @@ def read_out(
     x: Float64[Tensor, "batch pos d_model"], rows: Tensor, bias: Tensor | None = None
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits by an unembedding with a row per token, in whatever precision, some rows at a time."""
-    logits = torch.cat([x @ part.double().T for part in rows.split(ROWS)], dim=-1)
+    logits = torch.cat([x @ part.double().T for part in rows.split(UNEMBEDDING_ROWS)], dim=-1)
     return logits if bias is None else logits + bias

@@ -8,7 +8,14 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rms_norm, rotated
+from headstream.tasks.importing.reference.maths import (
+    REFERENCE_ACTIVATIONS,
+    attended,
+    layer_norm,
+    read_out,
+    rms_norm,
+    rotated,
+)
 
 
 def transformer_lens_logits(
@@ -72,7 +79,7 @@ def _by_head(tensors: FileTensors, place: str, part: str, x: Tensor) -> Tensor:
 
 
 def _feed_forward(tensors: FileTensors, x: Tensor, config: Mapping[str, Any]) -> Tensor:
-    activate, bias_in, bias_out = ACTIVATIONS[config["act_fn"]], tensors.get("b_in"), tensors.get("b_out")
+    activate, bias_in, bias_out = REFERENCE_ACTIVATIONS[config["act_fn"]], tensors.get("b_in"), tensors.get("b_out")
     if config.get("gated_mlp", False):  # whose bias comes after the gate
         hidden = activate(x @ tensors["W_gate"]) * (x @ tensors["W_in"]) + (0 if bias_in is None else bias_in)
     else:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import headstream.tasks.storage.code_version as code_version_module
-from headstream.tasks.storage.code_version import ROOT, code_version
+from headstream.tasks.places import ROOT
+from headstream.tasks.storage.code_version import code_version
 
 STAGE = "headstream.tasks.probing"
 PROJECT = {

@@ -13,7 +13,7 @@ from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.text.corpus_files import corpus_files
 from headstream.tasks.text.corpus_reading import read_documents
 from headstream.tasks.text.corpus_writing import write_corpus
-from headstream.tasks.text.documents import Part, Reader
+from headstream.tasks.text.documents import DocumentPart, Reader
 from headstream.tasks.text.source_files import Budget, SourceFile
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.token_writing import write_tokens
@@ -43,12 +43,12 @@ TWO_DOCUMENTS = """\
 """
 
 
-def parts(path: Path, document_bytes: int = 1 << 20) -> list[Part]:
+def parts(path: Path, document_bytes: int = 1 << 20) -> list[DocumentPart]:
     reader = Reader("text", "refuse", document_bytes, Budget(max_expansion=200, max_bytes=1 << 30))
     return list(reader.read(SourceFile(path, path.name, path.stat().st_size)))
 
 
-def tagged(part: Part) -> list[tuple[str, str]]:
+def tagged(part: DocumentPart) -> list[tuple[str, str]]:
     raw = part.text.encode()
     return [(raw[start:end].decode(), tag) for start, end, tag in part.words]
 
