@@ -1,4 +1,4 @@
-"""Writes the reference in flows/REFERENCE_PAGE.md: every command with an example, and every field of a study file."""
+"""Writes the reference in flows/README.md: every command with an example, and every field of a study file."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.words.generated_pages import rewrite_below
 from headstream.tasks.words.markdown import markdown_table
 
-REFERENCE_PAGE = places.ROOT / "flows" / "REFERENCE_PAGE.md"
+REFERENCE_PAGE = places.ROOT / "flows" / "README.md"
 MARK = "<!-- What follows is written by `python -m headstream.flows.command_reference`. -->\n"
 COLUMNS = 110
 MAX_OUTPUT_LINES = 24  # of an output; the middle of a longer one is left out
