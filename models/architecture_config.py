@@ -28,7 +28,7 @@ class ArchitectureConfig(BaseModel):
         None, ge=1, le=WIDEST, description="Width of queries and keys; default d_model / n_heads."
     )
     d_value: int | None = Field(None, ge=1, le=WIDEST, description="Width of values; default d_head.")
-    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Maximum length of a sequence in positions, BOS included.")
+    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Maximum length of a sequence, BOS included.")
     positions: Literal["relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"] = (
         Field(
             "relative",
