@@ -44,7 +44,7 @@ def test_a_study_that_was_to_run_is_found_by_name_from_everywhere(tmp_path, monk
     assert read_study(find_study("mine")).question == "Why?"
     with pytest.raises(UserError, match="Did you mean mine"):
         find_study("mine2")
-    with pytest.raises(UserError, match="must be the name of one that ships, got 'mine'"):
+    with pytest.raises(UserError, match="there is no shipped study 'mine'"):
         complete_study("mine")
 
 
@@ -155,5 +155,5 @@ def test_a_study_that_an_earlier_release_ran_is_found_by_its_record(tmp_path):
 def test_what_is_remembered_may_be_damaged(text):
     places.studies_folder().mkdir(parents=True)
     (places.studies_folder() / "mine.json").write_text(text)
-    with pytest.raises(UserError, match=r"a study|the study mine"):
+    with pytest.raises(UserError, match=r"no study or study file|the study mine"):
         read_study(find_study("mine"))

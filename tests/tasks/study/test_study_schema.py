@@ -277,7 +277,7 @@ def test_study_files_are_found_or_refused(tmp_path):
     with pytest.raises(UserError, match=r"broken\.toml is not valid TOML"):
         read_study(find_study(str(broken)))
     broken.write_bytes(b"name = '\xff'")
-    with pytest.raises(UserError, match="must be TOML"):
+    with pytest.raises(UserError, match="is not valid TOML"):
         find_study(str(broken))
 
 
