@@ -54,7 +54,7 @@ def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
         try:
             with safe_open(require_file(path), framework="pt") as file:
                 metadata |= file.metadata() or {}
-                for name in file.keys():  # noqa: SIM118 (it is no dict)
+                for name in file.keys():  # noqa: SIM118 (it isn't a dict)
                     if name in places:
                         raise UserError(
                             f"both {places[name]} and {path} hold the tensor {name}. Remove the file that doesn't"

@@ -51,7 +51,7 @@ class StopMessage:
 
     def line(self) -> bytes:
         """The one line to print."""
-        return f"headstream: stopped{self.how_far()}; the same command goes on from there.\n".encode()
+        return f"headstream: stopped{self.how_far()}; the same command continues from there.\n".encode()
 
     def print(self, line: bytes) -> None:
         """Print a line below whatever the terminal shows."""

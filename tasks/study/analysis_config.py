@@ -231,7 +231,7 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         (0.01, 0.03, 0.1, 0.2, 0.4),
         min_length=1,
         max_length=100,
-        description="Penalties on open gates, in nats a head.",
+        description="Penalties on open gates, in nats per head.",
     )
     gate_steps: Count = Field(
         100, description="Training steps in which gates are learned, for each penalty on open gates."

@@ -72,12 +72,11 @@ def write_tokens_of(
     folder: Path,
     on_progress: Callable[[float], None] | None,
 ) -> dict[str, Any]:
-    """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy, and what is told of them: a row of
-    `corpora`, which is returned, and rows of `corpus_repeats`, returned in it as `repeats`.
+    """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy, and tables on them.
 
-    BOS, if there is one, precedes each document; else it is written where documents begin. `vocabulary` may be more
-    than the tokenizer has. `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U
-    files is copied.
+    Returns the row of `corpora`, with the rows of `corpus_repeats` as `repeats`. BOS, if there is one, precedes each
+    document; otherwise the starts of documents are written. `vocabulary` may exceed the tokenizer's. `on_progress` is
+    given the fraction of documents encoded. Tagged words of CoNLL-U files are copied from the corpus.
     """
     corpus = corpus_facts(corpus_folder)
     tokenizer.save(str(folder / "tokenizer.json"))

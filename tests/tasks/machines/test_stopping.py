@@ -37,7 +37,7 @@ if __name__ == "__main__":
         models = ": no model"
         raise SystemExit("the child died")
 """
-LINE = "headstream: stopped: 2 models at 20 % and 35 %; the same command goes on from there."
+LINE = "headstream: stopped: 2 models at 20 % and 35 %; the same command continues from there."
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ with stopping_at_signals() as words:
     time.sleep(60)
 """
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30)
-    line = "headstream: stopped there; the same command goes on from there.\n"
+    line = "headstream: stopped there; the same command continues from there.\n"
     assert (done.returncode, done.stdout, done.stderr) == (130, "went on\n", line)
 
 
