@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
+NODE_MODULES := node_modules/.package-lock.json
 
-.PHONY: demo smollm2 test lint bench gpu peers faults calibrate
+.PHONY: demo smollm2 test lint lint-page bench gpu peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -21,10 +22,19 @@ smollm2: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
-lint: $(INSTALLED)
+lint: $(INSTALLED) lint-page
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p headstream -p benchmarks -p calibration
+
+# The explorer's JavaScript: its style, its format and its types.
+ifeq ($(shell command -v npm > /dev/null && node -p 'parseInt(process.versions.node) >= 20'),true)
+lint-page: $(NODE_MODULES)
+	npm run --silent lint
+else
+lint-page:
+	@echo "The explorer's JavaScript isn't checked: that takes npm and node 20 or later."
+endif
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
@@ -54,6 +64,10 @@ peers:
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(NODE_MODULES): package-lock.json
+	npm ci --silent
 	touch $@
 
 $(WITH_RAY): $(INSTALLED)

@@ -26,8 +26,9 @@ from headstream.models.losses import sequence_losses
 from headstream.models.transformer import Transformer
 from headstream.tasks.graph.scheduling import longest_stages_first
 from headstream.tasks.machines.child_process import run_in_process
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
-from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
+from headstream.tasks.measuring.measure import measure
+from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.text.corpus_writing import write_corpus
@@ -105,7 +106,7 @@ GROWTH: dict[str, Sequence[int]] = {  # of SMALL
 
 
 def timed_stage(
-    stage: Stage,
+    stage: str,
     config: AnalysisConfig,
     model: Path,
     tokens: Path,
@@ -116,13 +117,14 @@ def timed_stage(
     """Run a stage in this process."""
     folder.mkdir(parents=True)
     started, processor = time.perf_counter(), time.process_time()
-    measure(stage, part_of(config, stage), "model", model, tokens, folder, on_progress, device)
+    placed = config.model_copy(update={"device": device})
+    measure(stage, placed, "model", {"model": model, "tokens": tokens}, folder, on_progress)
     return Cost(time.perf_counter() - started, time.process_time() - processor, peak_megabytes())
 
 
 def costs_of(
-    subject: Subject, config: AnalysisConfig, tokens: Path, stages: Sequence[Stage] = tuple(ANALYSES)
-) -> dict[Stage, Cost]:
+    subject: Subject, config: AnalysisConfig, tokens: Path, stages: Sequence[str] = tuple(ANALYSES)
+) -> dict[str, Cost]:
     """What each of some stages costs, of those that a model has."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -134,7 +136,7 @@ def costs_of(
         }
 
 
-def _stages_of(subject: Subject) -> list[Stage]:
+def _stages_of(subject: Subject) -> list[str]:
     return [stage for stage in ANALYSES if stage != "feed-forward" or subject.feed_forward != "none"]
 
 

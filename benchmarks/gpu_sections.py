@@ -16,25 +16,24 @@ import torch
 
 from benchmarks.analyses import DEEP, LITTLE, Subject, timed_stage
 from benchmarks.corpus import peak_megabytes
-from benchmarks.gpu_attention import WAYS
-from benchmarks.gpu_stack import Stack
 from benchmarks.training import Contestants, matrix_product_peak, usual_step, wait_for
 from headstream.models.architecture import Architecture
-from headstream.models.attention_heads import Attention
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.measuring.measure import measure
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training import loop
 from headstream.tasks.training.captured_step import CapturedStep
 from headstream.tasks.training.checkpoints import weights_sha256
-from headstream.tasks.training.device import Numerics, prepare_process, training_flops
-from headstream.tasks.training.loop import Progress, TrainingRun
+from headstream.tasks.training.device import prepare_process
+from headstream.tasks.training.loop import TrainingRun
 from headstream.tasks.training.model_training import train_model
+from headstream.tasks.training.numerics import Numerics, training_flops
+from headstream.tasks.training.training_progress import Progress
 
-WITHIN_NATS, WITHIN_SCORES, STACKS_PAY_FROM = 0.01, 1e-3, 10
+WITHIN_NATS, WITHIN_SCORES = 0.01, 1e-3
 SMALL, LARGE = Architecture(), Architecture(n_layers=12, n_heads=12, d_model=768, n_ctx=512)
-TINY = Architecture(n_layers=2, n_heads=2, d_model=32, n_ctx=64)
 DEFAULTS, SUBJECT = AnalysisConfig(), replace(DEEP, vocabulary=512)
 
 
@@ -57,8 +56,6 @@ class Sizes:
     small: Architecture = SMALL
     large: Architecture = LARGE
     large_batch: int = 32
-    tiny: Architecture = TINY
-    stacked: int = 32
     compared_steps: int = 300
     resumed_steps: int = 600
     tokens: int = 3_000_000  # with repeats, that an induction head takes to form
@@ -133,8 +130,8 @@ def scores_agree(bench: Bench, tell: Tell) -> None:
         for stage in ("behaviour", "weight-circuits", "importance"):
             folder = bench.folder / f"{stage}-{device}"
             folder.mkdir()
-            config = part_of(bench.sizes.analysis, stage)
-            measure(stage, config, "gpu", bench.model, bench.tokens, folder, _unheard, device)
+            config = bench.sizes.analysis.model_copy(update={"device": device})
+            measure(stage, config, "gpu", {"model": bench.model, "tokens": bench.tokens}, folder, _unheard)
             for path in folder.glob("*.parquet"):
                 if path.stem in ("heads", "importance"):
                     tables.setdefault(f"{stage}, {path.stem}", {})[device] = pd.read_parquet(path)
@@ -233,31 +230,6 @@ def _speed(bench: Bench, step: Callable[[], object], step_tokens: int) -> tuple[
     return n * step_tokens / (time.perf_counter() - warm), warm - started
 
 
-def stacks_pay(bench: Bench, tell: Tell) -> None:
-    """Many tiny models trained as one stack, which training does not do yet, against one after another."""
-    shape, n_models, config = bench.sizes.tiny, bench.sizes.stacked, TrainingConfig(optimizer="adamw")
-    numerics, tokens = Numerics(bench.device, "bfloat16", 1, compiled=False), Tokens.open(bench.tokens)
-    configs = [config.model_copy(update={"seed": seed}) for seed in range(n_models)]
-    runs = [TrainingRun(shape, own, numerics, tokens, bench.folder) for own in configs]
-    stack, losses = Stack(runs), {}
-
-    def together() -> None:
-        losses["together"] = stack.take_step()[0]
-
-    def alone() -> None:
-        losses["alone"] = runs[0].take_step()[0]
-
-    step_tokens = config.batch_size * shape.n_ctx
-    one = _speed(bench, alone, step_tokens)[0]
-    all_of_them = _speed(bench, together, n_models * step_tokens)[0]
-    name, pays = f"{n_models} models of {shape.name}, d_model {shape.d_model}", all_of_them / one
-    measured = f"{all_of_them:,.0f} tokens/s, {pays:.1f} times one after another"
-    tell(Row(f"{name}: as one stack", measured, f"≥ {STACKS_PAY_FROM}", pays >= STACKS_PAY_FROM))
-    apart = abs(float(losses["together"]) - float(losses["alone"]))
-    what = f"{name}: last losses of the first, alone and in the stack"
-    tell(Row(what, f"{apart:.5f} nats apart", f"≤ {WITHIN_NATS} nats", apart <= WITHIN_NATS))
-
-
 def two_share(bench: Bench, tell: Tell) -> None:
     """Two processes that train on one device at once, together against one alone."""
     contestants = Contestants(partial(_step_of, bench), bench.tokens, 2, 1)
@@ -272,28 +244,6 @@ def _step_of(bench: Bench, folder: Path, threads: int) -> Callable[[], object]:
     numerics = Numerics(bench.device, "bfloat16", threads, compiled=False)
     run = TrainingRun(bench.sizes.small, TrainingConfig(), numerics, Tokens.open(folder), folder)
     return lambda: float(run.take_step()[0])
-
-
-def attention_is_fused(bench: Bench, tell: Tell) -> None:
-    """Ways to attend with a relative bias, forward and backward: models use the first; another may be faster."""
-    sizes = bench.sizes
-    for architecture, batch in ((sizes.small, TrainingConfig().batch_size), (sizes.large, sizes.large_batch)):
-        n, d_head, n_heads = architecture.n_ctx, architecture.head_width, architecture.heads_per_layer[0]
-        attention = Attention(architecture, n_heads).to(bench.device, torch.bfloat16)
-        shape = (batch, n_heads, n, d_head)
-        q, k, v = (torch.randn(shape, device=bench.device, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
-        milliseconds = {}
-        for way, mix in WAYS.items():
-            if way == "flexible" and bench.device == "cpu":  # where it has no backward pass
-                continue
-            for _ in range(2):  # the first is to warm up
-                started = time.perf_counter()
-                for _ in range(sizes.warm_steps):
-                    mix(q, k, v, attention).sum().backward()
-                wait_for(bench.device)
-                milliseconds[way] = 1e3 * (time.perf_counter() - started) / sizes.warm_steps
-        measured = ", ".join(f"{way} {own:.2f} ms" for way, own in milliseconds.items())
-        tell(Row(f"attention with relative bias, batch {batch}, {n_heads} heads, context {n}", measured))
 
 
 def analyses_are_fast(bench: Bench, tell: Tell) -> None:
@@ -330,9 +280,7 @@ SECTIONS: dict[str, Callable[[Bench, Tell], None]] = {
         resumes,
         small_is_fast,
         large_is_fast,
-        stacks_pay,
         two_share,
-        attention_is_fused,
         analyses_are_fast,
     )
 }

@@ -14,9 +14,10 @@ from transformer_lens.model_bridge.sources import boot_native
 
 from benchmarks.circuits import SHAPES, VOCABULARY, in_turns
 from headstream.models.architecture import Architecture
-from headstream.models.circuits.composition import KINDS, composition, head_pairs
+from headstream.models.circuits.composition import composition, head_pairs
 from headstream.models.circuits.eigenvalues import copying_eigenvalues
 from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.nodes import HEAD_PORTS
 from headstream.models.transformer import Transformer
 
 N_CTX = 64
@@ -61,7 +62,7 @@ def there(model: Transformer) -> TransformerBridge:
 
 def peer_composition(peer: TransformerBridge) -> list[Tensor]:
     """All three kinds, [writer layer, writer, reader layer, reader] each."""
-    return [peer.all_composition_scores(kind).scores for kind in KINDS]
+    return [peer.all_composition_scores(kind).scores for kind in HEAD_PORTS]
 
 
 def peer_eigenvalues(peer: TransformerBridge) -> Tensor:
@@ -94,7 +95,7 @@ def main() -> None:
         compare("patterns", torch.stack([layer.pattern for layer in trace.layers]), patterns)
 
         scores, pairs = composition(weights).score, head_pairs(weights.heads_per_layer)
-        for kind, (found, expected) in zip(KINDS, zip(scores.T, peer_composition(peer), strict=True), strict=True):
+        for kind, (found, expected) in zip(HEAD_PORTS, zip(scores.T, peer_composition(peer), strict=True), strict=True):
             compare(f"{kind}-composition", found, expected[tuple(pairs.T)].double())
 
         found, expected = torch.stack(copying_eigenvalues(weights)), peer_eigenvalues(peer)

@@ -26,8 +26,8 @@ import torch
 
 from benchmarks.training import MODEL, TOKENS_PER_STEP, usual_step
 from headstream.tasks.machines.stopping import adopt_orphans
-from headstream.tasks.measuring.stages import ANALYSES
 from headstream.tasks.studies.known_studies import find_study
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.schema import Study, read_study
 from headstream.tasks.text.corpus_writing import write_corpus
 from headstream.tasks.text.token_writing import write_tokens

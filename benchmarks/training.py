@@ -26,8 +26,9 @@ from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.corpus_writing import write_corpus
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.token_writing import write_tokens
-from headstream.tasks.training.device import Numerics, fastest_precision, prepare_process, training_flops
+from headstream.tasks.training.device import prepare_process
 from headstream.tasks.training.loop import TrainingRun
+from headstream.tasks.training.numerics import Numerics, fastest_precision, training_flops
 
 MODEL, TRAINING = Architecture(), TrainingConfig()
 TOKENS_PER_STEP = TRAINING.batch_size * MODEL.n_ctx

@@ -9,17 +9,12 @@ import duckdb
 
 from calibration.measured import Stages, Trained, vocabulary, warehouse_of
 from calibration.trials import Trial
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
-from tests.planted import (
-    Place,
-    induction_through_values,
-    initial_like,
-    planted_induction,
-    pointer_model,
-    rotated,
-    shuffled,
-)
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
+from tests.planted import induction_through_values, initial_like, planted_induction, pointer_model, rotated, shuffled
 
 N_CTX = 32
 STAGES: Stages = {
@@ -37,9 +32,9 @@ class Circuit(NamedTuple):
     """Where a circuit is to be planted: heads of each layer, and who is what; others are earlier heads, in no part."""
 
     heads_per_layer: tuple[int, ...]
-    reader: Place
-    writers: tuple[Place, ...]
-    others: tuple[Place, ...]
+    reader: Head
+    writers: tuple[Head, ...]
+    others: tuple[Head, ...]
 
 
 def circuit_of(seed: int, n_layers: int, n_writers: int) -> Circuit:
@@ -47,13 +42,13 @@ def circuit_of(seed: int, n_layers: int, n_writers: int) -> Circuit:
     random = Random(seed)
     heads = (random.randint(n_writers + 1, 4), *(random.randint(2, 3) for _ in range(n_layers - 1)))
     layer = random.randint(1, n_layers - 1)
-    earlier = [(own, head) for own in range(layer) for head in range(heads[own])]
+    earlier = [Head(own, head) for own in range(layer) for head in range(heads[own])]
     random.shuffle(earlier)
-    reader = (layer, random.randrange(heads[layer]))
+    reader = Head(layer, random.randrange(heads[layer]))
     return Circuit(heads, reader, tuple(earlier[:n_writers]), tuple(earlier[n_writers:]))
 
 
-def _by_keys(seed: int, circuit: Circuit, decoys: tuple[Place, ...] = (), sign: float = 1.0) -> Transformer:
+def _by_keys(seed: int, circuit: Circuit, decoys: tuple[Head, ...] = (), sign: float = 1.0) -> Transformer:
     heads, reader, writers, _ = circuit
     return planted_induction(heads, reader, writers, decoys, sign, vocabulary(), N_CTX, seed)
 
@@ -96,7 +91,7 @@ def named(
         " FROM induction_circuits WHERE is_strongest"
     )
     found = {name: row for name, *row in rows.fetchall()}
-    expected = [[label(circuit.reader), role, kind, sorted(map(label, circuit.writers)), True] for circuit in circuits]
+    expected = [[str(circuit.reader), role, kind, sorted(map(str, circuit.writers)), True] for circuit in circuits]
     return sum(found[f"m{i}"] == row for i, row in enumerate(expected))
 
 
@@ -111,14 +106,9 @@ def composed_by_values(n_layers: int, n: int) -> int:
     for name, *pair in rows.fetchall():
         found.setdefault(name, set()).add(tuple(pair))
     return sum(
-        found.get(f"m{i}", set()) == {("K", label(writers[0]), label(reader)), ("V", label(others[0]), label(reader))}
+        found.get(f"m{i}", set()) == {("K", str(writers[0]), str(reader)), ("V", str(others[0]), str(reader))}
         for i, (_, reader, writers, others) in enumerate(circuits)
     )
-
-
-def label(place: Place) -> str:
-    """A head as tables name it."""
-    return "L{}H{}".format(*place)
 
 
 def random_models(scale: float, n: int) -> Iterator[Trained]:

@@ -10,7 +10,7 @@ from headstream.models.circuits.composition import composition
 from headstream.models.circuits.head_weights import CircuitWeights, circuit_weights
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.weight_circuits import composition_columns
-from headstream.tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from tests.planted import composed_model, initial_like
 
 CONFIG = WeightCircuitsConfig(rotations=2)

@@ -9,16 +9,17 @@ import duckdb
 from pydantic import BaseModel
 
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.stages import measure
+from headstream.tasks.measuring.measure import measure
 from headstream.tasks.results.views import create_tables_and_views
-from headstream.tasks.study.analysis_config import Stage
+from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 from tests.tiny import letter_tokens
 
 KEY = "model_id, step, layer, head"  # of heads, which two stages fill
 
-Stages = dict[Stage, BaseModel]
+Stages = dict[str, BaseModel]
 
 
 class Trained(NamedTuple):
@@ -51,7 +52,8 @@ def _measure(connection: duckdb.DuckDBPyConnection, name: str, trained: Trained,
     files: dict[str, list[str]] = {}
     for stage, config in stages.items():
         (folder / stage).mkdir()
-        measure(stage, config, name, folder, letter_tokens(), folder / stage, lambda fraction: None)
+        whole = AnalysisConfig().model_copy(update={ANALYSES[stage].section: config})
+        measure(stage, whole, name, {"model": folder, "tokens": letter_tokens()}, folder / stage, lambda fraction: None)
         for file in sorted((folder / stage).glob("*.parquet")):
             files.setdefault(file.stem, []).append(str(file))
     shape = [name, len(trained.model.layers), sum(trained.model.architecture.heads_per_layer)]

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from calibration.trials import Trial
 from headstream.models.heads.linear_probes import control_labels, fit_probes, standardise
 from headstream.models.heads.probe_gain import Gains, commonest_labels, gains
-from headstream.tasks.study.analysis_config import ProbesConfig
+from headstream.tasks.study.analyses.probes_config import ProbesConfig
 
 BAR = 0.02  # of the claim that heads are linguistic
 N_HEADS, N_TYPES, N_DRAWS = 8, 30, ProbesConfig().control_draws

@@ -9,11 +9,12 @@ import torch
 from calibration.measured import Stages, Trained, vocabulary, warehouse_of
 from calibration.trials import Trial
 from headstream.models.architecture import Architecture
-from headstream.models.heads.head import Head, heads_of
+from headstream.models.heads.head import heads_of
 from headstream.models.heads.paired_ablation import EXCESS_SHARE, ablation_losses, pair_effects
 from headstream.models.heads.references import mean_z
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
-from headstream.tasks.study.analysis_config import RedundancyConfig
+from headstream.tasks.study.analyses.redundancy_config import RedundancyConfig
 from tests.planted import BOS, attention_of, blank_model, initial_like, plant_fixed_offset
 
 SHAPES = ((2, 4), (2, 8), (3, 4))  # layers, heads a layer

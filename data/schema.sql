@@ -2,6 +2,10 @@
 --
 -- Text after `--` above a CREATE, or after a column, becomes the COMMENT of that table, macro or column.
 -- To add a table, write it here; `python -m headstream.tasks.results.table_reference` then brings data/README.md up to date.
+-- A column that names nodes of the model ends in a mark, by which rows about heads that training removed are left out:
+-- [node] if it holds a label, like L0H3, L0MLP or embedding, or a list of labels (it may hold other text, too);
+-- [head of LAYER] if it holds a head's number within the layer that column LAYER holds, [head of LAYER in MODEL] if that is a
+-- head of another model, which column MODEL holds.
 -- Losses are nats per token, fractions and scores 0..1, timestamps UTC. NULL is "not measured", never 0.
 
 -- 97.5 % quantile of Student's t with df degrees of freedom: from a table up to 30, then its expansion around the normal.
@@ -242,7 +246,7 @@ CREATE TABLE heads (
     model_id                       VARCHAR,  -- models.model_id
     step                           INTEGER,  -- optimiser steps taken; 0 is the initialisation
     layer                          INTEGER,  -- counted from 0
-    head                           INTEGER,  -- counted from 0 within its layer
+    head                           INTEGER,  -- counted from 0 within its layer [head of layer]
     previous_token                 DOUBLE,   -- mean attention on the token before, validation text
     previous_token_sem             DOUBLE,   -- standard error of previous_token over documents
     duplicate_token                DOUBLE,   -- mean attention on earlier copies of the current token, validation text
@@ -292,7 +296,7 @@ CREATE TABLE heads (
 CREATE TABLE gate_activity (
     model_id         VARCHAR,  -- models.model_id
     layer            INTEGER,  -- counted from 0
-    head             INTEGER,  -- counted from 0 within its layer
+    head             INTEGER,  -- counted from 0 within its layer [head of layer]
     token_class      VARCHAR,  -- bos, word, number, punctuation or space: by the token's first visible character
     active_fraction  DOUBLE,   -- fraction of the class's tokens at which the gate is open
     PRIMARY KEY (model_id, layer, head, token_class)
@@ -302,7 +306,7 @@ CREATE TABLE gate_activity (
 CREATE TABLE attention_samples (
     model_id     VARCHAR,  -- models.model_id
     layer        INTEGER,  -- counted from 0
-    head         INTEGER,  -- counted from 0 within its layer
+    head         INTEGER,  -- counted from 0 within its layer [head of layer]
     query        INTEGER,  -- position that attends, counted from 0 (BOS)
     key          INTEGER,  -- position attended to, counted from 0 (BOS)
     query_token  VARCHAR,  -- text of the token at query
@@ -317,9 +321,9 @@ CREATE TABLE compositions (
     model_id              VARCHAR,  -- models.model_id
     step                  INTEGER,  -- optimiser steps taken; 0 is the initialisation
     writer_layer          INTEGER,  -- layer of the earlier head
-    writer_head           INTEGER,  -- the earlier head, counted from 0 within its layer
+    writer_head           INTEGER,  -- the earlier head, counted from 0 within its layer [head of writer_layer]
     reader_layer          INTEGER,  -- layer of the later head
-    reader_head           INTEGER,  -- the later head, counted from 0 within its layer
+    reader_head           INTEGER,  -- the later head, counted from 0 within its layer [head of reader_layer]
     kind                  VARCHAR,  -- Q, K or V: which part of the later head reads the earlier one's output
     score                 DOUBLE,   -- norm of the product of both heads' matrices over the product of their norms, 0..1
     null_mean             DOUBLE,   -- mean of score^2 between heads turned at random, exact
@@ -341,7 +345,7 @@ CREATE TABLE skip_trigrams (
     model_id            VARCHAR,  -- models.model_id
     step                INTEGER,  -- optimiser steps taken; 0 is the initialisation
     layer               INTEGER,  -- counted from 0
-    head                INTEGER,  -- counted from 0 within its layer
+    head                INTEGER,  -- counted from 0 within its layer [head of layer]
     rank                INTEGER,  -- counted from 0, strongest first
     source              VARCHAR,  -- text of the token attended to
     destination         VARCHAR,  -- text of the token that attends
@@ -362,9 +366,9 @@ CREATE TABLE subspaces (
     model_id        VARCHAR,  -- models.model_id
     step            INTEGER,  -- optimiser steps taken; 0 is the initialisation
     writer_layer    INTEGER,  -- layer of the earlier head
-    writer_head     INTEGER,  -- the earlier head, counted from 0 within its layer
+    writer_head     INTEGER,  -- the earlier head, counted from 0 within its layer [head of writer_layer]
     reader_layer    INTEGER,  -- layer of the later head
-    reader_head     INTEGER,  -- the later head, counted from 0 within its layer
+    reader_head     INTEGER,  -- the later head, counted from 0 within its layer [head of reader_layer]
     kind            VARCHAR,  -- Q, K or V: queries, keys or values of the later head
     overlap         DOUBLE,   -- mean squared cosine of the angles between the space written and the space read, 0..1
     random_overlap  DOUBLE,   -- overlap between random spaces of these dimensions, on average
@@ -377,13 +381,13 @@ CREATE TABLE subspaces (
 CREATE TABLE eigenvalues (
     model_id      VARCHAR,  -- models.model_id
     layer         INTEGER,  -- counted from 0
-    head          INTEGER,  -- counted from 0 within its layer
+    head          INTEGER,  -- counted from 0 within its layer [head of layer]
     circuit       VARCHAR,  -- OV, QK or K-composed
     rank          INTEGER,  -- counted from 0, largest absolute value first
     real          DOUBLE,   -- real part: positive copies (OV) or matches (QK, K-composed)
     imaginary     DOUBLE,   -- imaginary part
     writer_layer  INTEGER,  -- K-composed only: layer of the earlier head
-    writer_head   INTEGER,  -- K-composed only: the earlier head, counted from 0 within its layer
+    writer_head   INTEGER,  -- K-composed only: the earlier head, counted from 0 within its layer [head of writer_layer]
     PRIMARY KEY (model_id, layer, head, circuit, rank)
 );
 
@@ -391,9 +395,9 @@ CREATE TABLE eigenvalues (
 -- embedding through some heads, its order; patterns and the scales of norms are as in the true run.
 CREATE TABLE path_terms (
     model_id              VARCHAR,    -- models.model_id
-    term                  VARCHAR,    -- `order 1`, `L0H3`, `L0H3 > L1H2`, or `feed-forward`: all paths that start there
+    term                  VARCHAR,    -- `order 1`, `L0H3`, `L0H3 > L1H2`, or `feed-forward`: all paths that start there [node]
     term_order            INTEGER,    -- heads on the path; NULL for feed-forward
-    heads                 VARCHAR[],  -- heads on the path, first to last; NULL for all paths of an order
+    heads                 VARCHAR[],  -- heads on the path, first to last; NULL for all paths of an order [node]
     loss_nats             DOUBLE,     -- loss with this term and all of lower order, no others
     loss_effect_nats      DOUBLE,     -- by how much the term lowers the loss that lower orders leave; negative if it harms
     removal_effect_nats   DOUBLE,     -- by how much the true loss rises without this order; NULL for one path
@@ -410,9 +414,9 @@ CREATE TABLE score_terms (
     model_id      VARCHAR,  -- models.model_id
     step          INTEGER,  -- training step of the checkpoint
     layer         INTEGER,  -- layer of the head that attends
-    head          INTEGER,  -- counted from 0 within its layer
-    query_source  VARCHAR,  -- writer of what the query reads
-    key_source    VARCHAR,  -- writer of what the key reads
+    head          INTEGER,  -- counted from 0 within its layer [head of layer]
+    query_source  VARCHAR,  -- writer of what the query reads [node]
+    key_source    VARCHAR,  -- writer of what the key reads [node]
     composition   VARCHAR,  -- direct, Q, K or QK: which side reads earlier heads; else position or feed-forward
     covariance    DOUBLE,   -- of this part of the score with the whole, within queries, squared score
     share         DOUBLE,   -- covariance divided by the whole score's variance; sums to 1 over a head, parts may be negative
@@ -424,9 +428,9 @@ CREATE TABLE score_terms (
 CREATE TABLE virtual_heads (
     model_id             VARCHAR,  -- models.model_id
     first_layer          INTEGER,  -- layer of the earlier head
-    first_head           INTEGER,  -- the earlier head, counted from 0 within its layer
+    first_head           INTEGER,  -- the earlier head, counted from 0 within its layer [head of first_layer]
     second_layer         INTEGER,  -- layer of the later head
-    second_head          INTEGER,  -- the later head, counted from 0 within its layer
+    second_head          INTEGER,  -- the later head, counted from 0 within its layer [head of second_layer]
     ov_norm              DOUBLE,   -- Frobenius norm of OV1 OV2
     copying_eigenvalues  DOUBLE,   -- eigenvalues of W_E OV1 OV2 W_U: sum over sum of sizes, -1..1: 1 copies
     loss_effect_nats     DOUBLE,   -- by how much it lowers the loss that paths through at most one head leave
@@ -473,9 +477,9 @@ CREATE TABLE bigram_samples (
 CREATE TABLE causal_checks (
     model_id                         VARCHAR,  -- models.model_id
     writer_layer                     INTEGER,  -- layer of the earlier head
-    writer_head                      INTEGER,  -- the earlier head, counted from 0 within its layer
+    writer_head                      INTEGER,  -- the earlier head, counted from 0 within its layer [head of writer_layer]
     reader_layer                     INTEGER,  -- layer of the later head
-    reader_head                      INTEGER,  -- the later head, counted from 0 within its layer
+    reader_head                      INTEGER,  -- the later head, counted from 0 within its layer [head of reader_layer]
     kind                             VARCHAR,  -- Q, K or V: queries, keys or values of the later head
     prefix_matching                  DOUBLE,   -- of the intact model
     prefix_matching_without          DOUBLE,   -- without the earlier head's output
@@ -492,9 +496,9 @@ CREATE TABLE causal_checks (
 CREATE TABLE joint_checks (
     model_id                         VARCHAR,    -- models.model_id
     reader_layer                     INTEGER,    -- layer of the later head
-    reader_head                      INTEGER,    -- the later head, counted from 0 within its layer
+    reader_head                      INTEGER,    -- the later head, counted from 0 within its layer [head of reader_layer]
     kind                             VARCHAR,    -- K or Q: the keys or the queries of the later head
-    writers                          VARCHAR[],  -- heads removed, like L0H3, the highest compositions.z first; empty if there are none
+    writers                          VARCHAR[],  -- heads removed, like L0H3, the highest compositions.z first; empty if there are none [node]
     prefix_matching                  DOUBLE,     -- of the intact model; NULL if there are no writers
     prefix_matching_without          DOUBLE,     -- without the writers' outputs
     induction_random_period          DOUBLE,     -- of the intact model; NULL if there are no writers
@@ -531,7 +535,7 @@ CREATE TABLE certificates (
 CREATE TABLE ablations (
     model_id          VARCHAR,  -- models.model_id
     layer             INTEGER,  -- counted from 0
-    head              INTEGER,  -- counted from 0 within its layer
+    head              INTEGER,  -- counted from 0 within its layer [head of layer]
     ablated           VARCHAR,  -- head: this head; others: all heads of its layer but this one
     method            VARCHAR,  -- what takes its place: zero, mean, position_mean (a mean for each position) or resample
     scope             VARCHAR,  -- full: later layers see it; frozen_patterns: their attention patterns stay as they were
@@ -565,7 +569,7 @@ CREATE TABLE feed_forward_ablations (
 CREATE TABLE importance (
     model_id    VARCHAR,  -- models.model_id
     layer       INTEGER,  -- counted from 0
-    head        INTEGER,  -- counted from 0 within its layer
+    head        INTEGER,  -- counted from 0 within its layer [head of layer]
     method      VARCHAR,  -- like michel_paper, weight_norm or ablation_mean
     score       DOUBLE,   -- in the method's own unit; NULL where the method is not defined
     normalised  DOUBLE,   -- score over the root of the sum of its layer's squared scores
@@ -578,7 +582,7 @@ CREATE TABLE gates (
     model_id          VARCHAR,  -- models.model_id
     penalty_nats      DOUBLE,   -- lambda: nats added to the loss for each head that is expected open
     layer             INTEGER,  -- counted from 0
-    head              INTEGER,  -- counted from 0 within its layer
+    head              INTEGER,  -- counted from 0 within its layer [head of layer]
     log_alpha         DOUBLE,   -- the gate's parameter
     open_probability  DOUBLE,   -- chance that the gate is not 0 while it is sampled
     gate              DOUBLE,   -- the gate's value without noise, 0..1: the head's output is multiplied by it
@@ -607,7 +611,7 @@ CREATE TABLE pruning (
     draw               INTEGER,  -- which random order, counted from 0; 0 for all others
     n_pruned           INTEGER,  -- heads pruned, of those that training left
     layer              INTEGER,  -- of the head pruned last; NULL at n_pruned 0, where several went at once, and for gates, which close together
-    head               INTEGER,  -- the head pruned last, counted from 0 within its layer
+    head               INTEGER,  -- the head pruned last, counted from 0 within its layer [head of layer]
     fraction_pruned    DOUBLE,   -- n_pruned over the heads that training left
     loss_nats          DOUBLE,   -- validation loss, pruned heads replaced by their mean output, all others whole
     loss_effect_nats   DOUBLE,   -- rise of validation loss over the intact model's
@@ -647,9 +651,9 @@ CREATE TABLE pruned_models (
 CREATE TABLE head_similarity (
     model_id                 VARCHAR,  -- models.model_id
     first_layer              INTEGER,  -- layer of the first head
-    first_head               INTEGER,  -- counted from 0 within its layer
+    first_head               INTEGER,  -- counted from 0 within its layer [head of first_layer]
     second_layer             INTEGER,  -- layer of the second head
-    second_head              INTEGER,  -- counted from 0 within its layer
+    second_head              INTEGER,  -- counted from 0 within its layer [head of second_layer]
     jensen_shannon_distance  DOUBLE,   -- of their attention, 0 (same)..1, mean over queries; root of the divergence in bits
     initial_distance         DOUBLE,   -- jensen_shannon_distance at the initialisation
     output_cka               DOUBLE,   -- linear CKA of what they write, 0..1 (equal up to rotation and scale)
@@ -670,7 +674,7 @@ CREATE TABLE head_similarity (
 CREATE TABLE head_patterns (
     model_id  VARCHAR,  -- models.model_id
     layer     INTEGER,  -- counted from 0
-    head      INTEGER,  -- counted from 0 within its layer
+    head      INTEGER,  -- counted from 0 within its layer [head of layer]
     sequence  INTEGER,  -- which of the sequences that heads are compared on, counted from 0
     query     INTEGER,  -- position that attends, counted from 0 (BOS)
     weights   FLOAT[],  -- attention on each key, from BOS to the query itself
@@ -683,10 +687,10 @@ CREATE TABLE head_patterns (
 CREATE TABLE head_matches (
     model_id          VARCHAR,  -- models.model_id
     layer             INTEGER,  -- counted from 0
-    head              INTEGER,  -- counted from 0 within its layer
+    head              INTEGER,  -- counted from 0 within its layer [head of layer]
     other_model_id    VARCHAR,  -- models.model_id of the model with another seed
     other_layer       INTEGER,  -- layer of the matched head
-    other_head        INTEGER,  -- the matched head, counted from 0 within its layer
+    other_head        INTEGER,  -- the matched head, counted from 0 within its layer [head of other_layer in other_model_id]
     matched_distance  DOUBLE,   -- from the head to the one that it is matched with
     nearest_distance  DOUBLE,   -- from the head to the nearest other one of its own layer; NULL if there is none
     PRIMARY KEY (model_id, layer, head, other_model_id)
@@ -696,7 +700,7 @@ CREATE TABLE head_matches (
 CREATE TABLE head_clusters (
     model_id   VARCHAR,  -- models.model_id
     layer      INTEGER,  -- counted from 0
-    head       INTEGER,  -- counted from 0 within its layer
+    head       INTEGER,  -- counted from 0 within its layer [head of layer]
     cluster    INTEGER,  -- heads with one number attend alike; counted from 0
     leaf       INTEGER,  -- place in the order that puts similar heads next to each other, counted from 0
     PRIMARY KEY (model_id, layer, head)
@@ -720,10 +724,10 @@ CREATE TABLE attention_aggregates (
 -- Standard errors and intervals are over documents of the test text, which all models share, and draws of control labels.
 CREATE TABLE probes (
     model_id           VARCHAR,  -- models.model_id
-    site               VARCHAR,  -- a head (L0H3), the stream before a layer (R0) or at the end (the highest R)
+    site               VARCHAR,  -- a head (L0H3), the stream before a layer (R0) or at the end (the highest R) [node]
     task               VARCHAR,  -- probe_tasks.task
     layer              INTEGER,  -- of the head, or that reads the stream; n_layers at the end
-    head               INTEGER,  -- counted from 0 within its layer; NULL for the stream
+    head               INTEGER,  -- counted from 0 within its layer; NULL for the stream [head of layer]
     accuracy           DOUBLE,   -- fraction of test tokens labelled right
     majority_accuracy  DOUBLE,   -- accuracy of always answering the commonest training label
     type_accuracy      DOUBLE,   -- accuracy of answering the commonest training label of the token itself

@@ -15,10 +15,10 @@ import psutil
 
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.store import Store
-from headstream.tasks.studies.housekeeping import check_all, require_all_passed
+from headstream.tasks.studies.housekeeping import check_all, require_all_well
+from headstream.tasks.study import stages
 
-STAGES = ("corpus", "tokens", "training", "behaviour", "weight-circuits", "activation-circuits", "importance")
-STAGES += ("pruning", "redundancy", "probes", "feed-forward", "study", "report")
+STAGES = tuple(name for name in stages.STAGES if name not in ("costs", "import"))  # those of faults/study.toml
 FIRST = STAGES[:3]  # all that follows is made from these
 ENDS = STAGES[-2:]
 

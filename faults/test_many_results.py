@@ -10,10 +10,11 @@ import pytest
 
 from faults.home import Home
 from headstream.tasks.graph.artifact_specs import record_spec
-from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, write_record
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.store import Store
+from headstream.tasks.study.stages import RECORD
 
 MODELS = 5000
 ALSO_PRUNED = 5  # every so many models; the others are trained, and their behaviour is measured
@@ -60,7 +61,7 @@ def add_study(store: Store, name: str, templates: dict[str, list[Template]], see
     store.build(
         record_spec(config, outcomes, [], None),
         lambda folder: write_record(folder, name, "", config, outcomes, time.monotonic()),
-        incidental=RECORD_TABLES,
+        incidental=RECORD.incidental,
     )
 
 

@@ -78,11 +78,11 @@ def run(
 
     with stopping_at_signals() as words:
         loaded, file = _load(study)
-        reserve_name(loaded, file, replace=replace)
-        loaded = loaded.with_resources(runner, jobs)
-        from headstream.tasks.graph.finished_study import found_finished  # imports torch
+        take_name(loaded, file, replace=replace)
+        loaded = loaded.placed(runner, jobs)
+        from headstream.tasks.graph.finished_study import finished_result_lines
 
-        if lines := found_finished(loaded):
+        if lines := finished_result_lines(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
         else:
             choose_prefect_home(places.prefect_cache(), places.prefect_folder())
@@ -141,10 +141,10 @@ def sql(
 def claims(study: StudyArgument, format: Format = "table") -> None:
     """Show a study's verdict on each claim: findings first, then descriptions, then self-checks in one line."""
     from headstream.tasks import places
-    from headstream.tasks.graph.making import open_store
     from headstream.tasks.results.claims import banner_of, claims_of
     from headstream.tasks.results.output_formats import format_table
     from headstream.tasks.results.warehouse import build_warehouse
+    from headstream.tasks.storage.home_store import open_store
 
     name = _name_of(study)
     build_warehouse(open_store(), places.warehouse_file())  # a claim may be new
@@ -255,8 +255,8 @@ def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model
 def index() -> None:
     """Rebuild the warehouse from the store, and print its path."""
     from headstream.tasks import places
-    from headstream.tasks.graph.making import open_store
     from headstream.tasks.results.warehouse import build_warehouse
+    from headstream.tasks.storage.home_store import open_store
 
     build_warehouse(open_store(), places.warehouse_file(), anew=True)
     print(places.warehouse_file())

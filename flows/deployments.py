@@ -13,11 +13,11 @@ from prefect.deployments import run_deployment
 from headstream.flows.hooks import fail_after, notify_of_failure
 from headstream.flows.study import run_study
 from headstream.tasks import places
-from headstream.tasks.graph.making import open_store
 from headstream.tasks.report.published_page import page_of_failure, page_of_results
 from headstream.tasks.report.publishing import artifact_key, previous_summary
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.steps.report_steps import report_again
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.studies.housekeeping import check_all, require_all_passed
 from headstream.tasks.study.names import STUDY_NAME

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.graph.making import open_store
 from headstream.tasks.importing.model_export import export_checkpoints
 from headstream.tasks.results.stored_models import named_model, stored_folders
 from headstream.tasks.results.warehouse import build_warehouse
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.training.checkpoints import checkpoint_steps
 from headstream.tasks.words.plain_text import terminal_safe
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headstream.flows.study_progress import ModelProgress, StudyProgress, percent
-from headstream.tasks.progress import COMPILING, Event, listening
+from headstream.tasks.progress import Event, listening
 
 PLAIN_SECONDS = 20.0
 _OTHER_LINES = 4  # of a terminal: the study's own, wrapped ones, and the summary of other models
@@ -73,7 +73,7 @@ def model_lines(models: Sequence[ModelProgress], console: Console) -> Table:
     for width in (name, phase, share, room - name):
         table.add_column(max_width=width, no_wrap=True, overflow="ellipsis")
     for model in models:
-        fraction = "" if model.phase == COMPILING else f"{percent(model.fraction):>5}"
+        fraction = "" if model.phase == "compiling" else f"{percent(model.fraction):>5}"
         table.add_row(Text(model.name), model.phase, fraction, Text(model.details, style="dim"))
     return table
 

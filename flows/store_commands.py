@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from headstream.tasks import places
-from headstream.tasks.graph.making import open_store
-from headstream.tasks.studies.housekeeping import check_all, find_unneeded, require_all_passed
+from headstream.tasks.storage.home_store import open_store
+from headstream.tasks.studies.housekeeping import check_all, find_unneeded, require_all_well
 
 
 def print_check() -> None:

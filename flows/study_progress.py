@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from headstream.tasks.graph.planning import SHARED, PlannedArtifact, seconds_left
-from headstream.tasks.progress import COMPILING, FAILED, WAITING, Event
+from headstream.tasks.graph.planning import PlannedArtifact, seconds_left
+from headstream.tasks.progress import Event, State
 
 PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
 LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
+WAITING = "waiting for another run"
 MOST_NUMBERS = 5  # in one sentence
 
 
@@ -21,6 +22,7 @@ class ArtifactProgress:
     planned: PlannedArtifact
     fraction: float = 0.0
     kept: float = 0.0
+    state: State = ""
     text: str = ""
     began: float | None = None
     """When its work began in this run: compiling, waiting, and what an earlier run had done, don't count."""
@@ -34,18 +36,19 @@ class ArtifactProgress:
     @property
     def kind(self) -> str:
         """Its stage, or that it measures a model."""
-        return self.planned.stage if self.planned.stage in (*SHARED, *MAKING) else "measuring"
+        return "measuring" if self.planned.measures_model else self.planned.stage
 
     @property
     def in_work(self) -> bool:
-        return self.began is not None and self.fraction < 1 and self.text != FAILED
+        return self.began is not None and self.fraction < 1 and self.state != "failed"
 
     def hear(self, event: Event, now: float) -> bool:
         """Take in an event; whether it says that the work goes on from where an earlier run was interrupted."""
         goes_on = event.kept > 0 and self.fraction == 0
-        if goes_on or self.began is None or event.fraction == 0 or {COMPILING, WAITING} & {event.text, self.text}:
+        was_idle = {"compiling", "waiting"} & {event.state, self.state}
+        if goes_on or self.began is None or event.fraction == 0 or was_idle:
             self.began, self.first = now, event.fraction
-        self.fraction, self.kept, self.text = event.fraction, event.kept, event.text
+        self.fraction, self.kept, self.state, self.text = event.fraction, event.kept, event.state, event.text
         self.worked, self.key = now - self.began, event.key or self.key
         return goes_on
 
@@ -61,7 +64,7 @@ class ModelProgress:
     def state(self) -> str:
         """One of failed, done, in work, waiting."""
         parts = self.parts.values()
-        if any(part.text == FAILED for part in parts):
+        if any(part.state == "failed" for part in parts):
             return "failed"
         if all(part.fraction == 1 for part in parts):
             return "done"
@@ -78,14 +81,15 @@ class ModelProgress:
         if self.state != "in work":
             return self.state
         if self.training.in_work:
-            return COMPILING if self.training.text == COMPILING else MAKING[self.training.planned.stage]
+            is_compiling = self.training.state == "compiling"
+            return "compiling" if is_compiling else MAKING[self.training.planned.stage]
         return "tokenising" if "tokens" in self.parts and self.parts["tokens"].in_work else "measuring"
 
     @property
     def details(self) -> str:
         """What its training says, or which stages measure it now."""
         if self.training.in_work:
-            return "" if self.phase == COMPILING else self.training.text
+            return WAITING if self.training.state == "waiting" else self.training.text
         return ", ".join(stage for stage, part in self.parts.items() if part.in_work)
 
     @property
@@ -93,7 +97,7 @@ class ModelProgress:
         """How far its training is, or of what share of the stages it has been measured."""
         if self.training.in_work:
             return self.training.fraction
-        measures = [part.fraction == 1 for stage, part in self.parts.items() if stage not in (*SHARED, *MAKING)]
+        measures = [part.fraction == 1 for part in self.parts.values() if part.planned.measures_model]
         return sum(measures) / max(1, len(measures))
 
 
@@ -190,7 +194,7 @@ class StudyProgress:
     def headline(self) -> str:
         """The study in one line: how many models are done, what is done besides, and the time left."""
         in_work = {stage: part for stage, part in self._shared.items() if part.in_work}
-        doing = [f"{s} {part.text if part.text == WAITING else percent(part.fraction)}" for s, part in in_work.items()]
+        doing = [f"{stage} {_how_far(part)}" for stage, part in in_work.items()]
         failed = len(self.in_state("failed"))
         said = [self._models_done(), f"{failed} failed" if failed else "", *doing, self._last_step]
         if not self._last_step:
@@ -215,6 +219,10 @@ class StudyProgress:
 
     def _models_done(self) -> str:
         return f"{len(self.in_state('done'))} of {len(self.models)} models done"
+
+
+def _how_far(part: ArtifactProgress) -> str:
+    return WAITING if part.state == "waiting" else percent(part.fraction)
 
 
 def _listed(words: Sequence[str]) -> str:

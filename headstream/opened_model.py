@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headstream.models.bos import NO_BOS, opened
 from headstream.models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
-from headstream.models.heads.head import Head
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
 from headstream.tasks.report.sentences import counted

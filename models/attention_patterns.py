@@ -12,8 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-MIN_BLOCK = 16  # queries in a block of a window: smaller matrix products cost as much
-QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32  # of full attention
+from headstream.models.blocks import query_block, window_block
 
 
 def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
@@ -69,11 +68,6 @@ def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int)
     return F.pad(scores, (0, n - scores.shape[1]), value=float("-inf"))
 
 
-def query_block(n: int) -> int:
-    """Number of queries that full attention over n positions takes at a time, so that most future keys are skipped."""
-    return max(MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS))
-
-
 def full_attention(
     q: Float[Tensor, "batch head pos d_head"],
     k: Float[Tensor, "batch head pos d_head"],
@@ -88,11 +82,6 @@ def full_attention(
         scores = q[:, :, rows] @ k[:, :, visible].transpose(2, 3) + by_position[..., rows, visible]
         mixed.append(scores.softmax(dim=-1) @ v[:, :, visible])
     return torch.cat(mixed, dim=2)
-
-
-def window_block(n_seen: int, stride: int, n: int) -> int:
-    """Number of queries of one remainder that `windowed_attention` takes at a time, if each of n sees n_seen keys."""
-    return min(max(n_seen, MIN_BLOCK), -(-n // stride))
 
 
 def windowed_attention(

@@ -4,7 +4,7 @@ An addition and a multiplication count as two. Softmax, norms and activation fun
 """
 
 from headstream.models.architecture import Architecture
-from headstream.models.attention_patterns import query_block, window_block
+from headstream.models.blocks import query_block, window_block
 
 
 def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:

@@ -12,10 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headstream.models.attention_heads import Attention
+from headstream.models.nodes import MLP, Head, Node, Terminal
 from headstream.models.norms import Norm
 from headstream.models.transformer import Layer, LayerTrace, Trace, Transformer
 
-Sources = dict[str, Float[Tensor, "batch pos d_model"]]
+Sources = dict[Node, Float[Tensor, "batch pos d_model"]]
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,19 @@ class FrozenLayer:
 
     def query_and_key_sources(
         self, sources: Sources
-    ) -> tuple[dict[str, Float[Tensor, "batch head pos d_head"]], dict[str, Float[Tensor, "batch head pos d_head"]]]:
-        """Queries and keys by the source of their input; biases are `bias`, shortformer's sinusoids `position`."""
+    ) -> tuple[dict[Node, Float[Tensor, "batch head pos d_head"]], dict[Node, Float[Tensor, "batch head pos d_head"]]]:
+        """Queries and keys by the node that wrote what they read; shortformer's sinusoids count as the position's."""
         a = self.attention
-        read = {name: self.norm_before(part) for name, part in sources.items()}
+        read = {node: self.norm_before(part) for node, part in sources.items()}
         if self.norm_before.bias is not None:
-            read["bias"] = read["bias"] + self.norm_before.bias
+            read[Terminal.BIAS] = read[Terminal.BIAS] + self.norm_before.bias
         if (added := a.added_positions(self.trace.residual_in)) is not None:
-            read["position"] = added.expand_as(self.trace.residual_in)
-        queries, keys = ({name: side(part) for name, part in read.items()} for side in (self._query, self._key))
+            read[Terminal.POSITION] = added.expand_as(self.trace.residual_in)
+        queries, keys = ({node: side(part) for node, part in read.items()} for side in (self._query, self._key))
         if a.b_Q is not None and a.b_K is not None:
-            queries["bias"] = queries["bias"] + self._turn(self.q_norm(a.b_Q[:, None].expand_as(queries["bias"])))
-            keys["bias"] = keys["bias"] + self._turn(self.k_norm(a.b_K[:, None].expand_as(keys["bias"])))
+            bias = Terminal.BIAS
+            queries[bias] = queries[bias] + self._turn(self.q_norm(a.b_Q[:, None].expand_as(queries[bias])))
+            keys[bias] = keys[bias] + self._turn(self.k_norm(a.b_K[:, None].expand_as(keys[bias])))
         return queries, keys
 
     def _z(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
@@ -159,29 +161,25 @@ class FrozenRun:
         return self.final(part)
 
     def sources(self) -> tuple[Sources, ...]:
-        """The stream that each layer reads, and finally W_U, each as a sum over its sources.
-
-        `embedding` is the token's, `position` the position's, `L0H3` a head, `L0MLP` a feed-forward layer, `bias` all
-        biases but those of values, which belong to their heads.
-        """
+        """The stream that each layer reads, and what W_U reads, each as a sum of what nodes wrote."""
         a, token = self.model.architecture, F.embedding(self.tokens, self.model.W_E)
-        parts = {"embedding": token}
+        parts: Sources = {Terminal.EMBEDDING: token}
         if a.positions in ("learned", "sinusoidal"):
-            parts["position"] = self.trace.embedding - token
+            parts[Terminal.POSITION] = self.trace.embedding - token
         if a.has_biases or a.normalization == "layernorm":
-            parts["bias"] = torch.zeros_like(token)
+            parts[Terminal.BIAS] = torch.zeros_like(token)
         read = [parts]
         for i, layer in enumerate(self.layers):
-            parts = {name: layer.carry(part) for name, part in parts.items()}
-            parts |= {f"L{i}H{head}": written for head, written in enumerate(layer.written())}
+            parts = {node: layer.carry(part) for node, part in parts.items()}
+            parts |= {Head(i, head): written for head, written in enumerate(layer.written())}
             if (feed_forward := layer.feed_forward()) is not None:
-                parts[f"L{i}MLP"] = feed_forward
-            if "bias" in parts:
-                parts["bias"] = parts["bias"] + layer.bias()
+                parts[MLP(i)] = feed_forward
+            if Terminal.BIAS in parts:
+                parts[Terminal.BIAS] = parts[Terminal.BIAS] + layer.bias()
             read.append(parts)
-        read[-1] = {name: self.final(part) for name, part in parts.items()}
+        read[-1] = {node: self.final(part) for node, part in parts.items()}
         if self.final.bias is not None:
-            read[-1]["bias"] = read[-1]["bias"] + self.final.bias
+            read[-1][Terminal.BIAS] = read[-1][Terminal.BIAS] + self.final.bias
         return tuple(read)
 
     def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:

@@ -63,6 +63,11 @@ def log_folder() -> Path:
     return home() / "data" / "logs"
 
 
+def remembered_folder() -> Path:
+    """The folder of what is remembered of files, so that they needn't be read again: hashes, by stamps of the files."""
+    return home() / "data" / "remembered"
+
+
 def compiler_cache() -> Path:
     """The folder in which torch.compile keeps code that later processes load and run."""
     return home() / "data" / "compiled"

@@ -4,6 +4,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["", "compiling", "waiting", "failed"]  # other than working: waiting is for another run
 
 
 @dataclass(frozen=True)
@@ -11,7 +14,7 @@ class Event:
     """How far one step has come; `subject` names the model or corpus that it works on.
 
     `kept` is the fraction from which the step would go on if it were interrupted; `key` names the artifact that it
-    makes among those of its stage.
+    makes among those of its stage; `text` is for people.
     """
 
     step: str
@@ -20,9 +23,8 @@ class Event:
     text: str = ""
     kept: float = 0.0
     key: str = ""
+    state: State = ""
 
-
-COMPILING, FAILED, WAITING = "compiling", "failed", "waiting for another run"  # texts of events
 
 Listener = Callable[[Event], object]
 _listeners: list[Listener] = []

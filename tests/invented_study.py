@@ -15,6 +15,7 @@ from zlib import crc32
 from empty_warehouse import empty_warehouse
 from invented_importance import IMPORTANCE
 
+from headstream.models.nodes import Head
 from headstream.tasks.results.claims import insert_claims
 from headstream.tasks.results.tables import write_table
 
@@ -25,8 +26,6 @@ D_MODEL, D_HEAD = 64, 8
 COUNTED = {"unigram_loss_nats": 5.0, "bigram_loss_nats": 3.0}  # what the invented models have learned to beat
 SCORES = ["induction_random_period", "induction_natural", "prefix_matching", "previous_token", "duplicate_token"]
 SCORES += ["bos_attention", "positional_share_without_bos", "entropy_without_bos"]
-
-Head = tuple[int, int]  # layer, head
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,11 @@ class Model:
 
     @property
     def heads(self) -> list[Head]:
-        return [(layer, head) for layer in range(self.n_layers) for head in range(self.n_heads)]
+        return [Head(layer, head) for layer in range(self.n_layers) for head in range(self.n_heads)]
 
     @property
     def pairs(self) -> list[tuple[Head, Head]]:
-        return [(earlier, later) for earlier in self.heads for later in self.heads if earlier[0] < later[0]]
+        return [(earlier, later) for earlier in self.heads for later in self.heads if earlier.layer < later.layer]
 
     @property
     def circuit(self) -> tuple[Head, Head] | None:
@@ -231,7 +230,7 @@ def _heads(model: Model, step: int) -> list[dict[str, Any]]:
             scores["previous_token"] = 0.01 + (model.previous_token - 0.01) * _progress(step, 150)
             if step == STEPS[-1]:
                 scores["previous_token"] = model.previous_token
-        scores |= {"copying_eigenvalues": _copying(model, (layer, head)), "matching_eigenvalues": 0.1}
+        scores |= {"copying_eigenvalues": _copying(model, Head(layer, head)), "matching_eigenvalues": 0.1}
         scores |= {"ov_rank": D_HEAD, "ov_effective_rank": 6.5, "qk_rank": D_HEAD, "qk_effective_rank": 5.5}
         scores |= {"persistence": 0.9}
         rows.append({"model_id": model.model_id, "step": step, "layer": layer, "head": head, **scores})
@@ -346,8 +345,8 @@ def _score_terms(model: Model) -> Iterator[dict[str, Any]]:
 
 
 def _path_terms(model: Model) -> Iterator[dict[str, Any]]:
-    effects: dict[tuple[str, ...], float] = {(f"L{layer}H{h}",): 0.3 - 0.05 * h for layer, h in model.heads}
-    effects |= {tuple(f"L{layer}H{h}" for layer, h in pair): 0.02 for pair in model.pairs}
+    effects: dict[tuple[str, ...], float] = {(str(head),): 0.3 - 0.05 * head.head for head in model.heads}
+    effects |= {tuple(map(str, pair)): 0.02 for pair in model.pairs}
     for order in range(model.n_layers + 1):
         yield {"term": f"order {order}", "term_order": order, "loss_effect_nats": 2 / 4**order}
     for path, effect in effects.items():

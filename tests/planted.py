@@ -17,12 +17,13 @@ from torch import Tensor
 
 from headstream.models.architecture import Architecture
 from headstream.models.attention_heads import Attention
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 
 SUBSPACES = ("token", "previous", "next_token")
 MORE_SUBSPACES = (*SUBSPACES, "carried")  # of models that need room for something that is no token to predict
 
-Place = tuple[int, int]  # layer and head
+READER, WRITER, CARRIER = Head(1, 2), Head(0, 1), Head(0, 2)  # of planted circuits, by default
 BOS = 0
 SHARP = 50.0  # a score so far above 0 that softmax leaves nothing to the others
 BLURRED = 5.0  # a score that leaves something to the others
@@ -220,9 +221,9 @@ def bigram_model(
 
 def planted_induction(
     heads_per_layer: tuple[int, ...] = (3, 3),
-    reader: Place = (1, 2),
-    writers: tuple[Place, ...] = ((0, 1),),
-    decoys: tuple[Place, ...] = (),
+    reader: Head = READER,
+    writers: tuple[Head, ...] = (WRITER,),
+    decoys: tuple[Head, ...] = (),
     sign: float = 1.0,
     d_vocab: int = 61,
     n_ctx: int = 64,
@@ -249,8 +250,8 @@ def planted_induction(
 
 def pointer_model(
     heads_per_layer: tuple[int, ...] = (3, 3),
-    reader: Place = (1, 2),
-    writers: tuple[Place, ...] = ((0, 1),),
+    reader: Head = READER,
+    writers: tuple[Head, ...] = (WRITER,),
     d_vocab: int = 97,
     n_ctx: int = 32,
     seed: int = 0,
@@ -282,9 +283,9 @@ def pointer_model(
 
 def induction_through_values(
     heads_per_layer: tuple[int, ...] = (3, 3),
-    reader: Place = (1, 2),
-    writer: Place = (0, 1),
-    carrier: Place = (0, 2),
+    reader: Head = READER,
+    writer: Head = WRITER,
+    carrier: Head = CARRIER,
     d_vocab: int = 61,
     n_ctx: int = 64,
     seed: int = 0,
@@ -339,7 +340,7 @@ def initial_like(model: Transformer, seed: int = 0) -> Transformer:
     return initial.requires_grad_(False)
 
 
-def _plant_noise(model: Transformer, seed: int, planted: set[Place]) -> None:
+def _plant_noise(model: Transformer, seed: int, planted: set[Head]) -> None:
     """Small random weights in all heads but those that are planted."""
     generator = torch.Generator().manual_seed(seed)
     for layer in range(len(model.layers)):

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 
 from headstream.tasks.results.views import create_tables_and_views
-from headstream.tasks.training.loop import kept_steps
+from headstream.tasks.training.training_steps import kept_steps
 
 N_STEPS, TOKENS_PER_STEP = 1220, 4096
 Steps = Int[NDArray[np.int64], "checkpoint"]

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -16,23 +15,15 @@ from torch import Tensor
 
 from headstream.models.ablated_runs import ROWS, IntactRun
 from headstream.models.batching import at_once, batches
-from headstream.models.circuits.paths import Path
+from headstream.models.circuits.paths import HeadPath
 from headstream.models.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
 from headstream.models.heads.attended_keys import attention_on, induction_keys
-from headstream.models.heads.head import Head
+from headstream.models.nodes import HEAD_PORTS, Edge, Head, Node, Port
 from headstream.models.repeats import Repeats
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import LayerTrace, Transformer
 
-Kind = Literal["Q", "K", "V"]
-
-
-class Removal(NamedTuple):
-    """What to try: some heads of earlier layers, taken out together of what a later one reads them by."""
-
-    writers: Path
-    reader: Head
-    kind: Kind
+Removal = tuple[Edge, ...]  # from earlier heads into one port of a later one, taken out together
 
 
 @dataclass(frozen=True)
@@ -53,25 +44,29 @@ class _Variant:
     """All heads of a layer without some writers in their queries, keys or values, and the removals that it answers."""
 
     layer: int
-    removals: list[Removal]
-    kind: Kind
+    removals: dict[Head, Removal]  # by reader
+    port: Port
     pattern: Float[Tensor, "batch head q_pos k_pos"]
     values: Float[Tensor, "batch head pos d_value"]
 
 
 @torch.inference_mode()
 def causal_checks(model: Transformer, stimuli: Stimuli, removals: Collection[Removal]) -> list[CausalCheck]:
-    """What the reader of each removal loses."""
-    removals = sorted(set(removals))
+    """What the reader of each removal loses.
+
+    Raises:
+        ValueError: the edges of a removal don't all enter one port of a head.
+    """
+    removals = sorted(set(removals), key=lambda removal: (_writers(removal), *_entered(removal)))
     loss, change = _effects_on_text(model, stimuli.text, removals)
     prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, removals)
     random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, removals)
     return [
         CausalCheck(
             removal,
-            prefix_matching=prefix_matching[removal.reader],
+            prefix_matching=prefix_matching[_entered(removal)[0]],
             prefix_matching_without=prefix_matching[removal],
-            induction_random_period=random_period[removal.reader],
+            induction_random_period=random_period[_entered(removal)[0]],
             induction_random_period_without=random_period[removal],
             pattern_change=change[removal],
             loss_effect_nats=effect,
@@ -80,9 +75,9 @@ def causal_checks(model: Transformer, stimuli: Stimuli, removals: Collection[Rem
     ]
 
 
-def removals_of(pairs: Iterable[Path]) -> list[Removal]:
-    """The removals of pairs of an earlier and a later head: by queries, by keys and by values."""
-    return [Removal((writer,), reader, kind) for writer, reader in pairs for kind in get_args(Kind)]
+def edges_of(pairs: Iterable[HeadPath]) -> list[Edge]:
+    """The edges of pairs of an earlier and a later head: to queries, to keys and to values."""
+    return [Edge(writer, reader, port) for writer, reader in pairs for port in HEAD_PORTS]
 
 
 def _effects_on_text(
@@ -99,9 +94,9 @@ def _effects_on_text(
             written: dict[Removal, Tensor] = {}
             for variant in variants:
                 moved = (variant.pattern - intact.trace.layers[i].pattern).abs().sum((0, 2, 3)) / 2
-                for removal in variant.removals:
-                    change[removal] += moved[removal.reader.head].item() / n
-                    written[removal] = _change_of_writing(intact.trace.layers[i], variant, removal.reader.head)
+                for reader, removal in variant.removals.items():
+                    change[removal] += moved[reader.head].item() / n
+                    written[removal] = _change_of_writing(intact.trace.layers[i], variant, reader.head)
             changes, size = list(written.items()), max(1, at_once(ROWS, batch) // batch.numel())
             for some in (changes[at : at + size] for at in range(0, len(changes), size)):
                 effects, _ = intact.effects_of(i, torch.stack([of_removal for _, of_removal in some]))
@@ -132,31 +127,45 @@ def _induction_scores(
     for batch in batches(model, repeats.tokens):
         run, keys = freeze_run(model, batch[:, :-1]), induction_keys(batch[:, :-1], bos)
         intact = [attention_on(layer.trace.pattern, keys) for layer in run.layers]
-        for reader in {removal.reader for removal in removals}:
+        for reader in {_entered(removal)[0] for removal in removals}:
             add(reader, intact[reader.layer][:, reader.head])
         for variant in _variants(run, removals):
-            attention = intact[variant.layer] if variant.kind == "V" else attention_on(variant.pattern, keys)
-            for removal in variant.removals:
-                add(removal, attention[:, removal.reader.head])
+            attention = intact[variant.layer] if variant.port == "V" else attention_on(variant.pattern, keys)
+            for reader, removal in variant.removals.items():
+                add(removal, attention[:, reader.head])
     return {key: (total / n).item() for key, (total, n) in sums.items()}
 
 
 def _variants(run: FrozenRun, removals: Collection[Removal]) -> Iterator[_Variant]:
     """What has to be computed, once for all removals of a layer that differ in the reader alone."""
     for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
-        groups: dict[tuple[Path, Kind], list[Removal]] = defaultdict(list)
+        groups: dict[tuple[tuple[Node, ...], Port], dict[Head, Removal]] = defaultdict(dict)
         for removal in removals:
-            if removal.reader.layer == i:
-                groups[removal.writers, removal.kind].append(removal)
+            reader, port = _entered(removal)
+            if reader.layer == i:
+                groups[_writers(removal), port][reader] = removal
         q, k, v = layer.attention.queries_keys_values(layer.read)
-        for (writers, kind), own in groups.items():
-            part = torch.stack([sources[str(writer)] for writer in writers]).sum(0)
-            if kind == "Q":
-                yield _Variant(i, own, kind, _pattern(layer, q - layer.queries(part), k), v)
-            elif kind == "K":
-                yield _Variant(i, own, kind, _pattern(layer, q, k - layer.keys(part)), v)
+        for (writers, port), own in groups.items():
+            part = torch.stack([sources[writer] for writer in writers]).sum(0)
+            if port == "Q":
+                yield _Variant(i, own, port, _pattern(layer, q - layer.queries(part), k), v)
+            elif port == "K":
+                yield _Variant(i, own, port, _pattern(layer, q, k - layer.keys(part)), v)
             else:
-                yield _Variant(i, own, kind, layer.trace.pattern, v - layer.values(part))
+                yield _Variant(i, own, port, layer.trace.pattern, v - layer.values(part))
+
+
+def _writers(removal: Removal) -> tuple[Node, ...]:
+    return tuple(edge.writer for edge in removal)
+
+
+def _entered(removal: Removal) -> tuple[Head, Port]:
+    """The head that all edges of a removal enter, and by which port."""
+    reader, port = removal[0].reader, removal[0].port
+    is_one = all((edge.reader, edge.port) == (reader, port) for edge in removal)
+    if not (is_one and isinstance(reader, Head) and port in HEAD_PORTS):
+        raise ValueError(f"the edges of a removal must all enter one port of a head, got {removal}")
+    return reader, port
 
 
 def _pattern(

@@ -13,9 +13,9 @@ from torch import Generator, Tensor
 
 from headstream.models.circuits.head_factors import reader_factors, writer_factors
 from headstream.models.circuits.head_weights import CircuitWeights
+from headstream.models.nodes import HEAD_PORTS
 
-KINDS = ("Q", "K", "V")
-PairKind = Float[Tensor, "pair 3"]  # a row a pair of `head_pairs`, a column a kind of KINDS
+PairKind = Float[Tensor, "pair 3"]  # a row a pair of `head_pairs`, a column a port of HEAD_PORTS
 
 
 @dataclass(frozen=True)
@@ -107,5 +107,6 @@ def _singular_power(factors: Float[Tensor, "head rank d_stream"]) -> Float[Tenso
 
 def by_kind(parts: list[Tensor], weights: CircuitWeights) -> PairKind:
     """A table of pairs and kinds from values for Q, K and V of one reading layer after another."""
-    kinds = [torch.cat([weights.W_E.new_empty(0), *parts[kind :: len(KINDS)]]) for kind in range(len(KINDS))]
+    n = len(HEAD_PORTS)
+    kinds = [torch.cat([weights.W_E.new_empty(0), *parts[kind::n]]) for kind in range(n)]
     return torch.stack(kinds, dim=1).double().cpu()

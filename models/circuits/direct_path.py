@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headstream.models.batching import batches
 from headstream.models.frozen import freeze_run
+from headstream.models.nodes import Terminal
 from headstream.models.transformer import Transformer
 
 MIN_COUNT = 20  # a rarer source token says too little about what follows it
@@ -69,9 +70,9 @@ def mean_contributions(model: Transformer, sequences: Int[Tensor, "batch pos"]) 
         tokens = batch[:, :-1]
         run = freeze_run(model, tokens)
         sources = run.sources()[-1]
-        part = sources["embedding"]
-        if "bias" in sources:
-            part, constant = part + sources["bias"], sources["bias"][0, 0]
+        part = sources[Terminal.EMBEDDING]
+        if Terminal.BIAS in sources:
+            part, constant = part + sources[Terminal.BIAS], sources[Terminal.BIAS][0, 0]
         flat = tokens.flatten()
         direct.index_add_(0, flat, part.flatten(0, 1))
         rest.index_add_(0, flat, (run.trace.residual_final - part).flatten(0, 1))

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.batching import batches
-from headstream.models.circuits.paths import Path, head_paths, paths_by_order, virtual_head_paths
+from headstream.models.circuits.paths import HeadPath, head_paths, paths_by_order, virtual_head_paths
 from headstream.models.frozen import freeze_run
 from headstream.models.stream_losses import stream_losses
 from headstream.models.transformer import Transformer
@@ -25,20 +25,20 @@ class Term:
     """Effect of all paths of an order, of one path, or (with neither) of all that start at feed-forward layers."""
 
     order: int | None
-    path: Path | None
+    path: HeadPath | None
     loss_nats: float  # with this term and those of lower order alone
     loss_effect_nats: float  # what lower orders leave minus that; may be negative. Nothing leaves log d_vocab
     removal_effect_nats: float  # loss without this term alone, minus the true loss; NaN for one path
     logit_share: float  # of the logits' variance over the vocabulary, by covariance: shares of all orders sum to 1
 
 
-Key = int | Path | None  # an order, a path, or all that starts at feed-forward layers
+Key = int | HeadPath | None  # an order, a path, or all that starts at feed-forward layers
 Row = Float[Tensor, "3"]  # losses with the term and without it, covariance with the logits, summed over positions
 
 
 @torch.inference_mode()
 def order_of_terms(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], virtual_heads: Container[Path]
+    model: Transformer, sequences: Int[Tensor, "batch pos"], virtual_heads: Container[HeadPath]
 ) -> list[Term]:
     """Effects of every order, of every head's own path, and of the wanted virtual heads.
 
@@ -73,7 +73,9 @@ def order_of_terms(
     return [term(key) for key in sums]
 
 
-def _sums(model: Transformer, batch: Int[Tensor, "batch pos"], wanted: Container[Path]) -> tuple[dict[Key, Row], float]:
+def _sums(
+    model: Transformer, batch: Int[Tensor, "batch pos"], wanted: Container[HeadPath]
+) -> tuple[dict[Key, Row], float]:
     """Rows of all terms, and the variance of the logits summed over positions and tokens."""
     run = freeze_run(model, batch[:, :-1])
     centred = run.trace.logits - run.trace.logits.mean(-1, keepdim=True)

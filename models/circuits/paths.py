@@ -13,9 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headstream.models.frozen import FrozenRun
-from headstream.models.heads.head import Head
+from headstream.models.nodes import Head
 
-Path = tuple[Head, ...]
+HeadPath = tuple[Head, ...]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def paths_by_order(run: FrozenRun) -> OrderedPaths:
     return OrderedPaths(torch.stack(orders), None if feed_forward is None else run.final(feed_forward))
 
 
-def head_paths(run: FrozenRun) -> Iterator[tuple[Path, Float[Tensor, "batch pos d_model"]]]:
+def head_paths(run: FrozenRun) -> Iterator[tuple[HeadPath, Float[Tensor, "batch pos d_model"]]]:
     """Each path through one head, with what W_U reads of it; together they are order 1."""
     for i, outputs in enumerate(_first_heads(run)):
         for head, part in enumerate(run.carry(outputs, i)):
@@ -53,8 +53,8 @@ def head_paths(run: FrozenRun) -> Iterator[tuple[Path, Float[Tensor, "batch pos 
 
 
 def virtual_head_paths(
-    run: FrozenRun, wanted: Container[Path]
-) -> Iterator[tuple[Path, Float[Tensor, "batch pos d_model"]]]:
+    run: FrozenRun, wanted: Container[HeadPath]
+) -> Iterator[tuple[HeadPath, Float[Tensor, "batch pos d_model"]]]:
     """Each wanted path through two heads, with what W_U reads of it; all such paths together are order 2."""
     for i, outputs in enumerate(_first_heads(run)):
         for j in range(i + 1, len(run.layers)):
@@ -66,7 +66,7 @@ def virtual_head_paths(
             outputs = run.layers[j].carry(outputs)
 
 
-def virtual_heads_of(heads_per_layer: tuple[int, ...]) -> list[Path]:
+def virtual_heads_of(heads_per_layer: tuple[int, ...]) -> list[HeadPath]:
     """Every path through two heads of different layers."""
     heads = [[Head(i, head) for head in range(n)] for i, n in enumerate(heads_per_layer)]
     return [(a, b) for i, layer in enumerate(heads) for a in layer for later in heads[i + 1 :] for b in later]

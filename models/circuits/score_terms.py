@@ -16,22 +16,25 @@ from torch import Tensor
 
 from headstream.models.batching import batches
 from headstream.models.frozen import FrozenLayer, Sources, freeze_run
-from headstream.models.heads.head import Head
 from headstream.models.heads.patterns import visible_keys
+from headstream.models.nodes import MLP, Head, Node
 from headstream.models.transformer import Transformer
 
 Part = Literal["direct", "Q", "K", "QK", "position", "feed-forward"]
-DISTANCE = "distance"  # the source of what a bias of distance adds
-OTHER_HEADS, OTHER_FEED_FORWARD = "other heads", "other MLPs"  # those that aren't told apart
+Sum = Literal["distance", "other heads", "other MLPs"]  # what a bias of distance adds; nodes that aren't told apart
+Source = Node | Sum
+DISTANCE: Sum = "distance"
+OTHER_HEADS: Sum = "other heads"
+OTHER_FEED_FORWARD: Sum = "other MLPs"
 
 
 @dataclass(frozen=True)
 class ScoreTerm:
-    """One head's scores by one pair of sources, named as in `FrozenRun.sources`; a bias of distance is `distance`."""
+    """One head's scores by one pair of sources."""
 
     head: Head
-    query_source: str
-    key_source: str
+    query_source: Source
+    key_source: Source
     covariance: float  # with the whole score, in squared score units
     share: float  # of the whole score's variance; sums to 1 over a head's terms, NaN where the score is constant
 
@@ -40,9 +43,9 @@ class ScoreTerm:
         """Which sides of the score, query or key, an earlier head wrote."""
         if self.query_source == DISTANCE:
             return "position"
-        if "MLP" in self.query_source + self.key_source:
+        if _is_feed_forward(self.query_source) or _is_feed_forward(self.key_source):
             return "feed-forward"
-        by_query, by_key = (_is_sublayer(source) for source in (self.query_source, self.key_source))
+        by_query, by_key = _is_head(self.query_source), _is_head(self.key_source)
         return "QK" if by_query and by_key else "Q" if by_query else "K" if by_key else "direct"
 
 
@@ -50,7 +53,7 @@ class ScoreTerm:
 class _LayerSums:
     """Sums over queries and keys of each term of a layer's heads times the whole score."""
 
-    sources: Sequence[str]
+    sources: Sequence[Node]
     by_pair: Float[Tensor, "head query_source key_source"]
     by_distance: Float[Tensor, "head"] | None
 
@@ -104,10 +107,9 @@ def _added(one: _LayerSums, other: _LayerSums) -> _LayerSums:
 def _terms(layer: int, sums: _LayerSums, n_pairs: int, max_sources: int | None) -> Iterator[ScoreTerm]:
     """The terms of each head of a layer."""
     for head, by_pair in enumerate(sums.by_pair):
-        queries, keys = (_names(sums.sources, by_pair.sum(axis), max_sources) for axis in (1, 0))
-        listed = dict(
-            zip(product(queries, keys), _summed(_summed(by_pair, queries, 0), keys, 1).flatten().tolist(), strict=True)
-        )
+        queries, keys = (_told_apart(sums.sources, by_pair.sum(axis), max_sources) for axis in (1, 0))
+        summed = _summed(_summed(by_pair, queries, 0), keys, 1).flatten().tolist()
+        listed = dict(zip(product(queries, keys), summed, strict=True))
         if sums.by_distance is not None:
             listed[DISTANCE, DISTANCE] = sums.by_distance[head].item()
         variance = sum(listed.values())
@@ -116,22 +118,29 @@ def _terms(layer: int, sums: _LayerSums, n_pairs: int, max_sources: int | None) 
             yield ScoreTerm(Head(layer, head), query, key, covariance / max(n_pairs, 1), share)
 
 
-def _names(sources: Sequence[str], totals: Float[Tensor, "source"], max_sources: int | None) -> dict[str, list[int]]:
-    """By which name each source goes: its own, or the one of those that aren't told apart."""
+def _told_apart(
+    nodes: Sequence[Node], totals: Float[Tensor, "source"], max_sources: int | None
+) -> dict[Source, list[int]]:
+    """The sources that are reported, and the places of the nodes that each consists of."""
     by_size = totals.abs().argsort(descending=True, stable=True).tolist()
-    apart = set([i for i in by_size if _is_sublayer(sources[i])][:max_sources])
-    named: dict[str, list[int]] = defaultdict(list)
-    for i, source in enumerate(sources):
-        together = OTHER_FEED_FORWARD if "MLP" in source else OTHER_HEADS
-        named[source if i in apart or not _is_sublayer(source) else together].append(i)
-    return named
+    apart = set([i for i in by_size if isinstance(nodes[i], Head | MLP)][:max_sources])
+    found: dict[Source, list[int]] = defaultdict(list)
+    for i, node in enumerate(nodes):
+        source: Source = node
+        if i not in apart and isinstance(node, Head | MLP):
+            source = OTHER_HEADS if isinstance(node, Head) else OTHER_FEED_FORWARD
+        found[source].append(i)
+    return found
 
 
-def _summed(values: Float[Tensor, "*shape"], named: Mapping[str, list[int]], axis: int) -> Float[Tensor, "*summed"]:
-    """Values along an axis summed up by name."""
-    return torch.stack([values.index_select(axis, torch.tensor(own)).sum(axis) for own in named.values()], axis)
+def _summed(values: Float[Tensor, "*shape"], places: Mapping[Source, list[int]], axis: int) -> Float[Tensor, "*summed"]:
+    """Values along an axis summed up by source."""
+    return torch.stack([values.index_select(axis, torch.tensor(own)).sum(axis) for own in places.values()], axis)
 
 
-def _is_sublayer(source: str) -> bool:
-    """Whether a source is a head, a feed-forward layer, or several."""
-    return source.startswith("L") or source in (OTHER_HEADS, OTHER_FEED_FORWARD)
+def _is_head(source: Source) -> bool:
+    return isinstance(source, Head) or source == OTHER_HEADS
+
+
+def _is_feed_forward(source: Source) -> bool:
+    return isinstance(source, MLP) or source == OTHER_FEED_FORWARD

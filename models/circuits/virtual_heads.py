@@ -15,9 +15,9 @@ from headstream.models.batching import batches
 from headstream.models.circuits.eigenvalues import eigenvalue_score, eigenvalues_of
 from headstream.models.circuits.head_factors import reader_factors, writer_factors
 from headstream.models.circuits.head_weights import CircuitWeights
-from headstream.models.circuits.paths import Path
-from headstream.models.heads.head import Head
+from headstream.models.circuits.paths import HeadPath
 from headstream.models.heads.patterns import pattern_statistics, visible_keys
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 
 
@@ -30,11 +30,11 @@ class VirtualPattern:
 
 
 @torch.no_grad()
-def virtual_norms(weights: CircuitWeights) -> dict[Path, float]:
+def virtual_norms(weights: CircuitWeights) -> dict[HeadPath, float]:
     """Frobenius norm of OV1 OV2 of every pair of an earlier and a later head."""
     written = [writer_factors(layer) for layer in weights.layers]
     read = [reader_factors(layer)[2] for layer in weights.layers]
-    norms: dict[Path, float] = {}
+    norms: dict[HeadPath, float] = {}
     for j in range(1, len(read)):
         heads = [Head(i, head) for i in range(j) for head in range(len(written[i]))]
         products = torch.einsum("avd,bdw->abvw", torch.cat(written[:j]), read[j]).square().sum((2, 3)).sqrt()
@@ -44,13 +44,13 @@ def virtual_norms(weights: CircuitWeights) -> dict[Path, float]:
 
 
 @torch.no_grad()
-def virtual_copying(weights: CircuitWeights, pairs: Sequence[Path]) -> dict[Path, float]:
+def virtual_copying(weights: CircuitWeights, pairs: Sequence[HeadPath]) -> dict[HeadPath, float]:
     """Of each pair: sum over sum of absolute values of the eigenvalues of W_E OV1 OV2 W_U, -1..1.
 
     They are those of the same factors in another order, no larger than a head.
     """
     through_vocabulary = weights.W_U @ weights.W_E
-    scores: dict[Path, float] = {}
+    scores: dict[HeadPath, float] = {}
     for first, second in pairs:
         earlier, later = weights.layers[first.layer], weights.layers[second.layer]
         between = earlier.W_O[first.head] @ later.W_V[second.head]
@@ -61,10 +61,10 @@ def virtual_copying(weights: CircuitWeights, pairs: Sequence[Path]) -> dict[Path
 
 @torch.inference_mode()
 def virtual_patterns(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, wanted: Collection[Path]
-) -> dict[Path, VirtualPattern]:
+    model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, wanted: Collection[HeadPath]
+) -> dict[HeadPath, VirtualPattern]:
     """Attention pattern of the virtual heads that the wanted pairs make."""
-    sums: dict[Path, Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
+    sums: dict[HeadPath, Tensor] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
         patterns = [layer.pattern for layer in model.trace(tokens).layers]

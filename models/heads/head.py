@@ -1,25 +1,14 @@
-"""Names of heads, the heads that a model has, those that training removed, and masks that leave some out."""
+"""The heads that a model has, those that training removed, and masks that leave some of them out."""
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from jaxtyping import Bool
 from torch import Tensor
 
 from headstream.models.gates import StaticGates
 from headstream.models.hard_concrete import gates_without_noise
+from headstream.models.nodes import Head
 from headstream.models.transformer import HeadMask, Layer, Transformer
-
-
-class Head(NamedTuple):
-    """A head by its layer and its index there; written L0H3."""
-
-    layer: int
-    head: int
-
-    def __str__(self) -> str:
-        return f"L{self.layer}H{self.head}"
-
 
 HeadSet = frozenset[Head]
 

@@ -9,9 +9,10 @@ from scipy import stats
 from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
-from headstream.models.heads.head import Head, HeadSet
+from headstream.models.heads.head import HeadSet
 from headstream.models.heads.pruned_losses import losses_without
 from headstream.models.multiple_tests import holm_adjusted
+from headstream.models.nodes import Head
 from headstream.models.transformer import Fill, Transformer
 
 CHEAP_SHARE = 0.01  # of the intact loss: either head must cost less

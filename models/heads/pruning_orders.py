@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 import torch
 
 from headstream.models.heads.evidence import HeadScores
-from headstream.models.heads.head import Head, HeadSet
+from headstream.models.heads.head import HeadSet
+from headstream.models.nodes import Head
 
 
 def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:

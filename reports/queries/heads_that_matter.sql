@@ -1,9 +1,10 @@
--- Loss, and how many heads can be removed, by number of heads, where models differ in that alone; the setting with the most numbers first.
+-- Loss, and how many heads can be removed, by number of heads; the setting with the most numbers first.
 SELECT
     setting,
     label,
     n_layers,
     total_heads,
+    n_head_counts,
     n_models,
     seeds,
     validation_loss_nats_mean,
@@ -16,7 +17,7 @@ SELECT
     random_within_1_percent_median,
     random_within_1_percent_values
 FROM heads_that_matter
-WHERE study = $study AND n_head_counts > 1
+WHERE study = $study
 ORDER BY
     n_head_counts DESC,
     min(validation_loss_nats_mean) OVER (PARTITION BY setting) NULLS LAST,

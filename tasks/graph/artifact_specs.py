@@ -3,34 +3,28 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from headstream.models.architecture import Architecture
-from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
-from headstream.tasks.measuring.stages import ANALYSES, part_of
+from headstream.tasks.graph.step import Inputs
 from headstream.tasks.places import ROOT
-from headstream.tasks.results.study_record import ModelOutcome
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.code_version import code_version
-from headstream.tasks.study.analysis_config import AnalysisConfig, Stage
+from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.costs_config import CostsConfig
+from headstream.tasks.study.stage import Stage, resolve
+from headstream.tasks.study.stages import STAGES
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.text.corpus_files import corpus_fingerprint
-from headstream.tasks.training.device import Numerics, resolve_numerics
+from headstream.tasks.training.numerics import Numerics, resolve_numerics
 
-CODE: dict[str, str] = {
-    "corpus": "headstream.tasks.text.corpus_writing",
-    "tokens": "headstream.tasks.text.token_writing",
-    "training": "headstream.tasks.training.model_training",
-    "import": "headstream.tasks.importing.model_import",
-    "costs": "headstream.tasks.measuring.costs",
-    **{stage: analysis.measure.__module__ for stage, analysis in ANALYSES.items()},
-    "study": "headstream.tasks.results.study_record",
-    "report": "headstream.tasks.report.rendering",
-}
-"""The module whose code makes each stage's artifacts, with all that it reaches by import."""
+if TYPE_CHECKING:
+    from headstream.tasks.importing.imported_cell import ImportedCell, ModelCell
+    from headstream.tasks.results.study_record import ModelOutcome
 
 RESOURCES = (
     "reports/templates/*",
@@ -52,20 +46,15 @@ def tokens_spec(config: TokenizerConfig, corpus: Artifact) -> Spec:
     return _spec("tokens", config.model_dump(mode="json"), {"corpus": corpus})
 
 
-def given_tokens_spec(cell: ImportedCell, corpus: Artifact) -> Spec:
+def given_tokens_spec(cell: "ImportedCell", corpus: Artifact) -> Spec:
     """Decided by the model's tokenizer, its BOS and its vocabulary, and the documents."""
     tokenizer = hashlib.sha256(cell.tokenizer.json.encode()).hexdigest()
     return _spec("tokens", {"tokenizer": tokenizer, "bos": cell.bos, "vocabulary": cell.d_vocab}, {"corpus": corpus})
 
 
-def import_spec(cell: ImportedCell, tokens: Artifact) -> Spec:
+def import_spec(cell: "ImportedCell", tokens: Artifact) -> Spec:
     """Decided by the bytes of the model's files, wherever they lie, by the n_ctx it is measured on, and the tokens."""
     return _spec("import", cell.imported_as, {"tokens": tokens})
-
-
-def model_spec(cell: ModelCell, tokens: Artifact) -> Spec:
-    """What makes a model: its training, or its import."""
-    return import_spec(cell, tokens) if isinstance(cell, ImportedCell) else training_spec(cell, tokens)
 
 
 def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None) -> Spec:
@@ -74,14 +63,21 @@ def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None
     return _spec("training", cell.trained_as, {"tokens": tokens}, asdict(numerics))
 
 
-def analysis_spec(stage: Stage, config: AnalysisConfig, model: Artifact, tokens: Artifact) -> Spec:
-    """Decided by that stage's part of [analysis], the checkpoints, the tokens, and the model's id, which is in rows.
+def analysis_spec(stage: Stage, config: AnalysisConfig, inputs: Inputs) -> Spec:
+    """Decided by that stage's part of [analysis], by what it reads, and by the model's id, which is in rows.
 
     And by the device, if it isn't the CPU, which rounds differently.
     """
-    slice_ = {"analysis": part_of(config, stage).model_dump(mode="json"), "model_id": model.manifest.facts["model_id"]}
+    model_id = inputs["model"].manifest.facts["model_id"]
+    slice_ = {"analysis": config.part(stage.name).model_dump(mode="json"), "model_id": model_id}
     numerics = {} if config.device == "cpu" else {"device": config.device}
-    return _spec(stage, slice_, {model.manifest.stage: model, "tokens": tokens}, numerics)
+    return _spec(stage.name, slice_, inputs, numerics)
+
+
+def shared_input_spec(stage: Stage, config: BaseModel) -> Spec:
+    """Decided by the stage's part of [analysis], and by the files that it names."""
+    files = resolve(stage.fingerprint)(config) if stage.fingerprint else {}
+    return _spec(stage.name, {"analysis": config.model_dump(mode="json"), "files": files})
 
 
 def costs_spec(config: CostsConfig, study: str) -> Spec:
@@ -91,7 +87,7 @@ def costs_spec(config: CostsConfig, study: str) -> Spec:
 
 
 def record_spec(
-    config: Mapping[str, Any], outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], latest: Artifact | None
+    config: Mapping[str, Any], outcomes: Sequence["ModelOutcome"], shared: Sequence[Artifact], latest: Artifact | None
 ) -> Spec:
     """Decided by the study's config and the artifacts that it names, so that a run which finds nothing new adds none.
 
@@ -129,16 +125,12 @@ def report_spec(record: Artifact, previous: Mapping[str, Any] | None = None) -> 
     return _spec("report", slice_, {"study": record})
 
 
-def cell_id(cell: ModelCell, spec: Spec) -> str:
+def cell_id(cell: "ModelCell", spec: Spec) -> str:
     """A cell's name whatever its label: readable first, then a hash of all that decides its weights but the code."""
-    which = cell.label if isinstance(cell, ImportedCell) else f"s{cell.training.seed}"
-    return f"{cell.architecture.name}-{which}-{replace(spec, code_version='').key[:8]}"
+    return f"{cell.architecture.name}-{cell.short_name}-{replace(spec, code_version='').key[:8]}"
 
 
 def _spec(
-    stage: str,
-    config: Mapping[str, Any],
-    inputs: Mapping[str, Artifact] | None = None,
-    numerics: Mapping[str, Any] | None = None,
+    stage: str, config: Mapping[str, Any], inputs: Inputs | None = None, numerics: Mapping[str, Any] | None = None
 ) -> Spec:
-    return Spec(stage, code_version(CODE[stage]), config, inputs or {}, numerics or {})
+    return Spec(stage, code_version(STAGES[stage].module), config, inputs or {}, numerics or {})

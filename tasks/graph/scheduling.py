@@ -1,38 +1,34 @@
-"""In which order a study's models are trained and measured, so that no core waits while there is work."""
+"""The order in which models are made and measured, so that no core waits while there is work."""
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from headstream.tasks.study.analysis_config import Stage
-from headstream.tasks.study.cells import Cell
-from headstream.tasks.training.device import training_flops
-
-LONGEST_STAGES: tuple[Stage, ...] = (
-    "pruning", "importance", "activation-circuits", "redundancy", "probes", "behaviour", "weight-circuits",
-    "feed-forward",
-)  # fmt: skip
+from headstream.tasks.graph.step import Step
 
 
-def longest_first(cells: Iterable[Cell], d_vocab: int) -> list[Cell]:
-    """The order to train in: no long training is left to the end."""
-    return sorted(cells, key=lambda cell: _work(cell, d_vocab), reverse=True)
+def in_working_order(steps: Iterable[Step], jobs: int) -> list[Step]:
+    """The steps of models: first what makes them, then what measures them, in the order in which models are ready.
+
+    Imports come before trainings, and long trainings before short ones: none is left to the end. Of what measures a
+    model, the longest comes first, for the same reason.
+    """
+    steps = list(steps)
+    makers = sorted((step for step in steps if step.makes_model), key=_import_or_longest)
+    measures = {maker.name: [step for step in steps if step.inputs.get("model") == maker.name] for maker in makers}
+    ready = first_finished_first(makers, jobs)
+    by_model = [sorted(measures[maker.name], key=lambda step: -step.seconds) for maker in ready]
+    return [*makers, *(step for own in by_model for step in own)]
 
 
-def first_finished_first(cells: Iterable[Cell], d_vocab: int, jobs: int) -> list[Cell]:
-    """The order in which trainings that begin in the order of `cells` end: that of measuring."""
+def first_finished_first(makers: Sequence[Step], jobs: int) -> list[Step]:
+    """The order in which steps end that begin in their own order, so many at once."""
     free_at, ends = [0.0] * jobs, []
-    for place, cell in enumerate(cells):
-        end = heapq.heappop(free_at) + _work(cell, d_vocab)
+    for place, step in enumerate(makers):
+        end = heapq.heappop(free_at) + step.seconds
         heapq.heappush(free_at, end)
-        ends.append((end, place, cell))
-    return [cell for *_, cell in sorted(ends, key=lambda e: e[:2])]
+        ends.append((end, place))
+    return [makers[place] for _, place in sorted(ends)]
 
 
-def longest_stages_first(stages: Iterable[Stage]) -> list[Stage]:
-    """The order to measure a model in: what takes long, the more so in large models, isn't left to the end."""
-    return sorted(stages, key=LONGEST_STAGES.index)
-
-
-def _work(cell: Cell, d_vocab: int) -> float:
-    """How long a cell trains, in units that only compare cells."""
-    return training_flops(cell.architecture, d_vocab, cell.training.tokens)
+def _import_or_longest(step: Step) -> tuple[bool, float]:
+    return step.stage.name == "training", -step.seconds

@@ -1,6 +1,6 @@
 """A model to be exported, in the terms that formats share: choices that a format lacks become equivalent ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,13 @@ from headstream.tasks.importing.placements import Declared, Placement, parameter
 
 # Positions that are a special case of learned ones.
 _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}
+
+# Fields that decide nothing in a model without layers.
+_OF_LAYERS = (
+    *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qkv_biases", "gates"),
+    *("rotary_base", "rotary_width", "rotary_pairs", "attention", "attention_window", "stride", "top_k"),
+    *("feed_forward", "d_mlp", "parallel_sublayers", "normalization_place"),
+)
 
 
 @dataclass(frozen=True)
@@ -75,35 +82,42 @@ def with_half_split_pairs(model: ExportedModel) -> ExportedModel:
 
 
 def choices_of(architecture: Architecture) -> dict[str, Any]:
-    """Everything that decides a model's function besides its weights, defaults spelled out; most biases are weights."""
+    """Every field of an architecture, sizes and defaults spelled out, but those that decide nothing beside the others.
+
+    Most biases are but weights: whether a format has tensors for them is seen when these are written.
+    """
     a = architecture
-    choices: dict[str, Any] = {"n_layers": a.n_layers, "d_model": a.d_model, "n_ctx": a.n_ctx, "positions": a.positions}
-    choices |= {"normalization": a.normalization, "tied_embeddings": a.tied_embeddings}
-    if a.normalization != "none":
-        choices["norm_epsilon"] = a.epsilon_of(a.normalization)
-    if not a.n_layers:
-        return choices
-    choices |= {
+    spelled_out = {
         "n_heads": a.heads_per_layer,
         "n_key_value_heads": [a.key_value_heads(n) for n in a.heads_per_layer],
         "d_head": a.head_width,
         "d_value": a.value_width,
-        "feed_forward": a.feed_forward,
-        "qk_normalization": a.qk_normalization,
-        "gates": a.gates,
+        "d_mlp": a.mlp_width,
+        "norm_epsilon": a.epsilon_of(a.normalization),
+        "rotary_width": a.rotary_width,
         "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
+        "attention_window": len(a.visible_distances),
+        "top_k": a.kept_keys,
     }
-    if choices["attention"] != "full":
-        choices |= {"attention_window": len(a.visible_distances), "top_k": a.kept_keys}
-    if a.qkv_biases:
-        choices["qkv_biases"] = True
-    if a.positions == "rotary":
-        choices |= {"rotary_base": a.rotary_base, "rotary_width": a.rotary_width, "rotary_pairs": a.rotary_pairs}
-    if a.normalization != "none":
-        choices["normalization_place"] = a.normalization_place
-    if a.feed_forward != "none":
-        choices |= {"d_mlp": a.mlp_width, "parallel_sublayers": a.parallel_sublayers}
-    return choices
+    choices = dict(a) | spelled_out
+    idle = {"biases", "output_biases", "rotary_fraction", *_idle(choices)}
+    return {name: value for name, value in choices.items() if name not in idle}
+
+
+def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
+    """Fields that decide nothing beside others."""
+    if not choices["n_layers"]:
+        yield from _OF_LAYERS
+    if not choices["qkv_biases"]:
+        yield "qkv_biases"
+    if choices["attention"] == "full":
+        yield from ("attention_window", "stride", "top_k")
+    if choices["positions"] != "rotary":
+        yield from ("rotary_base", "rotary_width", "rotary_pairs")
+    if choices["normalization"] == "none":
+        yield from ("norm_epsilon", "normalization_place")
+    if choices["feed_forward"] == "none":
+        yield from ("d_mlp", "parallel_sublayers")
 
 
 def differences(wanted: Architecture, there: Architecture) -> list[str]:

@@ -41,6 +41,11 @@ class ImportedCell:
     notes: tuple[str, ...]
     checkpoints: tuple[Checkpoint, ...]
 
+    @property
+    def short_name(self) -> str:
+        """What tells it from other models of its architecture."""
+        return self.label
+
     @cached_property
     def imported_as(self) -> dict[str, Any]:
         """Everything that decides the weights, the sequences that they are measured on, and the certificate."""

@@ -15,7 +15,7 @@ from headstream.tasks.importing.nanogpt_file import open_nanogpt
 from headstream.tasks.importing.stored_tensors import held_tensors, open_safetensors
 from headstream.tasks.importing.torch_file import read_torch_file
 from headstream.tasks.importing.transformer_lens_model import open_transformer_lens
-from headstream.tasks.storage.remembered_hashes import remembered_sha256
+from headstream.tasks.storage.remembered_files import remembered_files, sha256_of
 
 TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
 _FORMATS = (
@@ -43,8 +43,11 @@ def open_foreign(path: Path) -> ForeignModel:
 
 
 def content_hash(model: ForeignModel) -> str:
-    """A hash of the bytes of all files that define a model."""
-    return hashlib.sha256(" ".join(remembered_sha256(path) for path in model.files).encode()).hexdigest()
+    """A hash of the bytes of all files that decide a model."""
+    remembered = remembered_files("models")
+    hashes = [remembered.recall(path, sha256_of) for path in model.files]
+    remembered.keep()
+    return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
 
 def _open_folder(folder: Path) -> ForeignModel:

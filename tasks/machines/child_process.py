@@ -16,13 +16,15 @@ from typing import Any
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.files.system_errors import disk_is_full, memory_is_short
+from headstream.tasks.study.stage import resolve
+from headstream.tasks.study.stages import STAGES
 
 # A server that has imported torch and all stages once forks children from itself: in milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
 PRELOADED = [
-    "headstream.tasks.training.model_training",
+    *(stage.module for stage in STAGES.values()),
+    "headstream.tasks.measuring.measure",
     "headstream.tasks.training.compiler_preload",
-    "headstream.tasks.graph.artifact_specs",
 ]
 _context.set_forkserver_preload(PRELOADED)
 
@@ -57,6 +59,11 @@ def _nothing(on_progress: Callable[[Any], None]) -> None:
 
 class ProcessDied(WorkError):
     """A child process ended without a result: killed, out of memory, or crashed. Worth another try."""
+
+
+def call(place: str, *arguments: Any, **options: Any) -> Any:
+    """Call the function at `module:function`: a parent that names it so needs not import it."""
+    return resolve(place)(*arguments, **options)
 
 
 def run_in_process(
@@ -102,7 +109,7 @@ def run_side_by_side(
                     kind, value = receiver.recv()
                 except EOFError:
                     child.join()
-                    raise ProcessDied(_cause_of_death(works[place].func.__name__, child.exitcode)) from None
+                    raise ProcessDied(_cause_of_death(_name_of(works[place]), child.exitcode)) from None
                 if kind == "error":
                     raise value
                 if kind == "result":
@@ -128,7 +135,7 @@ def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProces
         child.start()
     except (EOFError, BrokenPipeError) as error:
         receiver.close()
-        raise ProcessDied(f"{work.func.__name__}: the server that starts child processes ended too early.") from error
+        raise ProcessDied(f"{_name_of(work)}: the server of child processes ended before it was begun.") from error
     finally:
         sender.close()
     return child, receiver
@@ -143,7 +150,13 @@ def _work(sender: Connection, variables: Mapping[str, str], work: partial[Any]) 
         result = work(on_progress=lambda value: sender.send(("progress", value)))
         sender.send(("result", result))
     except Exception as error:
-        sender.send(("error", _error_for_parent(work.func.__name__, error)))
+        sender.send(("error", _error_for_parent(_name_of(work), error)))
+
+
+def _name_of(work: partial[Any]) -> str:
+    """The name of the function that does the work."""
+    name: str = work.args[0].partition(":")[2] if work.func is call else work.func.__name__
+    return name
 
 
 def _error_for_parent(name: str, error: Exception) -> Exception:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import torch
 from filelock import FileLock, Timeout
 
 
@@ -53,6 +52,8 @@ def _is_held(path: Path) -> bool:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, by CUDA's names."""
+    """The GPUs that this process may use, as CUDA names them."""
+    import torch
+
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     return named.split(",") if named else [str(i) for i in range(torch.cuda.device_count())]

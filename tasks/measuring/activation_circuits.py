@@ -3,7 +3,7 @@
 Scores by source are taken at its first checkpoint, too: random weights compose as well, the more so under norms.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
 from typing import Any
@@ -12,22 +12,22 @@ import torch
 from torch import Tensor
 
 from headstream.models.circuits import paths
-from headstream.models.circuits.causal_checks import CausalCheck, Removal, causal_checks, removals_of
-from headstream.models.circuits.circuit_writers import CircuitKind, circuit_writers
+from headstream.models.circuits.causal_checks import CausalCheck, Removal, causal_checks, edges_of
+from headstream.models.circuits.circuit_writers import InductionCircuit, circuit_writers
 from headstream.models.circuits.composition import composition
 from headstream.models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
 from headstream.models.circuits.head_weights import why_no_circuits
 from headstream.models.circuits.identities import identity_errors
 from headstream.models.circuits.order_of_terms import Term, order_of_terms
-from headstream.models.circuits.score_terms import ScoreTerm, score_terms
+from headstream.models.circuits.score_terms import ScoreTerm, Source, score_terms
 from headstream.models.circuits.significance import chance_of_either
 from headstream.models.circuits.virtual_heads import VirtualPattern, virtual_copying, virtual_norms, virtual_patterns
-from headstream.models.heads.head import Head
 from headstream.models.multiple_tests import significant
+from headstream.models.nodes import Head
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.sequences import build_stimuli
 from headstream.tasks.measuring.trained_model import Rows, TrainedModel
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
 from headstream.tasks.text.bigram_counts import count_bigrams
 from headstream.tasks.text.windows import training_text
 
@@ -71,14 +71,13 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     trained.on_progress(0.4)
     scores = {at: score_terms(trained.at(at), text, bos, config.max_sources) for at in sorted({trained.steps[0], step})}
     trained.on_progress(0.5)
-    writers = _circuit_writers(config, trained, text, bos) if composes else {}
-    checked = [place for place, heads in writers.items() if heads][: config.max_circuits]
-    joint = {place: Removal(writers[place], *place) for place in checked}
-    in_circuits = {(writer, check.reader) for check in joint.values() for writer in check.writers}
-    single = removals_of(strongest_pairs(scores[step], pairs, config.max_pairs) | in_circuits)
-    checks: dict[Removal | None, CausalCheck] = {
-        found.removal: found for found in causal_checks(model, stimuli, [*single, *joint.values()])
-    }
+    circuits = _induction_circuits(config, trained, text, bos) if composes else []
+    checked = [circuit for circuit in circuits if circuit.writers][: config.max_circuits]
+    in_circuits = {(writer, circuit.reader) for circuit in checked for writer in circuit.writers}
+    checked_pairs = strongest_pairs(scores[step], pairs, config.max_pairs) | in_circuits
+    removals = [*((edge,) for edge in edges_of(checked_pairs)), *(circuit.edges for circuit in checked)]
+    checks = {found.removal: found for found in causal_checks(model, stimuli, removals)}
+    joint = {circuit: checks[circuit.edges] for circuit in checked}
     trained.on_progress(0.8)
     means = mean_contributions(model, training_text(tokens, architecture.n_ctx, config.bigram_windows).sequences)
     counts = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
@@ -93,32 +92,32 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         "virtual_heads": _virtual_rows(pairs, norms, copying, patterns, terms),
         "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
-        "causal_checks": [_check_row(checks[check]) for check in single],
-        "joint_checks": [_joint_row(place, heads, checks.get(joint.get(place))) for place, heads in writers.items()],
+        "causal_checks": _check_rows(checked_pairs, checks),
+        "joint_checks": [_joint_row(circuit, joint.get(circuit)) for circuit in circuits],
         "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
     }
     for name, rows in tables.items():
         trained.write(name, rows)
 
 
-def _circuit_writers(
+def _induction_circuits(
     config: ActivationCircuitsConfig, trained: TrainedModel, text: Tensor, bos: int
-) -> dict[tuple[Head, CircuitKind], paths.Path]:
-    """The writers of each later head's circuits at the last checkpoint, by what composes."""
+) -> list[InductionCircuit]:
+    """Each later head's circuits at the last checkpoint, by what composes."""
     now = composition(checkpoint_weights(trained.model, trained.steps[-1]))
     initial = composition(checkpoint_weights(trained.at(0), 0)) if trained.steps[0] == 0 else None
     composed = significant(chance_of_either(now, initial), config.level)
     return circuit_writers(trained.model, text, bos, now.z, composed)
 
 
-def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.Path], n: int) -> set[paths.Path]:
+def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.HeadPath], n: int) -> set[paths.HeadPath]:
     """The pairs in which the earlier head has most to do with the variance of the later one's scores."""
-    shares = {(str(writer), reader): 0.0 for writer, reader in pairs}
+    shares: dict[tuple[Source, ...], float] = dict.fromkeys(pairs, 0.0)
     for term in scores:
         for source in {term.query_source, term.key_source}:
             if (source, term.head) in shares and isfinite(term.share):
                 shares[source, term.head] += abs(term.share)
-    return set(sorted(pairs, key=lambda pair: -shares[str(pair[0]), pair[1]])[:n])
+    return set(sorted(pairs, key=lambda pair: -shares[pair[0], pair[1]])[:n])
 
 
 def _term_row(term: Term) -> dict[str, Any]:
@@ -129,19 +128,22 @@ def _term_row(term: Term) -> dict[str, Any]:
 
 
 def _score_row(step: int, term: ScoreTerm) -> dict[str, Any]:
-    values = {name: value for name, value in vars(term).items() if name != "head"}
-    return {"step": step, "layer": term.head.layer, "head": term.head.head, "composition": term.composition, **values}
+    sources = {"query_source": str(term.query_source), "key_source": str(term.key_source)}
+    values = {"composition": term.composition, "covariance": term.covariance, "share": term.share}
+    return {"step": step, **term.head._asdict(), **sources, **values}
 
 
-def _check_row(check: CausalCheck) -> dict[str, Any]:
-    (writer,), reader, kind = check.removal
-    return _place("writer", writer) | _place("reader", reader) | {"kind": kind} | _effects(check)
+def _check_rows(pairs: Iterable[paths.HeadPath], checks: Mapping[Removal, CausalCheck]) -> Rows:
+    return [
+        _columns("writer", writer) | _columns("reader", reader) | {"kind": edge.port} | _effects(checks[(edge,)])
+        for writer, reader in pairs
+        for edge in edges_of([(writer, reader)])
+    ]
 
 
-def _joint_row(place: tuple[Head, CircuitKind], writers: paths.Path, check: CausalCheck | None) -> dict[str, Any]:
-    reader, kind = place
-    row = _place("reader", reader) | {"kind": kind, "writers": [str(writer) for writer in writers]}
-    return row | _effects(check)
+def _joint_row(circuit: InductionCircuit, check: CausalCheck | None) -> dict[str, Any]:
+    writers = [str(writer) for writer in circuit.writers]
+    return _columns("reader", circuit.reader) | {"kind": circuit.port, "writers": writers} | _effects(check)
 
 
 def _effects(check: CausalCheck | None) -> dict[str, float | None]:
@@ -150,17 +152,17 @@ def _effects(check: CausalCheck | None) -> dict[str, float | None]:
 
 
 def _virtual_rows(
-    pairs: Sequence[paths.Path],
-    norms: Mapping[paths.Path, float],
-    copying: Mapping[paths.Path, float],
-    patterns: Mapping[paths.Path, VirtualPattern],
+    pairs: Sequence[paths.HeadPath],
+    norms: Mapping[paths.HeadPath, float],
+    copying: Mapping[paths.HeadPath, float],
+    patterns: Mapping[paths.HeadPath, VirtualPattern],
     terms: Sequence[Term],
 ) -> Rows:
     """Rows of `virtual_heads`, of what is known of each pair."""
     effects = {term.path: term for term in terms}
     return [
-        _place("first", pair[0])
-        | _place("second", pair[1])
+        _columns("first", pair[0])
+        | _columns("second", pair[1])
         | {"ov_norm": norms.get(pair), "copying_eigenvalues": copying.get(pair)}
         | {field.name: getattr(patterns.get(pair), field.name, None) for field in fields(VirtualPattern)}
         | {name: getattr(effects.get(pair), name, None) for name in ("loss_effect_nats", "logit_share")}
@@ -187,5 +189,5 @@ def _sample_rows(logits: BigramLogits, labels: Sequence[str], n: int) -> Rows:
     ]
 
 
-def _place(role: str, head: Head) -> dict[str, int]:
+def _columns(role: str, head: Head) -> dict[str, int]:
     return {f"{role}_layer": head.layer, f"{role}_head": head.head}

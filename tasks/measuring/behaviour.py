@@ -19,7 +19,7 @@ from headstream.models.stimuli import RunningText
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.sequences import build_stimuli, choose_passage
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import BehaviourConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
 from headstream.tasks.text.windows import training_text
 from headstream.tasks.training.checkpoints import tokens_at
 

@@ -21,7 +21,6 @@ from headstream.tasks.study.costs_config import CostsConfig
 from headstream.tasks.training.device import prepare_process
 
 D_VOCAB = 64  # few, so that the unembedding hardly counts
-INCIDENTAL_FILES = ("costs.parquet",)  # it records the clock
 
 
 def time_passes(

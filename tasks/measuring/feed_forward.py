@@ -17,7 +17,7 @@ from headstream.models.feed_forward_ablation import (
 from headstream.models.losses import sequence_losses
 from headstream.tasks.measuring.budgets import affordable
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import FeedForwardConfig
+from headstream.tasks.study.analyses.feed_forward_config import FeedForwardConfig
 
 
 @torch.inference_mode()

@@ -11,6 +11,7 @@ from jaxtyping import Bool
 from headstream.models.heads.evidence import HeadScores
 from headstream.models.heads.head import HeadSet
 from headstream.models.heads.importance_methods import normalise
+from headstream.tasks.results.tables import Table
 
 
 def head_rows(layers: Sequence[Sized], columns: Mapping[str, Sequence[Any]], **same: Any) -> list[dict[str, Any]]:
@@ -29,25 +30,23 @@ def importance_rows(method: str, scores: HeadScores) -> list[dict[str, Any]]:
     return head_rows(scores, columns, method=method)
 
 
-def without_rows_on(frame: pd.DataFrame, removed_at: Callable[[int | None], HeadSet]) -> pd.DataFrame:
-    """A table without the rows about heads that had been removed at their step, or at the end if they have none."""
+def without_rows_on(frame: pd.DataFrame, table: Table, removed_at: Callable[[int | None], HeadSet]) -> pd.DataFrame:
+    """Rows of a table, those left out that are about heads removed by their step, or by the end if they have none."""
     steps = frame["step"].unique().tolist() if "step" in frame else [None]
     removed = {step: removed_at(step) for step in steps}
     if not any(removed.values()):
         return frame
     parts = [(frame if step is None else frame[frame["step"] == step], heads) for step, heads in removed.items()]
-    return pd.concat([part[~_are_about(part, heads)] for part, heads in parts], ignore_index=True)
+    return pd.concat([part[~_are_about(part, table, heads)] for part, heads in parts], ignore_index=True)
 
 
-def _are_about(frame: pd.DataFrame, heads: HeadSet) -> Bool[np.ndarray, "row"]:
-    """Which rows name one of these heads: by layer and head, in whatever role, or by labels like L0H3."""
-    about, labels = np.zeros(len(frame), dtype=bool), {str(head) for head in heads}
-    for role in ("", "first_", "second_", "writer_", "reader_"):
-        place = [f"{role}layer", f"{role}head"]
+def _are_about(frame: pd.DataFrame, table: Table, heads: HeadSet) -> Bool[np.ndarray, "row"]:
+    """Which rows name one of these heads."""
+    about, labels = np.zeros(len(frame), dtype=bool), [str(head) for head in heads]
+    for place in map(list, table.heads):
         if set(place) <= set(frame):
             about |= pd.MultiIndex.from_frame(frame[place]).isin(list(heads))
-    for name in {"query_source", "key_source"} & set(frame):
-        about |= frame[name].isin(labels)
-    if "heads" in frame:
-        about |= np.array([not labels.isdisjoint(path or ()) for path in frame["heads"]], dtype=bool)
+    for column in set(table.labels) & set(frame):
+        named = frame[column].explode()  # of lists, one by one
+        about |= named.isin(labels).groupby(level=0).any().to_numpy()
     return about

@@ -16,7 +16,7 @@ from headstream.models.heads.references import mean_z
 from headstream.tasks.measuring.budgets import affordable
 from headstream.tasks.measuring.head_rows import head_rows, importance_rows
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import ImportanceConfig
+from headstream.tasks.study.analyses.importance_config import ImportanceConfig
 
 SCORES = {f"ablation_{method}": Ablation("head", method, "full") for method in ("zero", "mean", "resample")}
 

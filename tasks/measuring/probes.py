@@ -11,11 +11,12 @@ from torch import Tensor
 
 from headstream.models.heads.linear_probes import Probes, control_labels, fit_probes, site_activations, standardise
 from headstream.models.heads.probe_gain import Gains, commonest_labels, gains
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.probe_labels import ProbeTask, probe_tasks
 from headstream.tasks.measuring.probe_texts import ProbeText, ProbeTexts, probe_texts
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import ProbesConfig
+from headstream.tasks.study.analyses.probes_config import ProbesConfig
 
 
 class Sites(NamedTuple):
@@ -116,7 +117,7 @@ def _probe_rows(
     columns = {**tested._asdict(), "selection_gain": selected.gain, "converged": probes.converged.all(1)}
     return [
         {
-            "site": f"R{layer}" if head is None else f"L{layer}H{head}",
+            "site": f"R{layer}" if head is None else str(Head(layer, head)),
             "task": task.name,
             "layer": layer,
             "head": head,

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from headstream.models.hard_concrete import gates_without_noise, open_probability
 from headstream.models.heads.gate_training import train_gates
-from headstream.models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
+from headstream.models.heads.head import HeadSet, heads_of, mask_without, removed_heads
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.losses import sequence_losses
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.budgets import affordable
 from headstream.tasks.measuring.head_rows import importance_rows
@@ -32,13 +33,12 @@ from headstream.tasks.measuring.pruning_curves import (
     retrained_curve,
 )
 from headstream.tasks.measuring.trained_model import Rows, TrainedModel
-from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.study.analyses.pruning_config import PruningConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.training_batches import Batches
 
 # Curves with models worth keeping, beside the retrained:
 KEPT = (CurveKey("one_shot", "ablation_mean"), CurveKey("iterative", "ablation_mean"), GATES)
-INCIDENTAL_FILES = ("pruned_models.parquet",)  # they record the clock
 
 
 @dataclass(frozen=True)

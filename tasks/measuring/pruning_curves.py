@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
 from headstream.models.heads.evidence import Evidence, HeadScores
-from headstream.models.heads.head import Head, HeadSet, heads_of, mask_without, removed_heads
+from headstream.models.heads.head import HeadSet, heads_of, mask_without, removed_heads
 from headstream.models.heads.importance_methods import head_scores
 from headstream.models.heads.pruned_losses import losses_without
 from headstream.models.heads.pruning_orders import (
@@ -26,11 +26,12 @@ from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.heads.retraining import prune_and_retrain
 from headstream.models.losses import sequence_losses
+from headstream.models.nodes import Head
 from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Fill, HeadMask, Transformer
 from headstream.tasks.measuring.pruned_models import SmallerModel, choose
 from headstream.tasks.measuring.trained_model import Rows
-from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.study.analyses.pruning_config import PruningConfig
 
 # Methods by which heads are scored anew as they go; those of a group are computed together:
 ITERATIVE = (("michel_paper", "michel_code", "hf_bertology", "taylor_signed"), ("ablation_zero",), ("ablation_mean",))

@@ -16,11 +16,12 @@ from headstream.models.heads.head import heads_of, mask_without, removed_heads
 from headstream.models.heads.paired_ablation import Pair, PairEffects, ablation_losses, pair_effects
 from headstream.models.heads.pattern_distance import pattern_distances, sampled_patterns
 from headstream.models.heads.references import mean_z
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.budgets import affordable
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import RedundancyConfig
+from headstream.tasks.study.analyses.redundancy_config import RedundancyConfig
 
 
 def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
@@ -35,10 +36,10 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
         WorkError: the weights are not finite.
     """
     tokens, model, steps = trained.tokens, trained.model, trained.steps
-    places = heads_of(model)
-    if not places:
+    heads = heads_of(model)
+    if not heads:
         return
-    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, len(places)))
+    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, len(heads)))
     similarities = {
         "jensen_shannon_distance": pattern_distances(model, text, tokens.bos),
         "output_cka": output_cka(model, text, tokens.bos),
@@ -51,20 +52,20 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     left = torch.cat([*mask_without(model, removed_heads(model))]).bool().cpu()
     similarities = {name: values[left][:, left] for name, values in similarities.items()}
     distances = similarities["jensen_shannon_distance"]
-    layer, head = np.array(places).T
+    layer, head = np.array(heads).T
     clusters = {name: values.numpy() for name, values in cluster_heads(distances, config.cluster_distance).items()}
     trained.write("head_clusters", {"layer": layer, "head": head, **clusters})
     queries, patterns = sampled_patterns(model, text, tokens.bos, config.pattern_queries)
-    trained.write("head_patterns", _pattern_columns(places, queries, patterns[left]))
+    trained.write("head_patterns", _pattern_columns(heads, queries, patterns[left]))
     pairs = nearest_first(distances)
     if not pairs:
         return
     tried, reference = pairs[: config.max_pairs], trained.reference_text(config.reference_windows).sequences
 
     def effects(of: Transformer) -> PairEffects:
-        return pair_effects(*ablation_losses(of, text, mean_z(of, reference), places, tried), tried, documents)
+        return pair_effects(*ablation_losses(of, text, mean_z(of, reference), heads, tried), tried, documents)
 
-    columns = _similarity_columns(places, pairs, similarities, effects(model))
+    columns = _similarity_columns(heads, pairs, similarities, effects(model))
     trained.on_progress(0.7)
     if steps[0] == 0:
         initial, untried = effects(trained.at(0)), [None] * (len(pairs) - len(tried))
@@ -81,17 +82,17 @@ def nearest_first(distances: Float[Tensor, "head head"]) -> list[Pair]:
 
 
 def _pattern_columns(
-    places: Sequence[tuple[int, int]], queries: Int[Tensor, "query 2"], patterns: Float[Tensor, "head query key"]
+    heads: Sequence[Head], queries: Int[Tensor, "query 2"], patterns: Float[Tensor, "head query key"]
 ) -> dict[str, Any]:
     """Columns of `head_patterns`: a query sees the keys up to its own position."""
-    layer, head = np.repeat(np.array(places), len(queries), axis=0).T
-    sequence, position = np.tile(queries.numpy(), (len(places), 1)).T
+    layer, head = np.repeat(np.array(heads), len(queries), axis=0).T
+    sequence, position = np.tile(queries.numpy(), (len(heads), 1)).T
     weights = [row[: query + 1].tolist() for own in patterns for row, query in zip(own, queries[:, 1], strict=True)]
     return {"layer": layer, "head": head, "sequence": sequence, "query": position, "weights": weights}
 
 
 def _similarity_columns(
-    places: Sequence[tuple[int, int]],
+    heads: Sequence[Head],
     pairs: Sequence[Pair],
     similarities: Mapping[str, Float[Tensor, "head head"]],
     effects: PairEffects,
@@ -100,8 +101,8 @@ def _similarity_columns(
     first, second = np.array(pairs).T
     untried = [None] * (len(pairs) - len(effects.both_nats))
     return {
-        **dict(zip(("first_layer", "first_head"), np.array(places)[first].T, strict=True)),
-        **dict(zip(("second_layer", "second_head"), np.array(places)[second].T, strict=True)),
+        **dict(zip(("first_layer", "first_head"), np.array(heads)[first].T, strict=True)),
+        **dict(zip(("second_layer", "second_head"), np.array(heads)[second].T, strict=True)),
         **{name: values[first, second].numpy() for name, values in similarities.items()},
         "first_effect_nats": effects.alone_nats[first].numpy(),
         "second_effect_nats": effects.alone_nats[second].numpy(),

@@ -1,7 +1,7 @@
 """A trained model as the stages that measure it are given it, and where what they find goes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from headstream.models.heads.head import HeadSet, removed_heads
 from headstream.models.stimuli import RunningText
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.head_rows import without_rows_on
-from headstream.tasks.results.tables import write_table
+from headstream.tasks.results.tables import table_named, write_table
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.text.windows import evaluation_text, reference_text
 from headstream.tasks.training.checkpoints import checkpoint_sha256, checkpoint_steps, load_model
@@ -30,6 +30,8 @@ class TrainedModel:
     folder: Path
     on_progress: Callable[[float], None] = lambda fraction: None  # is told the fraction done
     device: str = "cpu"
+    others: Mapping[str, Path] = field(default_factory=dict)
+    """Folders of what else the stage reads, by role."""
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -79,7 +81,7 @@ class TrainedModel:
 
         Rows about a head that training removed are left out: what is not there has no scores.
         """
-        frame = without_rows_on(pd.DataFrame(rows), self.removed_at)
+        frame = without_rows_on(pd.DataFrame(rows), table_named(table), self.removed_at)
         if len(frame.columns):
             frame.insert(0, "model_id", self.model_id)
         write_table(self.folder, table, frame)

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headstream.models.bos import without_bos
-from headstream.models.circuits.composition import KINDS, Composition, PairKind, composition, head_pairs, rotated_null
+from headstream.models.circuits.composition import Composition, PairKind, composition, head_pairs, rotated_null
 from headstream.models.circuits.copying import random_sequences
 from headstream.models.circuits.eigenvalues import (
     composed_matching_eigenvalues,
@@ -24,15 +24,16 @@ from headstream.models.circuits.skip_trigram_counts import SkipTrigramCounts
 from headstream.models.circuits.skip_trigrams import skip_trigrams
 from headstream.models.circuits.subspaces import overlaps, rewriting
 from headstream.models.multiple_tests import significant
+from headstream.models.nodes import HEAD_PORTS
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text
 
 Columns = dict[str, Any]  # arrays of one length
 PAIR = ("writer_layer", "writer_head", "reader_layer", "reader_head")
-KEYS = KINDS.index("K")
+KEYS = HEAD_PORTS.index("K")
 TABLES = ("heads", "compositions", "skip_trigrams", "subspaces", "eigenvalues")
 
 
@@ -142,7 +143,7 @@ def best_writers(weights: CircuitWeights, now: Composition) -> Int[Tensor, "_"]:
 def _subspace_columns(weights: CircuitWeights) -> Columns:
     overlap, random_overlap = overlaps(weights)
     rewritten = torch.full_like(overlap, torch.nan)
-    rewritten[:, KINDS.index("V")] = rewriting(weights).double()
+    rewritten[:, HEAD_PORTS.index("V")] = rewriting(weights).double()
     values = {"overlap": overlap, "random_overlap": random_overlap, "rewriting": rewritten}
     return _pairs_and_kinds(weights) | _flattened(values)
 
@@ -192,9 +193,9 @@ def _spectrum(layer: int, head: int, circuit: str, eigenvalues: Tensor) -> Colum
 
 
 def _pairs_and_kinds(weights: CircuitWeights) -> Columns:
-    pairs = head_pairs(weights.heads_per_layer).repeat_interleave(len(KINDS), 0)
+    pairs = head_pairs(weights.heads_per_layer).repeat_interleave(len(HEAD_PORTS), 0)
     columns: Columns = {name: column.numpy() for name, column in zip(PAIR, pairs.T, strict=True)}
-    return columns | {"kind": np.tile(np.array(KINDS, dtype=object), len(pairs) // len(KINDS))}
+    return columns | {"kind": np.tile(np.array(HEAD_PORTS, dtype=object), len(pairs) // len(HEAD_PORTS))}
 
 
 def _flattened(values: dict[str, Tensor]) -> Columns:

@@ -7,7 +7,7 @@ from headstream.tasks.report.differences import Values, extreme
 from headstream.tasks.report.over_seeds import Group, mean_of, values_of
 from headstream.tasks.report.pruning_words import head_count_lines, pruning_line
 from headstream.tasks.results.study_results import StudyResults
-from headstream.tasks.text.repeated_text import LITTLE_TO_INDUCE, little_to_induce
+from headstream.tasks.words.little_to_induce import LITTLE_TO_INDUCE, little_to_induce
 from headstream.tasks.words.markdown import short_count
 
 MAX_LINES = 5

@@ -11,13 +11,14 @@ HOW = "by iterative pruning on ablation_mean"
 
 def pruning_line(results: StudyResults, label: str) -> str | None:
     """How many heads of a kind of model can be removed; None if it was not pruned."""
-    groups = {group["label"]: group for group in results.rows("pruned_heads")}
+    pruned = [group for group in results.rows("heads_that_matter") if group["within_1_percent_median"] is not None]
+    groups = {group["label"]: group for group in pruned}
     return _removable(groups[label]) if label in groups else None
 
 
 def head_count_lines(results: StudyResults) -> list[str]:
     """What more heads gain and how many can be removed, if there are models that differ in their number alone."""
-    rows = results.rows("heads_that_matter")
+    rows = [row for row in results.rows("heads_that_matter") if row["n_head_counts"] > 1]
     groups = [row for row in rows if row["setting"] == rows[0]["setting"]]
     lines = [loss_line(groups)] if groups else []
     pruned = [group for group in groups if group["within_1_percent_median"] is not None]

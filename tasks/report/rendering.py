@@ -16,7 +16,6 @@ from headstream.tasks.report.page import write_page
 from headstream.tasks.report.pictures import Pictures
 from headstream.tasks.results.study_results import open_results
 
-INCIDENTAL_FILES = ("report.md",)  # it says when the study ran, and for how long
 DRAWERS = 2  # how many processes share the figures
 FRACTION_OF_PARTS = 0.9  # of the time that a report takes, the rest being the page's
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
+from headstream.models.nodes import Head
 from headstream.tasks.results.kept_rows import insert_in_order
 from headstream.tasks.results.tables import table_schema
 
-Head = tuple[int, int]  # layer, head
 Rows = Iterator[dict[str, Any]]
 Queries = dict[tuple[int, int], NDArray[np.float64]]  # attention on keys, by sequence and position
 Distances = Float[NDArray[np.float64], "head other_head"]
@@ -46,7 +46,7 @@ def insert_head_matches(connection: duckdb.DuckDBPyConnection, kept: str = "main
         query = "SELECT layer, head, sequence, query, weights FROM head_patterns WHERE model_id = ? ORDER BY ALL"
         found: dict[Head, Queries] = {}
         for layer, head, *place, weights in connection.execute(query, [model_id]).fetchall():
-            found.setdefault((layer, head), {})[place[0], place[1]] = np.array(weights) / sum(weights)
+            found.setdefault(Head(layer, head), {})[place[0], place[1]] = np.array(weights) / sum(weights)
         return found
 
     connection.execute(f"CREATE TEMP TABLE pairs AS {PAIRS}")
@@ -68,7 +68,7 @@ def insert_head_matches(connection: duckdb.DuckDBPyConnection, kept: str = "main
 def _by_layer(patterns: dict[Head, Queries]) -> dict[int, dict[Head, Queries]]:
     layers: dict[int, dict[Head, Queries]] = {}
     for head, queries in patterns.items():
-        layers.setdefault(head[0], {})[head] = queries
+        layers.setdefault(head.layer, {})[head] = queries
     return layers
 
 
@@ -84,10 +84,10 @@ def _matches(one: str, of_one: dict[Head, Queries], other: str, of_other: dict[H
     ):
         nearest = _nearest(distances(own, own))
         for i, j in pairs:
-            (layer, head), (other_layer, other_head) = list(own)[i], list(others)[j]
+            head, matched_with = list(own)[i], list(others)[j]
             yield {
-                **{"model_id": own_id, "layer": layer, "head": head, "other_model_id": other_id},
-                **{"other_layer": other_layer, "other_head": other_head, "nearest_distance": nearest[i]},
+                **{"model_id": own_id, **head._asdict(), "other_model_id": other_id},
+                **{"other_layer": matched_with.layer, "other_head": matched_with.head, "nearest_distance": nearest[i]},
                 "matched_distance": float(between[i, j] if own_id == one else between[j, i]),
             }
 

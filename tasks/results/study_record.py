@@ -12,8 +12,6 @@ from headstream.tasks.results.tables import write_table
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.provenance import git_commit, package_version
 
-RECORD_TABLES = ("studies.parquet", "study_models.parquet")  # they record the clock
-
 
 @dataclass(frozen=True)
 class ModelOutcome:

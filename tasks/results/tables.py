@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,25 +22,38 @@ SCHEMA = ROOT / "data" / "schema.sql"
 
 @dataclass(frozen=True)
 class Table:
-    """A table's name, its primary key and all its columns, keys first."""
+    """A table's name, its primary key and all its columns, keys first; and those that name nodes of the row's model."""
 
     name: str
     key: tuple[str, ...]
     schema: pa.Schema
+    labels: tuple[str, ...]  # columns that hold labels of nodes, or lists of them
+    heads: tuple[tuple[str, str], ...]  # columns that together name a head: its layer, and its number there
 
 
 @cache
 def tables() -> dict[str, Table]:
     """Every table of data/schema.sql, by name, in the order of the file."""
+    return tables_of(SCHEMA.read_text(encoding="utf-8"))
+
+
+def tables_of(sql: str) -> dict[str, Table]:
+    """The tables that a script like data/schema.sql creates."""
     with duckdb.connect() as connection:
-        connection.execute(SCHEMA.read_text(encoding="utf-8"))
+        connection.execute(sql)
         keys = connection.execute(
             "SELECT table_name, constraint_column_names FROM duckdb_constraints() "
             "WHERE constraint_type = 'PRIMARY KEY' ORDER BY table_oid"
         ).fetchall()
-        return {
-            name: Table(name, tuple(key), connection.sql(f"FROM {name}").to_arrow_table().schema) for name, key in keys
-        }
+        schemas = {name: connection.sql(f"FROM {name}").to_arrow_table().schema for name, _ in keys}
+    labels: dict[str, list[str]] = defaultdict(list)
+    heads: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for table, column, comment in _comments(sql):
+        if column and comment.endswith("[node]"):
+            labels[table].append(column)
+        elif column and (mark := re.search(r"\[head of (\w+)\]$", comment)):
+            heads[table].append((mark[1], column))
+    return {name: Table(name, tuple(key), schemas[name], tuple(labels[name]), tuple(heads[name])) for name, key in keys}
 
 
 def table_named(name: str) -> Table:
@@ -57,7 +71,11 @@ def table_schema(name: str) -> pa.Schema:
 def schema_script() -> str:
     """data/schema.sql, and after it what its `--` comments say, as COMMENT statements."""
     sql = SCHEMA.read_text(encoding="utf-8")
-    return "\n".join([sql, *_comment_statements(sql)])
+    statements = [
+        f"COMMENT ON {f'COLUMN {of}.{column}' if column else of} IS {quoted(comment)};"
+        for of, column, comment in _comments(sql)
+    ]
+    return "\n".join([sql, *statements])
 
 
 def quoted(text: str) -> str:
@@ -85,17 +103,18 @@ def write_table(folder: Path, name: str, rows: pd.DataFrame | Mapping[str, Any] 
     return path
 
 
-def _comment_statements(sql: str) -> Iterator[str]:
+def _comments(sql: str) -> Iterator[tuple[str, str | None, str]]:
+    """What the `--` comments of a script say: of a `TABLE x` or `MACRO x` itself, or of a column of table x."""
     above: list[str] = []
     name = ""
     for line in sql.splitlines():
         if line.startswith("--"):
             above.append(line.removeprefix("--").strip())
-        elif created := re.match(r"CREATE (TABLE|MACRO) (\w+)", line):
+        elif created := re.match(r"CREATE ((?:TABLE|MACRO) (\w+))", line):
             name = created[2]
-            yield f"COMMENT ON {created[1]} {name} IS {quoted(' '.join(above))};"
+            yield created[1], None, " ".join(above)
         elif column := re.match(r" +(\w+) .*-- (.+)", line):
-            yield f"COMMENT ON COLUMN {name}.{column[1]} IS {quoted(column[2])};"
+            yield name, column[1], column[2]
         else:
             above = []
 

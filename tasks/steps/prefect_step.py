@@ -1,7 +1,7 @@
-"""What every step is: a Prefect task that the store remembers, tried again after what may pass."""
+"""A step of a study as a Prefect task: the store remembers it, and it is tried again after what may pass."""
 
-import time
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import Task, task
@@ -9,7 +9,11 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 
 from headstream.tasks.errors import TextChanged
+from headstream.tasks.graph.materialising import materialise
+from headstream.tasks.graph.step import Step
 from headstream.tasks.machines.child_process import ProcessDied
+from headstream.tasks.steps.prefect_progress import shown_in_prefect
+from headstream.tasks.storage.artifact import Artifact
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,12 +22,14 @@ R = TypeVar("R")
 TRANSIENT = (ProcessDied, TextChanged, OSError)
 RETRY_SECONDS = (2, 4)
 
+log = logging.getLogger(__name__)
+
 
 def _is_transient(task: Any, run: Any, state: State) -> bool:
     return isinstance(state.result(raise_on_failure=False), TRANSIENT)
 
 
-def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+def prefect_step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     """A Prefect task that the store, not Prefect, remembers."""
     return task(
         task_run_name=run_name,
@@ -35,11 +41,12 @@ def step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     )
 
 
-def alone(work: Task[P, R], *arguments: P.args, **options: P.kwargs) -> R:
-    """What a step does, outside of any flow, and tried again as in one."""
-    for delay in RETRY_SECONDS:
-        try:
-            return work.fn(*arguments, **options)
-        except TRANSIENT:
-            time.sleep(delay)
-    return work.fn(*arguments, **options)
+@prefect_step("{step.run_name}")
+def make(step: Step, inputs: Mapping[str, Artifact]) -> Artifact:
+    """A step's artifact, found or made; a training has a bar in Prefect's pages."""
+    if step.note:
+        log.info(step.note)
+    if step.makes_model and step.stage.is_resumable:
+        assert step.cell_id_of is not None
+        return materialise(step, inputs, shown_in_prefect(step.cell_id_of(step.spec_of(inputs)), step.subject))
+    return materialise(step, inputs)

@@ -2,32 +2,32 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
 from headstream.tasks.graph.artifact_specs import record_spec, report_spec
-from headstream.tasks.graph.making import find_or_make, open_store
+from headstream.tasks.graph.materialising import materialise
+from headstream.tasks.graph.step import Step
 from headstream.tasks.machines.child_process import run_side_by_side
 from headstream.tasks.progress import Event, publish
-from headstream.tasks.report import rendering
 from headstream.tasks.report.answer import answer_lines
 from headstream.tasks.report.explorer.explorer_contents import write_explorer
 from headstream.tasks.report.explorer.model_files import EXPLORER, files_of_models
 from headstream.tasks.report.explorer.passages import named_text
 from headstream.tasks.report.publishing import previous_summary, publish_report
-from headstream.tasks.report.rendering import render_report
-from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.warehouse import build_warehouse
-from headstream.tasks.steps.prefect_step import step
+from headstream.tasks.steps.prefect_step import prefect_step
 from headstream.tasks.storage.artifact import Artifact
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.study.schema import Study
+from headstream.tasks.study.stages import RECORD, REPORT
 
 
-@step("record the study")
+@prefect_step("record the study")
 def record_study(
     study: Study, outcomes: Sequence[ModelOutcome], shared: Sequence[Artifact], started: float
 ) -> Artifact:
@@ -36,19 +36,18 @@ def record_study(
     `started` is when its run began, by time.monotonic().
     """
     spec = record_spec(study.recorded, outcomes, shared, latest_record(open_store(), study.name))
-    write = partial(
-        write_record,
-        name=study.name,
-        question=study.question,
-        config=study.recorded,
-        written=study.written,
-        outcomes=outcomes,
-        started=started,
-    )
-    return find_or_make(spec, study.name, write, incidental=RECORD_TABLES, apart=False)
+    arguments = {
+        "name": study.name,
+        "question": study.question,
+        "config": study.recorded,
+        "written": study.written,
+        "outcomes": outcomes,
+        "started": started,
+    }
+    return materialise(Step(RECORD, study.name, lambda _: spec, lambda *_: arguments), {})
 
 
-@step("index results")
+@prefect_step("index results")
 def index_results() -> Path:
     """The warehouse, rebuilt when the store holds anything new."""
     publish(Event("warehouse", "index", 0.0))
@@ -57,14 +56,19 @@ def index_results() -> Path:
     return places.warehouse_file()
 
 
-@step("write the report")
+@prefect_step("write the report")
 def write_report(record: Artifact) -> Path:
     """The study's report, its figures and its explorer, published below reports/generated."""
     name, previous = record.manifest.facts["study"], previous_summary(open_store(), record)
-    spec, warehouse = report_spec(record, previous), places.warehouse_file()
-    models = files_of_models(open_store(), record)
-    render = partial(render_report, previous=previous, models=models, make_parts=run_side_by_side)
-    report = find_or_make(spec, name, render, warehouse, name, incidental=rendering.INCIDENTAL_FILES, apart=False)
+    spec = report_spec(record, previous)
+    arguments = {
+        "warehouse": places.warehouse_file(),
+        "study": name,
+        "previous": previous,
+        "models": files_of_models(open_store(), record),
+        "make_parts": run_side_by_side,
+    }
+    report = materialise(Step(REPORT, name, lambda _: spec, lambda *_: arguments), {})
     return publish_report(report, places.report_folder(name))
 
 

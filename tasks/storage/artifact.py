@@ -57,6 +57,11 @@ class Artifact:
         """A hash of its files without the incidental ones: all that matters to artifacts made from it."""
         return json_sha256({name: file.sha256 for name, file in self.manifest.files.items() if not file.incidental})
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of its files, its manifest not counted."""
+        return sum(file.bytes for file in self.manifest.files.values())
+
 
 @dataclass(frozen=True)
 class Spec:

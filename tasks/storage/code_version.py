@@ -2,13 +2,17 @@
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from importlib.util import resolve_name
+from importlib.util import find_spec, resolve_name
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from headstream.tasks.storage.remembered_files import RememberedFiles, remembered_files
 
 from headstream.tasks.places import ROOT
 
@@ -33,26 +37,29 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
     """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by module name.
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
-    computed name aren't seen. Modules named *_config are left out: the values of their fields are in the spec.
+    computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
+    The module itself may be one of a user's, who has declared a stage of their own.
 
     Raises:
         ModuleNotFoundError: there is no such module.
     """
-    if _source(module, root) is None:
+    file = _file_of(module, root) or _file_of_other(module)
+    if file is None:
         raise ModuleNotFoundError(
-            f"there is no module {module!r} of {PACKAGE} below {root}. "
-            "Name it as an import does: headstream.tasks.training.model_training."
+            f"There is no module {module!r} in {PACKAGE} below {root}, nor elsewhere. Name it as an import does:"
+            " headstream.tasks.training.model_training."
         )
-    reached: dict[str, str] = {}
-    waiting = {module}
+    first = _source(module, file, root)
+    reached, waiting = {module: first.tree_sha256}, set(first.imports)
     while waiting:
         name = waiting.pop()
-        if name in reached or name.endswith("_config"):
-            continue
-        source = _source(name, root)
-        if source:
+        file = None if name in reached or name.endswith("_config") else _file_of(name, root)
+        if file:
+            source = _source(name, file, root)
             reached[name] = source.tree_sha256
             waiting |= source.imports
+    if root == ROOT:
+        _remembered().keep()
     return reached
 
 
@@ -62,26 +69,52 @@ class _Source(NamedTuple):
 
 
 @cache
-def _source(name: str, root: Path) -> _Source | None:
-    """A project module's source; None for any other name."""
+def _file_of(name: str, root: Path) -> Path | None:
+    """The file of a project module; None for any other name."""
     package, *inner = name.split(".")
     if package != PACKAGE or not inner:
         return None  # the package itself only re-exports
     stem = root.joinpath(*inner)
-    path = next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
-    if path is None:
+    return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
+
+
+def _file_of_other(name: str) -> Path | None:
+    """The file of a module outside of the project; None if it has none."""
+    if not name or name.split(".")[0] == PACKAGE:
         return None
+    with suppress(ModuleNotFoundError):
+        found = find_spec(name)
+        return Path(found.origin) if found and found.has_location and found.origin else None
+    return None
+
+
+@cache
+def _source(name: str, file: Path, root: Path) -> _Source:
+    is_package = file.name == "__init__.py"
+    if root == ROOT:
+        parsed = _remembered().recall(file, lambda raw: _parsed(raw.read(), name, is_package))
+    else:
+        parsed = _parsed(file.read_bytes(), name, is_package)
+    return _Source(parsed["tree_sha256"], frozenset(parsed["imports"]))
+
+
+def _remembered() -> RememberedFiles:
+    """What is known of this installation's sources, by this version of Python: it decides what a syntax tree is."""
+    return remembered_files(f"sources-{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}")
+
+
+def _parsed(source: bytes, name: str, is_package: bool) -> dict[str, Any]:
+    """The hash of a module's syntax tree, without docstrings, and the dotted names that it imports, sorted."""
     with _parsing:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    named = (name, *_imports(tree, package))
+        tree = ast.parse(source, filename=name)
+    named = (name, *_imports(tree, name if is_package else name.rpartition(".")[0]))
     # Importing a.b.c runs a, a.b and a.b.c.
     imports = {prefix for target in named for prefix in accumulate(target.split("."), "{}.{}".format)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             has_docstring = ast.get_docstring(node, clean=False) is not None
             node.body = node.body[has_docstring:]
-    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), frozenset(imports))
+    return {"tree_sha256": hashlib.sha256(ast.dump(tree).encode()).hexdigest(), "imports": sorted(imports)}
 
 
 def _imports(tree: ast.Module, package: str) -> Iterator[str]:

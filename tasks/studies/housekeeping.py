@@ -14,7 +14,7 @@ from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.latest_records import latest_records
 from headstream.tasks.storage.provenance import package_version
 from headstream.tasks.storage.store import Store
-from headstream.tasks.training.device import cpu_multiplies_bfloat16, has_compiler
+from headstream.tasks.training.numerics import cpu_multiplies_bfloat16, has_compiler
 
 LOW_DISK_BYTES = 2 << 30
 PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
@@ -37,7 +37,7 @@ def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
     known = store.quarantined()
     artifacts = [a for a in store.artifacts() if store.verified(a.manifest.stage, a.manifest.key)]
     corrupt = [path.name for path in store.quarantined() if path not in known]
-    size = sum(map(artifact_bytes, artifacts)) / 1e6
+    size = sum(artifact.bytes for artifact in artifacts) / 1e6
     yield Check("artifacts", not corrupt, f"{len(artifacts)} artifacts, {size:,.0f} MB: as they were written")
 
     for name in corrupt:
@@ -80,7 +80,7 @@ def find_unneeded(store: Store, keep_days: float) -> list[tuple[str, Path, int]]
     """
     needed = _needed(store)
     artifacts = [a for a in store.artifacts() if _name(a) not in needed and store.days_unused(a) >= keep_days]
-    found = [("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, artifact_bytes(a)) for a in artifacts]
+    found = [("/".join(_name(a)) + f" of {a.manifest.created[:16]}", a.folder, a.bytes) for a in artifacts]
     for folder in store.interrupted(keep_days):
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
         found.append((f"interrupted work {folder.name}", folder, size))
@@ -107,11 +107,6 @@ def _name(artifact: Artifact) -> tuple[str, str]:
 
 def _inputs(artifact: Artifact) -> set[tuple[str, str]]:
     return {(i.stage, i.key) for i in artifact.manifest.inputs.values()}
-
-
-def artifact_bytes(artifact: Artifact) -> int:
-    """Size of an artifact's files in bytes, without its manifest."""
-    return sum(file.bytes for file in artifact.manifest.files.values())
 
 
 def describe_machine() -> str:

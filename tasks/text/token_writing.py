@@ -26,7 +26,6 @@ from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLIT
 from headstream.tasks.text.repeated_text import repeat_shares
 from headstream.tasks.text.token_reading import Tokens
 
-INCIDENTAL_FILES = ("corpora.parquet", "corpus_repeats.parquet")  # the text's source, and statistics
 BOS = "<|bos|>"
 BATCH_BYTES = 2 << 20  # two are in memory at a time, and an encoding takes about 100 bytes per token
 SHARD_BYTES = 256 << 20

@@ -11,7 +11,7 @@ from torch._inductor import config
 from torch._inductor.cpu_vec_isa import pick_vec_isa, supported_vec_isa_list, x86_isa_checker
 
 from headstream.tasks import places
-from headstream.tasks.training.device import has_compiler
+from headstream.tasks.training.numerics import has_compiler
 
 if has_compiler():
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(places.compiler_cache())  # where the tests' results are kept

@@ -6,7 +6,6 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,26 +30,16 @@ from headstream.tasks.text.training_batches import Batches
 from headstream.tasks.training.captured_step import CapturedStep
 from headstream.tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
 from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy
-from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.numerics import Numerics
 from headstream.tasks.training.parameter_groups import build_optimizers, set_rates
+from headstream.tasks.training.training_progress import Progress
+from headstream.tasks.training.training_steps import kept_steps, step_count
 
 LOG_EVERY_STEPS = 10
 SAVE_EVERY_SECONDS = 10.0
 STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a training run, and the step from which another would resume it."""
-
-    step: int
-    n_steps: int
-    saved_step: int
-    loss_nats: float | None
-    tokens_per_second: float | None
-    compiling: bool
 
 
 def next_token_loss(
@@ -91,21 +80,6 @@ def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig
 
 def _gate_parameters(model: Transformer) -> dict[str, Tensor]:
     return {name: p for name, p, own in declared_parameters(model) if own.role == "gate"}
-
-
-def step_count(architecture: Architecture, config: TrainingConfig) -> int:
-    """Number of steps that train on about `config.tokens` tokens."""
-    return max(1, round(config.tokens / (config.batch_size * architecture.n_ctx)))
-
-
-def kept_steps(n_steps: int, n_checkpoints: int) -> list[int]:
-    """Steps to keep weights of: 0, then log-spaced from a 64th of the run to its end.
-
-    >>> kept_steps(1200, 6)
-    [0, 19, 53, 150, 424, 1200]
-    """
-    spaced = np.geomspace(max(1.0, n_steps / 64), n_steps, n_checkpoints - 1)
-    return sorted({0, n_steps, *np.round(spaced).astype(int).tolist()})
 
 
 class TrainingRun:

@@ -10,16 +10,17 @@ from filelock import FileLock
 
 from headstream.models.architecture import Architecture
 from headstream.models.parameters import count_parameters
-from headstream.tasks.results.model_columns import architecture_columns, model_row
+from headstream.tasks.results.model_columns import model_row
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import weights_sha256
-from headstream.tasks.training.device import Numerics, prepare_process, training_flops
-from headstream.tasks.training.loop import Progress, TrainingRun, step_count
-
-INCIDENTAL_FILES = ("models.parquet", "training.parquet")  # they contain times
+from headstream.tasks.training.device import prepare_process
+from headstream.tasks.training.loop import RESUME, TrainingRun
+from headstream.tasks.training.numerics import Numerics, training_flops
+from headstream.tasks.training.trained_columns import model_columns
+from headstream.tasks.training.training_progress import Progress
 
 
 def train_model(
@@ -69,12 +70,3 @@ def train_model(
     known = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
     write_table(folder, "models", [model_row(known)])
     return facts
-
-
-def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[str, object]:
-    """The columns of `models` that are known before training."""
-    return {
-        **architecture_columns(architecture),
-        **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
-        "tokens": step_count(architecture, config) * config.batch_size * architecture.n_ctx,
-    }

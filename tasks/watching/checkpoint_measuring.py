@@ -11,7 +11,7 @@ from headstream.tasks.errors import WorkError
 from headstream.tasks.measuring.behaviour import measure_behaviour
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.storage.store import Store
-from headstream.tasks.study.analysis_config import BehaviourConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
 from headstream.tasks.training.checkpoints import checkpoint_steps
 from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel, scores_so_far
 

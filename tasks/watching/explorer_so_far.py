@@ -17,7 +17,7 @@ from headstream.tasks.results.tables import quoted, write_table
 from headstream.tasks.results.views import create_tables_and_views
 from headstream.tasks.study.schema import Study
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
-from headstream.tasks.training.model_training import model_columns
+from headstream.tasks.training.trained_columns import model_columns
 
 MEASURED = ("evaluations", "heads")  # tables with measurements of checkpoints
 

@@ -8,8 +8,8 @@ from headstream.flows.study import run_study
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
 from headstream.tasks.graph.finished_study import finished_report
-from headstream.tasks.graph.making import open_store
 from headstream.tasks.graph.planning import plan_artifacts
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")

@@ -11,8 +11,8 @@ from test_claims_command import record
 from test_command_line import call
 
 from headstream.tasks import places
-from headstream.tasks.graph.making import open_store
 from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.studies.own_names import reserve_name
 from headstream.tasks.study.schema import read_study

@@ -7,7 +7,7 @@ from rich.console import Console
 from headstream.flows.progress_display import shown_progress, study_picture
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.planning import PlannedArtifact
-from headstream.tasks.progress import COMPILING, Event, publish
+from headstream.tasks.progress import Event, publish
 
 LONG = "n_layers=12 d_model=1024 normalization=layernorm feed_forward=gelu seed=17"
 
@@ -64,7 +64,7 @@ def test_a_terminal_ends_with_the_studys_line():
 def test_each_model_in_work_has_a_line_by_its_name():
     progress = study("seed=0", "seed=1", "seed=2")
     progress.hear(Event("training", "seed=0", 0.35, "loss 3.100 nats, 90,000 tokens/s"))
-    progress.hear(Event("training", "seed=1", 0.0, COMPILING))
+    progress.hear(Event("training", "seed=1", 0.0, state="compiling"))
     lines = picture(progress, 80, 24)
     assert lines[0].startswith("quick: 0 of 3 models done, about ")
     assert lines[2].split() == ["seed=0", "training", "35", "%", "loss", "3.100", "nats,", "90,000", "tokens/s"]

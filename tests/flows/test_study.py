@@ -8,12 +8,12 @@ from tiny import tiny_text
 from headstream.flows.study import run_study
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
-from headstream.tasks.graph.finished_study import finished_report, found_finished
-from headstream.tasks.graph.making import open_store
-from headstream.tasks.measuring.stages import ANALYSES
+from headstream.tasks.graph.finished_study import finished_report, finished_result_lines
 from headstream.tasks.steps.report_steps import index_results
 from headstream.tasks.storage import store
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.storage.latest_records import latest_record
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.schema import parse_study
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -83,7 +83,7 @@ def test_what_is_finished_is_known_without_a_run():
     written = published.read_text()
     published.unlink()
     answer = finished_report(study()).manifest.facts["answer"]
-    assert found_finished(study()) == [*(f"- {line}" for line in answer), f"Report: {published}"]
+    assert finished_result_lines(study()) == [*(f"- {line}" for line in answer), f"Report: {published}"]
     assert published.read_text() == written
     assert finished_report(study(question="Another?")) is None
     assert finished_report(study(grid={"n_layers": [0, 1, 2]})) is None

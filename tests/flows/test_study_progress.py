@@ -6,7 +6,7 @@ import pytest
 
 from headstream.flows.study_progress import StudyProgress, duration, percent
 from headstream.tasks.graph.planning import PlannedArtifact
-from headstream.tasks.progress import COMPILING, FAILED, WAITING, Event
+from headstream.tasks.progress import Event
 
 LABELS = ("d_model=32 seed=0", "d_model=32 seed=1", "d_model=64 seed=0")
 
@@ -54,7 +54,7 @@ def test_time_left_follows_what_was_measured(study, clock):
 def test_compiling_says_nothing_of_speed(study, clock):
     study.hear(Event("corpus", "documents", 1.0))
     study.hear(Event("training", LABELS[0], 0.0))
-    study.hear(Event("training", LABELS[0], 0.0, COMPILING))
+    study.hear(Event("training", LABELS[0], 0.0, state="compiling"))
     assert study.models[LABELS[0]].phase == "compiling"
     clock.now = 1000.0
     study.hear(Event("training", LABELS[0], 0.0))
@@ -65,11 +65,11 @@ def test_compiling_says_nothing_of_speed(study, clock):
 
 
 def test_waiting_for_another_run_is_told_and_says_nothing_of_speed(study, clock):
-    study.hear(Event("corpus", "documents", 0.0, WAITING))
+    study.hear(Event("corpus", "documents", 0.0, state="waiting"))
     assert "corpus waiting for another run" in study.headline()
     clock.now = 1000.0
     study.hear(Event("corpus", "documents", 1.0))
-    study.hear(Event("training", LABELS[0], 0.0, WAITING))
+    study.hear(Event("training", LABELS[0], 0.0, state="waiting"))
     assert study.models[LABELS[0]].details == "waiting for another run"
     clock.now = 2000.0
     study.hear(Event("training", LABELS[0], 0.0))
@@ -122,7 +122,7 @@ def test_what_is_there_already_counts_as_done():
 
 def test_a_model_that_failed_is_waited_for_no_more(study):
     study.hear(Event("training", LABELS[0], 0.5))
-    study.hear(Event("training", LABELS[0], 0.0, FAILED))
+    study.hear(Event("training", LABELS[0], 0.0, state="failed"))
     assert study.headline() == "quick: 0 of 3 models done, 1 failed, about 2 min left"
     study.hear(Event("training", LABELS[0], 0.0))  # tried again
     assert study.in_state("in work") == [study.models[LABELS[0]]]
@@ -152,7 +152,7 @@ def test_another_process_is_told_all_of_it(study, clock):
     study.hear(Event("training", LABELS[0], 0.5, "loss 3.1 nats", 0.4))
     study.hear(Event("training", LABELS[1], 1.0, key="u"))
     study.hear(Event("probes", LABELS[1], 0.0))
-    study.hear(Event("training", LABELS[2], 0.0, FAILED))
+    study.hear(Event("training", LABELS[2], 0.0, state="failed"))
     told = StudyProgress.of_snapshot(json.loads(json.dumps(study.snapshot())))
     for what in ("headline", "how_far", "fraction", "seconds_left"):
         assert getattr(told, what)() == getattr(study, what)()

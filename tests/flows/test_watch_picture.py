@@ -16,7 +16,7 @@ from headstream.flows.watch_picture import (
     watch_picture,
 )
 from headstream.tasks.graph.planning import PlannedArtifact
-from headstream.tasks.progress import COMPILING, FAILED, Event
+from headstream.tasks.progress import Event
 from headstream.tasks.watching.models_so_far import ScoresSoFar
 
 FALLING = [(round(1000 * 2 ** (i / 4)), 5.0 - i / 8) for i in range(33)]  # straight over ln(tokens)
@@ -82,7 +82,7 @@ def study(n_models: int, n_failed: int = 0) -> StudyProgress:
     for label in labels[:n_models]:
         progress.hear(Event("training", label, 0.35, "loss 3.100 nats, 90,000 tokens/s"))
     for label in labels[n_models : n_models + n_failed]:
-        progress.hear(Event("training", label, 0.0, FAILED))
+        progress.hear(Event("training", label, 0.0, state="failed"))
     return progress
 
 
@@ -105,8 +105,8 @@ def test_a_model_in_training_has_its_curve_and_its_heads():
 def test_before_the_first_checkpoint_that_is_said_of_models_in_training_alone():
     assert NOT_MEASURED_YET in picture(study(1), 80, 30, scores=None)
     progress = study(1)
-    progress.hear(Event("training", next(iter(progress.models)), 0.0, COMPILING))
-    assert NOT_MEASURED_YET not in picture(progress, 80, 30, scores=None)
+    progress.hear(Event("training", next(iter(progress.models)), 0.0, state="compiling"))
+    assert NOTHING_YET not in picture(progress, 80, 30, scores=None)
 
 
 @pytest.mark.parametrize("width", [30, 60, 100, 250])

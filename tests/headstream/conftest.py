@@ -6,18 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from made_artifacts import made_steps
 from tiny import tiny_text
 
-from headstream.tasks.graph.artifact_specs import cell_id, training_spec
-from headstream.tasks.graph.making import find_or_make
+from headstream.tasks.graph.outcomes import outcomes, shared_artifacts
 from headstream.tasks.machines.child_process import start_fork_server
-from headstream.tasks.results.study_record import ModelOutcome
-from headstream.tasks.steps.model_steps import analyse
 from headstream.tasks.steps.report_steps import record_study
-from headstream.tasks.steps.text_steps import read_corpus, tokenise
 from headstream.tasks.study.schema import parse_study
-from headstream.tasks.training.device import resolve_numerics
-from headstream.tasks.training.model_training import INCIDENTAL_FILES, train_model
 
 CONTENT = f"""
 name = "ours"
@@ -48,16 +43,6 @@ def home(tmp_path_factory) -> Iterator[Path]:
         patch.delenv("PREFECT_API_URL", raising=False)
         started = time.monotonic()
         start_fork_server()
-        corpus = read_corpus.fn(STUDY.corpus)
-        tokens = tokenise.fn(STUDY.tokenizer, corpus)
-        outcomes = []
-        for cell in STUDY.cells:
-            numerics, _ = resolve_numerics(cell.architecture, cell.training, tokens.manifest.facts["vocabulary"])
-            spec = training_spec(cell, tokens, numerics)
-            ids = {"cell_id": cell_id(cell, spec), "corpus_id": tokens.manifest.facts["corpus_id"]}
-            what = (cell.architecture, cell.training, numerics, tokens.folder)
-            model = find_or_make(spec, cell.label, train_model, *what, incidental=INCIDENTAL_FILES, **ids)
-            measured = analyse.fn("behaviour", STUDY.analysis, cell, model, tokens)
-            outcomes.append(ModelOutcome(cell.label, model.manifest.facts["model_id"], [model, measured]))
-        record_study.fn(STUDY, outcomes, [corpus, tokens], started)
+        steps, made = made_steps(STUDY)
+        record_study.fn(STUDY, outcomes(steps, made), shared_artifacts(steps, made), started)
         yield folder

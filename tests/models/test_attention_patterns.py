@@ -11,15 +11,15 @@ from torch.utils._pytree import tree_leaves
 
 from headstream.models.architecture import Architecture
 from headstream.models.attention_patterns import at_every_distance, keep_top, windowed_attention
-from headstream.models.circuits.causal_checks import Removal, causal_checks
+from headstream.models.circuits.causal_checks import causal_checks
 from headstream.models.circuits.full_circuits import position_spread
 from headstream.models.circuits.identities import identity_errors
 from headstream.models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
 from headstream.models.circuits.score_terms import score_terms
 from headstream.models.frozen import freeze_run
 from headstream.models.heads.attended_keys import attention_on, induction_keys
-from headstream.models.heads.head import Head
 from headstream.models.heads.patterns import pattern_statistics, visible_keys
+from headstream.models.nodes import Edge, Head
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import Transformer
 
@@ -214,7 +214,7 @@ def test_causal_checks_select_keys_anew(sparse):
         row = torch.zeros(N_CTX - 1, dtype=torch.float64)
         row[kept] = torch.tensor([scores[key] for key in kept]).double().softmax(0)
         moved += (row - trace.layers[1].pattern[b, 0, query]).abs().sum().item() / 2
-    (found,) = causal_checks(model, stimuli, [Removal((Head(0, 0),), Head(1, 0), "Q")])
+    (found,) = causal_checks(model, stimuli, [(Edge(Head(0, 0), Head(1, 0), "Q"),)])
     assert found.pattern_change == pytest.approx(moved / (3 * (N_CTX - 1)), abs=1e-6)
     assert found.pattern_change > 1e-3
 

@@ -7,15 +7,15 @@ from random_models import D_MODEL, D_VOCAB, N_CTX, random_model
 from torch.func import functional_call
 
 from headstream.models.architecture import Architecture
-from headstream.models.circuits.causal_checks import Removal, causal_checks
+from headstream.models.circuits.causal_checks import causal_checks
 from headstream.models.circuits.head_weights import circuit_weights
 from headstream.models.circuits.identities import identity_errors
 from headstream.models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
 from headstream.models.frozen import freeze_run
 from headstream.models.gates import DynamicGates, StaticGates, active_fraction, expected_open
 from headstream.models.hard_concrete import noisy, open_probability, sampled_gates
-from headstream.models.heads.head import Head
 from headstream.models.heads.removal import remove_heads
+from headstream.models.nodes import Edge, Head
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import Transformer
 
@@ -193,7 +193,7 @@ def test_causal_checks_keep_the_gates(gates):
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).item()
         for logits in (model.unembed(x + attention.write(z)), trace.logits)
     ]
-    (found,) = causal_checks(model, stimuli, [Removal((Head(0, 0),), Head(1, 1), "V")])
+    (found,) = causal_checks(model, stimuli, [(Edge(Head(0, 0), Head(1, 1), "V"),)])
     assert found.loss_effect_nats == pytest.approx(losses[0] - losses[1], abs=1e-9)
 
 

@@ -1,15 +1,15 @@
-"""The transformer against an independent float64 reference in plain numpy, one sequence, head and query at a time."""
+"""The transformer against its definition, written a second time in float64, one head at a time."""
 
-import math
-
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from tried_options import untried
 
 from headstream.models.architecture import Architecture
 from headstream.models.attention_patterns import relative_scores
 from headstream.models.transformer import Transformer
+from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 
 # A prime each, so that no two dimensions can be mistaken for one another.
 BATCH, POS, D_VOCAB, D_MODEL, D_HEAD, D_VALUE, D_MLP, N_CTX = 2, 7, 13, 11, 6, 5, 17, 19
@@ -29,134 +29,11 @@ def draw_tokens(n=POS):
     return torch.randint(D_VOCAB, (BATCH, n), generator=torch.Generator().manual_seed(1))
 
 
-# The reference.
-
-
 def reference_logits(model, tokens):
-    return np.stack([reference_sequence(model, sequence) for sequence in tokens.tolist()])
-
-
-def reference_sequence(model, sequence):
-    a = model.architecture
-    p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
-    W_U = p["W_E"].T if a.tied_embeddings else p["W_U_free"]
-    wave = reference_sinusoids(len(sequence), a.d_model)
-    x = np.stack([p["W_E"][token] for token in sequence])
-    if a.positions == "learned":
-        x = x + p["W_pos"][: len(sequence)]
-    if a.positions == "sinusoidal":
-        x = x + wave
-    eps = a.norm_epsilon
-    for i in range(a.n_layers):
-        own = {n.removeprefix(f"layers.{i}."): v for n, v in p.items() if n.startswith(f"layers.{i}.")}
-        pre = a.normalization_place == "pre"
-        entering = x
-        read = reference_norm(a.normalization, x, own, "attention_norm", eps) if pre else x
-        out = sum(
-            (reference_head(a, own, head, read, wave) for head in range(a.heads_per_layer[i])), start=np.zeros_like(x)
-        )
-        x = x + out + own.get("attention.b_O", 0)
-        x = x if pre else reference_norm(a.normalization, x, own, "attention_norm", eps)
-        if a.feed_forward != "none":
-            source = entering if a.parallel_sublayers else x
-            read = reference_norm(a.normalization, source, own, "feed_forward_norm", eps) if pre else x
-            hidden = read @ own["feed_forward.W_in"] + own.get("feed_forward.b_in", 0)
-            if "feed_forward.W_gate" in own:
-                gate = read @ own["feed_forward.W_gate"] + own.get("feed_forward.b_gate", 0)
-                hidden = hidden * reference_activation(a.feed_forward, gate)
-            else:
-                hidden = reference_activation(a.feed_forward, hidden)
-            x = x + hidden @ own["feed_forward.W_out"] + own.get("feed_forward.b_out", 0)
-            x = x if pre else reference_norm(a.normalization, x, own, "feed_forward_norm", eps)
-    if a.normalization_place == "pre":
-        x = reference_norm(a.normalization, x, p, "final_norm", eps)
-    return x @ W_U + p.get("b_U", 0)
-
-
-def reference_activation(kind, x):
-    if kind == "relu":
-        return np.maximum(x, 0)
-    if kind == "swiglu":
-        return x / (1 + np.exp(-x))
-    if kind.endswith("tanh"):
-        return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-
-
-def reference_head(a, own, head, x, wave):
-    """What one head writes, query by query."""
-    positioned = x + wave if a.positions == "shortformer" else x
-    if a.positions == "learned_shortformer":
-        positioned = x + own["attention.W_pos"][: len(x)]
-    n_heads = len(own["attention.W_Q"])
-    group = head * (a.n_key_value_heads or n_heads) // n_heads
-
-    def of_head(kind, name):
-        shared = own.get(f"attention.{kind}_{name}_shared")
-        return own[f"attention.{kind}_{name}"][head] if shared is None else shared[group]
-
-    q, k, v = (
-        source @ of_head("W", name) + (of_head("b", name) if a.biases or a.qkv_biases else 0)
-        for name, source in (("Q", positioned), ("K", positioned), ("V", x))
-    )
-    if a.qk_normalization:
-        q = reference_norm("rmsnorm", q, own, "attention.q_norm", a.norm_epsilon)
-        k = reference_norm("rmsnorm", k, own, "attention.k_norm", a.norm_epsilon)
-    out = np.zeros((len(x), v.shape[1]))
-    for query in range(len(x)):
-        scores = {}
-        for key in reference_keys(a, query):
-            if a.positions == "rotary":
-                product = reference_rotate(a, q[query], query) @ reference_rotate(a, k[key], key)
-            else:
-                product = q[query] @ k[key]
-            scores[key] = product / math.sqrt(a.head_width)
-            if a.positions == "relative":
-                scores[key] += own["attention.position_bias"][head, query - key]
-        if a.attention == "top_k":
-            scores = dict(sorted(scores.items(), key=lambda item: -item[1])[: a.top_k])
-        weights = np.exp(np.array(list(scores.values())) - max(scores.values()))
-        out[query] = weights / weights.sum() @ v[list(scores)]
-    return out @ own["attention.W_O"][head]
-
-
-def reference_keys(a, query):
-    if a.attention == "local":
-        return [key for key in range(query + 1) if query - key < a.attention_window]
-    if a.attention == "strided":
-        return [query - i * a.stride for i in range(a.attention_window) if query - i * a.stride >= 0]
-    return range(query + 1)
-
-
-def reference_norm(kind, x, parameters, name, eps=None):
-    if kind == "none":
-        return x
-    if kind == "layernorm":
-        variance = x.var(-1, keepdims=True) + (1e-5 if eps is None else eps)
-        return (x - x.mean(-1, keepdims=True)) / np.sqrt(variance) * parameters[f"{name}.weight"] + parameters[
-            f"{name}.bias"
-        ]
-    square = (x**2).mean(-1, keepdims=True) + (1e-6 if eps is None else eps)
-    return x / np.sqrt(square) * parameters[f"{name}.weight"]
-
-
-def reference_sinusoids(n, width):
-    wave = np.zeros((n, width))
-    for pos in range(n):
-        for i in range(width):
-            angle = pos / 10_000 ** (2 * (i // 2) / width)
-            wave[pos, i] = math.cos(angle) if i % 2 else math.sin(angle)
-    return wave
-
-
-def reference_rotate(a, vector, pos):
-    """Each pair of coordinates as a complex number, turned by its angle."""
-    width, out = int(len(vector) * a.rotary_fraction), vector.copy()
-    for i in range(width // 2):
-        first, second = (i, i + width // 2) if a.rotary_pairs == "half-split" else (2 * i, 2 * i + 1)
-        turned = complex(vector[first], vector[second]) * np.exp(1j * pos / a.rotary_base ** (2 * i / width))
-        out[first], out[second] = turned.real, turned.imag
-    return out
+    """By the definition that files of Headstream's are read with a second time: its only code in common is torch's."""
+    parameters = dict(model.named_parameters())
+    tensors = FileTensors(frozenset(parameters), parameters.__getitem__)
+    return headstream_logits(tensors, model.architecture.model_dump(), tokens)
 
 
 POSITIONS = ["relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"]
@@ -194,6 +71,7 @@ OPTIONS = [
     LIKE_NEOX,
     {"parallel_sublayers": True, "feed_forward": "gelu", "d_mlp": D_MLP, "rotary_fraction": 0.4, "positions": "rotary"},
     {"tied_embeddings": True, "biases": True},
+    {"output_biases": True},
     {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
     {"n_layers": 0, "normalization": "rmsnorm"},
 ]
@@ -206,7 +84,11 @@ def named(options):
 @pytest.mark.parametrize("options", OPTIONS, ids=named)
 def test_forward_equals_the_reference(options):
     model, tokens = build(**options), draw_tokens()
-    np.testing.assert_allclose(model(tokens).numpy(), reference_logits(model, tokens), rtol=0, atol=1e-10)
+    torch.testing.assert_close(model(tokens), reference_logits(model, tokens), rtol=0, atol=1e-10)
+
+
+def test_whatever_the_reference_defines_is_compared():
+    assert untried(DEFINED, [build(**options).architecture for options in OPTIONS]) == []
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=named)

@@ -8,12 +8,13 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.models.known_options import unknown_options
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.gguf_file import read_gguf
 from headstream.tasks.importing.reference.gpt2 import gpt2_logits, nanogpt_logits
 from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
-from headstream.tasks.importing.reference.headstream import headstream_logits, undefined_here
+from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
 from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
 from headstream.tasks.importing.stored_tensors import open_safetensors
@@ -30,8 +31,9 @@ HUGGINGFACE: dict[str, Definition] = {
 
 
 def without_reference(foreign: ForeignModel) -> str | None:
-    """A choice of the model that no definition here covers, such as `gates = 'dynamic'`; None if all are covered."""
-    return undefined_here(foreign.architecture.model_dump()) if foreign.format == "headstream" else None
+    """What of a model no definition is written for, such as `gates = 'dynamic'`; None where all is defined."""
+    unknown = unknown_options(foreign.architecture, DEFINED) if foreign.format == "headstream" else []
+    return ", ".join(unknown) or None
 
 
 @torch.inference_mode()

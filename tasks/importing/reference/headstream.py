@@ -24,14 +24,21 @@ _ACTIVATIONS = {
     "relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh
 }  # fmt: skip
 EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
-
-
-def undefined_here(a: Mapping[str, Any]) -> str | None:
-    """A choice of an architecture that isn't defined here, such as `gates = 'dynamic'`; None if all are defined."""
-    for field, known in (("gates", ("none",)), ("attention", ("full", "local"))):
-        if a[field] not in known:
-            return f"{field} = {a[field]!r}"
-    return None
+# The options of an architecture that are defined here, as models/known_options.py reads it: not so gates.
+DEFINED: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx")),
+    "positions": ("relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"),
+    **dict.fromkeys(("rotary_base", "rotary_fraction")),
+    "rotary_pairs": ("neighbouring", "half-split"),
+    "normalization": ("none", *EPSILONS),
+    "normalization_place": ("pre", "post"),
+    "norm_epsilon": None,
+    "feed_forward": ("none", *ACTIVATIONS),
+    **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
+    **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
+    "attention": ("full", "local", "strided", "top_k"),
+    **dict.fromkeys(("attention_window", "stride", "top_k")),
+}
 
 
 def headstream_logits(
@@ -93,11 +100,23 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor) -> Tens
     if a["positions"] == "relative":
         behind = torch.arange(n)[:, None] - torch.arange(n)
         by_distance = tensors["position_bias"][:, behind.clamp(min=0)]
-    window = (a["attention_window"] or min(32, a["n_ctx"])) if a["attention"] == "local" else None
-    mixed = attended(q, k, v, d_head**-0.5, window, by_distance)
+    mixed = attended(q, k, v, d_head**-0.5, added=by_distance, **_visible(a))
     out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
     bias = tensors.get("b_O")
     return out if bias is None else out + bias
+
+
+def _visible(a: Mapping[str, Any]) -> dict[str, int]:
+    """The keys that a query sees, as `attended` is told of them; where an architecture doesn't say how many, 32."""
+    match a["attention"]:
+        case "local":
+            return {"window": a["attention_window"] or min(32, a["n_ctx"])}
+        case "strided":
+            stride = a["stride"] or 4
+            return {"window": a["attention_window"] or min(32, (a["n_ctx"] - 1) // stride + 1), "stride": stride}
+        case "top_k":
+            return {"top_k": a["top_k"] or min(32, a["n_ctx"])}
+    return {}
 
 
 def _by_head(tensors: FileTensors, part: str, x: Tensor) -> Tensor:

@@ -85,23 +85,36 @@ def attended(
     scale: float,
     window: int | None = None,
     added: Float64[Tensor, "head pos pos"] | None = None,
+    stride: int = 1,
+    top_k: int | None = None,
 ) -> Float64[Tensor, "batch pos head value"]:
     """Each head's mix of the values at its own and earlier positions, or at the nearest in a window.
 
-    Query head h reads group h // (heads / groups). `added` is added to the scores after scaling.
+    Query head h reads group h // (heads / groups). `added` to the scores comes after scaling. With a stride only every
+    stride-th value counts, in the window as well; with `top_k` those of the highest scores, of equal ones the nearest.
     """
     n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
     behind = torch.arange(n)[:, None] - torch.arange(n)
-    seen = (behind >= 0) & (behind < (n if window is None else window))
+    seen = (behind >= 0) & (behind % stride == 0) & (behind < (n if window is None else window * stride))
     mixed = q.new_empty(*q.shape[:3], v.shape[3])
     for head in range(n_heads):
         group = head // (n_heads // n_groups)
         scores = torch.einsum("bqd,bkd->bqk", q[:, :, head], k[:, :, group]) * scale
         if added is not None:
             scores = scores + added[head]
-        pattern = torch.softmax(torch.where(seen, scores, -math.inf), dim=-1)
+        scores = torch.where(seen, scores, -math.inf)
+        if top_k is not None:
+            scores = highest(scores, top_k)
+        pattern = torch.softmax(scores, dim=-1)
         mixed[:, :, head] = torch.einsum("bqk,bkd->bqd", pattern, v[:, :, group])
     return mixed
+
+
+def highest(scores: Float64[Tensor, "batch pos key"], k: int) -> Float64[Tensor, "batch pos key"]:
+    """The k highest scores of each query, all others -inf; of equal ones those of the last keys stay."""
+    best_first = scores.flip(-1).argsort(dim=-1, descending=True, stable=True)
+    keys = scores.shape[-1] - 1 - best_first[..., :k]
+    return torch.full_like(scores, -math.inf).scatter(-1, keys, scores.gather(-1, keys))
 
 
 def read_out(

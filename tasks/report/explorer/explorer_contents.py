@@ -11,7 +11,7 @@ from headstream.tasks.report.explorer.explorer_page import write_page_file
 from headstream.tasks.report.explorer.kept_runs import kept_run
 from headstream.tasks.report.explorer.model_files import ModelFiles
 from headstream.tasks.report.explorer.passages import PASSAGE_TOKENS, NamedText, Passage, passages_of
-from headstream.tasks.report.explorer.portable_models import layout, n_parameters, packed_weights, sizes
+from headstream.tasks.report.explorer.portable_models import layout, n_parameters, not_run, packed_weights, sizes
 from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
 from headstream.tasks.report.explorer.study_tables import study_tables
 from headstream.tasks.results.study_results import StudyResults
@@ -69,7 +69,7 @@ def write_explorer(
         "question": study["question"],
         "answer": list(answer),
         "version": version,
-        "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE],
+        "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE, *page.notes()],
         "tables": tables,
         "texts": page.texts(),
         "networks": page.networks,
@@ -86,6 +86,7 @@ class _Page:
         self.blocks: dict[str, bytes] = {}
         self._files = files
         self._weight_bytes = self._run_bytes = 0
+        self._not_run: dict[str, None] = {}
         folders = list(dict.fromkeys(each.tokens for each in files.values()))
         self._texts = [_Text(Tokens.open(folder), n_ctx, text) for folder in folders]
         self._places = {folder: place for place, folder in enumerate(folders)}
@@ -103,7 +104,9 @@ class _Page:
             "kept": {},
         }
         self.networks[model_id] = fields
-        if n_parameters(model) <= MOST_PARAMETERS and self._add_weights(model_id, model, step):
+        if unknown := not_run(model):
+            self._not_run[", ".join(unknown)] = None
+        elif n_parameters(model) <= MOST_PARAMETERS and self._add_weights(model_id, model, step):
             self._texts[place].needs_all_labels = True
             return
         for i, passage in enumerate(self._texts[place].passages):
@@ -126,6 +129,13 @@ class _Page:
     def texts(self) -> list[dict[str, Any]]:
         """The token sets of the models, with their passages."""
         return [text.fields() for text in self._texts]
+
+    def notes(self) -> list[str]:
+        """Why some models don't run in the page, though they might be small enough."""
+        return [
+            f"Models with {options} don't run in the page, which has no forward pass for them."
+            for options in self._not_run
+        ]
 
     def _add_weights(self, model_id: str, model: Transformer, step: int) -> bool:
         """Whether the weights of a step still fit, and so are in the page."""

@@ -13,8 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 PAGE = Path(__file__).parent / "page"
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export ", re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
 def write_page_file(path: Path, study: str, contents: Mapping[str, Any], blocks: Mapping[str, bytes]) -> None:
@@ -37,17 +37,30 @@ def write_page_file(path: Path, study: str, contents: Mapping[str, Any], blocks:
 
 
 def joined_script() -> str:
-    """The modules of page/ as one script, each after those that it imports from; names are one's own in all of them."""
-    modules = (_EXPORT.sub("", _IMPORT.sub("", _source(name))) for name in _in_order("main", set()))
-    return '"use strict";\n(() => {\n' + "\n".join(modules) + "\n})();\n"
+    """The modules of page/ as one script, which opens the page with every view: what each NAME_view.js exports."""
+    views = sorted(path.stem for path in PAGE.glob("*_view.js"))
+    seen: set[str] = set()
+    ordered = [module for start in [*views, "main"] for module in _in_order(start, seen)]
+    opened = ", ".join(f"modules.{name}.view" for name in views)
+    lines = ["const modules = {};", *map(_module, ordered), f"modules.main.openPage([{opened}]);"]
+    return "\n".join(['"use strict";', "(() => {", *lines, "})();", ""])
 
 
 def _in_order(name: str, seen: set[str]) -> Iterator[str]:
+    """A module that wasn't seen yet, after those that it imports from."""
     if name not in seen:
         seen.add(name)
-        for imported in _IMPORT.findall(_source(name)):
+        for _, imported in _IMPORT.findall(_source(name)):
             yield from _in_order(imported, seen)
         yield name
+
+
+def _module(name: str) -> str:
+    """A module as a function that is called at once: its names are its own, and it returns what it exports."""
+    source = _source(name)
+    exported = ", ".join(exported for _, exported in _EXPORT.findall(source))
+    body = _EXPORT.sub(r"\1", _IMPORT.sub(r"const \1 = modules.\2;", source))
+    return f"modules.{name} = (() => {{\n{body}return {{ {exported} }};\n}})();"
 
 
 def _source(name: str) -> str:

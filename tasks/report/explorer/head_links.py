@@ -1,14 +1,12 @@
 """From a head's name in the report to its card in the explorer."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from headstream.models.nodes import HEAD_LABEL
 from headstream.tasks.report.explorer.model_files import EXPLORER
 from headstream.tasks.words.markdown import Markdown, escaped
-
-_HEAD = re.compile(r"\bL\d+H\d+\b")
 
 
 def with_head_links(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,11 +18,11 @@ def with_head_links(row: Mapping[str, Any]) -> dict[str, Any]:
 def prose_with_head_links(text: str, model: str | None) -> Markdown:
     """Text in which the names of a model's heads lead to the explorer."""
     prose = escaped(text)
-    return Markdown(_HEAD.sub(lambda head: _link(model, head[0]), prose)) if model else prose
+    return Markdown(HEAD_LABEL.sub(lambda head: _link(model, head[0]), prose)) if model else prose
 
 
 def _is_head(value: Any) -> bool:
-    return isinstance(value, str) and bool(_HEAD.fullmatch(value))
+    return isinstance(value, str) and bool(HEAD_LABEL.fullmatch(value))
 
 
 def _link(model: str, head: str) -> Markdown:

@@ -7,7 +7,30 @@ import numpy as np
 from torch import Tensor
 
 from headstream.models.hard_concrete import gates_without_noise
+from headstream.models.known_options import KnownOptions, unknown_options
 from headstream.models.transformer import Transformer
+
+# The options of an architecture that transformer.js runs.
+RUNS: KnownOptions = {
+    **dict.fromkeys(("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx")),
+    "positions": ("relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"),
+    **dict.fromkeys(("rotary_base", "rotary_fraction")),
+    "rotary_pairs": ("neighbouring", "half-split"),
+    "normalization": ("none", "layernorm", "rmsnorm"),
+    "normalization_place": ("pre", "post"),
+    "norm_epsilon": None,
+    "feed_forward": ("none", "relu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"),
+    **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
+    **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
+    "attention": ("full", "local", "strided", "top_k"),
+    **dict.fromkeys(("attention_window", "stride", "top_k")),
+    "gates": ("none", "hard_concrete", "dynamic"),
+}
+
+
+def not_run(model: Transformer) -> list[str]:
+    """What of a model's architecture a page can't run, as `field = value`."""
+    return unknown_options(model.architecture, RUNS)
 
 
 def n_parameters(model: Transformer) -> int:

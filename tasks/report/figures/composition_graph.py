@@ -9,6 +9,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from pandas import DataFrame, Series
 
+from headstream.models.nodes import Head
 from headstream.tasks.report.figures.by_model import picture_each
 from headstream.tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, as_map, panel
 from headstream.tasks.report.pictures import Picture
@@ -27,8 +28,6 @@ NODE = 13  # points of radius at most
 THINNEST, THICKEST = 0.8, 6.0  # points
 STRONG = 20  # z that the thickest edge has at least
 
-Head = tuple[int, int]  # layer, head
-
 
 def composition_graph(results: StudyResults) -> list[Picture]:
     """The pairs of heads that compose significantly, and through what."""
@@ -40,7 +39,7 @@ def composition_graph(results: StudyResults) -> list[Picture]:
         composed = ways[ways.significant.eq(True)]
         if composed.empty:
             return f"No picture: none of {every_way} is significant.", None
-        roles = {(row.layer, row.head): row.role for row in with_role[with_role.label == label].itertuples()}
+        roles = {Head(row.layer, row.head): row.role for row in with_role[with_role.label == label].itertuples()}
         n_heads = ways.reader_layer.max() * ways.groupby("reader_layer").reader_head.nunique().max()
         apart = " Only heads with a line or a role are drawn." if n_heads > MAX_NODES else ""
         return f"{_sentence(every_way, composed)}{apart}", _graph(label, ways, composed.head(MAX_EDGES), roles)
@@ -61,9 +60,7 @@ def _sentence(every_way: str, composed: DataFrame) -> str:
 
 def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, str]) -> Figure:
     """Heads side by side, layers one above the other; the thicker an edge, the higher its z."""
-    columns = ("writer_layer", "writer_head"), ("reader_layer", "reader_head")
-    every = {(row[layer], row[head]) for row in ways.to_dict("records") for layer, head in columns}
-    joined = {(row[layer], row[head]) for row in edges.to_dict("records") for layer, head in columns}
+    every, joined = _heads_of(ways), _heads_of(edges)
     heads = sorted(every if len(every) <= MAX_NODES else joined | roles.keys())
     layers, n_heads = sorted({layer for layer, _ in heads}), 1 + max(head for _, head in heads)
     height_of = {layer: place for place, layer in enumerate(layers)}
@@ -82,12 +79,12 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
         color = KIND_COLORS[edge.kind]
         axes.add_patch(PathPatch(path, facecolor="none", zorder=2, edgecolor=color, linewidth=linewidth))
         axes.plot(*end, "^", color=color, markersize=7 + linewidth, zorder=2.5)
-    for layer, head in heads:
-        role = roles.get((layer, head))
+    for each in heads:
+        role = roles.get(each)
         rim = {"edgecolor": ROLE_COLORS[role], "linewidth": 1.8} if role else {"edgecolor": MUTED}
-        place = head, height_of[layer]
+        place = each.head, height_of[each.layer]
         axes.scatter(*place, s=(2 * radius) ** 2, facecolor=CARD, zorder=3, **rim)
-        axes.text(*place, f"H{head}", ha="center", va="center", fontsize=min(9, 0.7 * radius), zorder=4)
+        axes.text(*place, f"H{each.head}", ha="center", va="center", fontsize=min(9, 0.7 * radius), zorder=4)
     axes.set_title(label)
     axes.set_xlim(-0.6, n_heads - 0.4)
     axes.set_ylim(-0.35, len(layers) - 0.65)
@@ -96,6 +93,12 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     as_map(axes)
     _legend(figure, edges, widths, [role for role in ROLE_COLORS if role in roles.values()])
     return figure
+
+
+def _heads_of(pairs: DataFrame) -> set[Head]:
+    writers = map(Head, pairs.writer_layer, pairs.writer_head)
+    readers = map(Head, pairs.reader_layer, pairs.reader_head)
+    return {*writers, *readers}
 
 
 def _legend(figure: Figure, edges: DataFrame, widths: Series, roles: list[str]) -> None:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
+from headstream.models.nodes import Head
 from headstream.tasks.report.figures.by_model import picture_each
 from headstream.tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, tint
 from headstream.tasks.report.pictures import Picture
@@ -27,8 +28,6 @@ MAX_NAMED = 48  # heads whose names have room on the map; of more, those in redu
 
 LOOK = "Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close."
 
-Head = tuple[int, int]  # layer, head
-
 
 def head_similarity(results: StudyResults) -> list[Picture]:
     """The Jensen-Shannon distance between the attention of all pairs of heads, clusters outlined."""
@@ -36,7 +35,7 @@ def head_similarity(results: StudyResults) -> list[Picture]:
 
     def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
         of_label = clusters[clusters.label == label]
-        cluster_of = dict(zip(zip(of_label.layer, of_label["head"], strict=True), of_label.cluster, strict=True))
+        cluster_of = dict(zip(map(Head, of_label.layer, of_label["head"]), of_label.cluster, strict=True))
         return _sentence(label, of_model, cluster_of), _figure(label, of_model, cluster_of)
 
     known = pairs.dropna(subset=["jensen_shannon_distance"])
@@ -46,7 +45,7 @@ def head_similarity(results: StudyResults) -> list[Picture]:
 def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:
     """Which two heads are closest, how many clusters there are and how many pairs are redundant."""
     nearest = pairs.loc[pairs.jensen_shannon_distance.idxmin()]
-    first, second = (_label(nearest[f"{which}_layer"], nearest[f"{which}_head"]) for which in ("first", "second"))
+    first, second = (Head(nearest[f"{which}_layer"], nearest[f"{which}_head"]) for which in ("first", "second"))
     distance, tried = nearest.jensen_shannon_distance, pairs.is_redundant.dropna()
     told = [f"In {label}, {first} and {second} attend most alike (distance {distance:.2f})."]
     if cluster_of:
@@ -70,9 +69,7 @@ def places_on_a_map(distances: Float[np.ndarray, "head head"]) -> Float[np.ndarr
 
 def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Figure:
     """A cell for each pair, twice, in the order of clusters where there are any; and heads as dots on a map."""
-    first, second = (
-        list(zip(pairs[f"{which}_layer"], pairs[f"{which}_head"], strict=True)) for which in ("first", "second")
-    )
+    first, second = (list(map(Head, pairs[f"{which}_layer"], pairs[f"{which}_head"])) for which in ("first", "second"))
     heads = list(cluster_of) or sorted({*first, *second})
     n = len(heads)
     rows, columns = ([heads.index(head) for head in side] for side in (first, second))
@@ -98,7 +95,7 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
             _frame(axes, row, column, 1, ORANGE)
             _frame(axes, column, row, 1, ORANGE)
     labelled = range(0, n, 1 + n // MAX_LABELLED)
-    names = [_label(*heads[i]) for i in labelled]
+    names = [str(heads[i]) for i in labelled]
     axes.set_xticks(labelled, names, rotation=90)
     axes.set_yticks(labelled, names)
     as_map(axes)
@@ -108,12 +105,12 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
 
 def _map(axes: Axes, heads: Sequence[Head], places: np.ndarray, named: Collection[Head]) -> None:
     """Each head at its place, the named ones with their names; the later its layer, the fuller its colour."""
-    layers = np.array([layer for layer, _ in heads])
+    layers = np.array([head.layer for head in heads])
     shades = 0.4 + 0.6 * layers / max(1, layers.max())
     axes.scatter(places[:, 0], places[:, 1], s=30, color=[(*to_rgb(BLUE), shade) for shade in shades], linewidth=0)
     for head, place in zip(heads, places, strict=True):
         if head in named:
-            axes.annotate(_label(*head), place, (4, 3), textcoords="offset points", fontsize=8)
+            axes.annotate(str(head), place, (4, 3), textcoords="offset points", fontsize=8)
     axes.set_title("the same as a map, later layers fuller")
     axes.set_xlabel("two dots lie as far apart as their patterns are, as far as a plane allows", fontsize=8)
     axes.set_aspect("equal", adjustable="datalim")
@@ -121,10 +118,6 @@ def _map(axes: Axes, heads: Sequence[Head], places: np.ndarray, named: Collectio
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     axes.spines[:].set(visible=True, color=GRID)
-
-
-def _label(layer: int, head: int) -> str:
-    return f"L{layer}H{head}"
 
 
 def _write(axes: Axes, distances: np.ndarray) -> None:

@@ -18,6 +18,7 @@ COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn
 def heads_that_matter(results: StudyResults) -> list[Picture]:
     """Loss and removable heads over the number of heads; nothing where no models differ in that alone."""
     groups = results.frame(NAME)
+    groups = groups[groups.n_head_counts > 1]
     if groups.empty:
         return []
     by_setting = list(groups.groupby("setting", sort=False))

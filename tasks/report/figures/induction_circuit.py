@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+from headstream.models.nodes import Head, parse_node
 from headstream.tasks.report.circuit_words import looks_hardest
 from headstream.tasks.report.figures.style import (
     CARD,
@@ -105,7 +106,8 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
     axes.set_xlim(-0.5, 6.1)
     axes.set_ylim(-0.65, 2.6)
     axes.set_xticks([])
-    layers = [f"L{circuit['writers'][0][1:].split('H')[0]}", f"L{circuit['reader'][1:].split('H')[0]}"]
+    ends = (parse_node(label) for label in (circuit["writers"][0], circuit["reader"]))
+    layers = [f"L{head.layer}" for head in ends if isinstance(head, Head)]
     axes.set_yticks([BOTTOM, MIDDLE, TOP], ["tokens", *layers])
     as_map(axes)
     return figure

@@ -14,7 +14,7 @@ from headstream.tasks.report.pruning_words import HOW, pruning_line
 from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
 
-QUERIES = ("pruning_curves", "pruned_heads")
+QUERIES = ("pruning_curves", "heads_that_matter")
 LOOK = (
     "As heads are removed one after another, the loss rises: the longer a line stays low, the fewer heads are needed."
 )

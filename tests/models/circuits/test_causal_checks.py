@@ -9,11 +9,11 @@ from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
 from headstream.models import batching
-from headstream.models.circuits.causal_checks import Removal, causal_checks, removals_of
+from headstream.models.circuits.causal_checks import causal_checks, edges_of
 from headstream.models.circuits.paths import virtual_heads_of
 from headstream.models.frozen import freeze_run
-from headstream.models.heads.head import Head
 from headstream.models.heads.head_behaviour import model_behaviour
+from headstream.models.nodes import MLP, Edge, Head
 from headstream.models.repeats import fixed_period_repeats, random_period_repeats
 from headstream.models.stimuli import Stimuli
 
@@ -34,9 +34,9 @@ def build_stimuli(d_vocab, n_ctx, n_windows=3):
 
 
 def check(model, stimuli, writer, reader):
-    """By kind."""
-    pair = Head(*writer), Head(*reader)
-    return {found.removal.kind: found for found in causal_checks(model, stimuli, removals_of([pair]))}
+    """By port."""
+    edges = edges_of([(Head(*writer), Head(*reader))])
+    return {found.removal[0].port: found for found in causal_checks(model, stimuli, [(edge,) for edge in edges])}
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_taking_a_writer_out_takes_its_score_terms_out(positions):
     scale = layer.attention.d_head**-0.5
     scores = sum(by_query.values()) @ sum(by_key.values()).mT * scale + layer.attention.position_scores(N_CTX)
     without = {
-        "Q": scores - by_query["L0H2"] @ sum(by_key.values()).mT * scale,
-        "K": scores - sum(by_query.values()) @ by_key["L0H2"].mT * scale,
+        "Q": scores - by_query[Head(0, 2)] @ sum(by_key.values()).mT * scale,
+        "K": scores - sum(by_query.values()) @ by_key[Head(0, 2)].mT * scale,
     }
     found = check(model, stimuli, (0, 2), (1, 0))
     for kind, remaining in without.items():
@@ -98,7 +98,8 @@ def test_taking_a_writer_out_takes_its_score_terms_out(positions):
 def test_writers_go_together(kind):
     """Two heads of two layers at once: as if both had written nothing to that side, by hand."""
     model, stimuli = random_model(n_layers=3, n_heads=(2, 2, 1)), build_stimuli(D_VOCAB, N_CTX)
-    (found,) = causal_checks(model, stimuli, [Removal((Head(1, 0), Head(0, 1)), Head(2, 0), kind)])
+    removal = tuple(Edge(writer, Head(2, 0), kind) for writer in (Head(1, 0), Head(0, 1)))
+    (found,) = causal_checks(model, stimuli, [removal])
     trace = model.trace(stimuli.text[:, :-1])
     x, own = trace.layers[2].residual_in, model.layers[2].attention
     without = x - trace.layers[1].head_outputs[:, 0] - trace.layers[0].head_outputs[:, 1]
@@ -124,7 +125,8 @@ def test_planted_induction_dies_without_the_writer_in_its_keys_alone():
         assert (effect.pattern_change > 0.1) == lost
     assert found["V"].pattern_change == found["V"].loss_effect_nats == 0
     assert found["Q"].pattern_change == pytest.approx(0, abs=1e-6)
-    others = causal_checks(model, stimuli, removals_of(set(virtual_heads_of((2, 2))) - {(Head(0, 0), Head(1, 1))}))
+    edges = edges_of(set(virtual_heads_of((2, 2))) - {(Head(0, 0), Head(1, 1))})
+    others = causal_checks(model, stimuli, [(edge,) for edge in edges])
     assert len(others) == 9
     assert all(other.pattern_change == pytest.approx(0, abs=1e-6) for other in others)
     assert all(other.loss_effect_nats == pytest.approx(0, abs=1e-6) for other in others)
@@ -147,23 +149,31 @@ def test_scores_with_nothing_taken_out_are_those_of_behaviour(monkeypatch):
     model, stimuli = random_model(n_layers=3, n_heads=(2, 1, 2), scale=1.0).float(), build_stimuli(D_VOCAB, N_CTX)
     measured = model_behaviour(model, stimuli)
     monkeypatch.setattr(batching, "BATCH_NUMBERS", 1)
-    found = causal_checks(model, stimuli, removals_of(virtual_heads_of((2, 1, 2))))
+    found = causal_checks(model, stimuli, [(edge,) for edge in edges_of(virtual_heads_of((2, 1, 2)))])
     assert len(found) == 3 * (2 + 4 + 2)
     for effect in found:
-        scores, head = measured.layers[effect.removal.reader.layer], effect.removal.reader.head
+        (edge,) = effect.removal
+        scores, head = measured.layers[edge.reader.layer], edge.reader.head
         assert effect.prefix_matching == pytest.approx(scores["prefix_matching"][head].item(), abs=1e-6)
         assert effect.induction_random_period == pytest.approx(scores["induction_random_period"][head].item(), abs=1e-6)
-        if effect.removal.kind == "V":
+        if edge.port == "V":
             assert effect.induction_random_period_without == effect.induction_random_period
 
 
 def test_what_repeats_nowhere_has_no_scores():
     stimuli = build_stimuli(2, N_CTX)
     assert stimuli.random_period is None
-    for effect in causal_checks(random_model(n_layers=2), stimuli, removals_of([(Head(0, 0), Head(1, 2))])):
+    for effect in check(random_model(n_layers=2), stimuli, (0, 0), (1, 2)).values():
         assert math.isnan(effect.induction_random_period)
         assert math.isnan(effect.induction_random_period_without)
         assert math.isfinite(effect.loss_effect_nats)
+
+
+def test_edges_that_enter_different_ports_are_no_one_removal():
+    apart = Edge(Head(0, 0), Head(1, 0), "Q"), Edge(Head(0, 1), Head(1, 0), "K")
+    for removal in (apart, (Edge(Head(0, 0), MLP(1), "in"),), (Edge(Head(0, 0), Head(1, 0), "in"),)):
+        with pytest.raises(ValueError, match="one port of a head"):
+            causal_checks(random_model(n_layers=2), build_stimuli(D_VOCAB, N_CTX), [removal])
 
 
 def test_no_pairs_no_checks():

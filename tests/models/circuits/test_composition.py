@@ -5,10 +5,11 @@ import torch
 from planted import attention_of, composed_model
 from random_models import D_MODEL, initial_model, random_model
 
-from headstream.models.circuits.composition import KINDS, Composition, composition, head_pairs, rotated_null
+from headstream.models.circuits.composition import Composition, composition, head_pairs, rotated_null
 from headstream.models.circuits.head_weights import CircuitWeights, HeadWeights, circuit_weights
 from headstream.models.circuits.significance import chance_of_initial, chance_of_rotated
 from headstream.models.multiple_tests import significant
+from headstream.models.nodes import HEAD_PORTS
 
 
 def gaussian_heads(n_heads, d, d_head, d_value, seed):
@@ -147,7 +148,7 @@ def test_before_training_hardly_any_model_has_a_significant_pair():
     assert hits / models <= level + 3 * (level / models) ** 0.5
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HEAD_PORTS)
 def test_a_planted_pair_is_found_and_only_that(kind):
     model, initial = composed_model(kind), composed_model("none")
     weights = circuit_weights(model)
@@ -156,7 +157,7 @@ def test_a_planted_pair_is_found_and_only_that(kind):
         chance_of_initial(composition(weights), composition(circuit_weights(initial))),
     )
     found = significant(chance, 0.01).nonzero().tolist()
-    assert [(head_pairs((3, 3))[pair].tolist(), KINDS[column]) for pair, column in found] == [([0, 1, 1, 2], kind)]
+    assert [(head_pairs((3, 3))[pair].tolist(), HEAD_PORTS[column]) for pair, column in found] == [([0, 1, 1, 2], kind)]
     attention_of(model, 0).W_O[1] = attention_of(model, 0).W_O[0]
     assert not significant(chance_of_rotated(composition(circuit_weights(model))), 0.01).any()
 

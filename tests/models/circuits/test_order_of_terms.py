@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from headstream.models import batching
 from headstream.models.circuits.order_of_terms import order_of_terms
 from headstream.models.circuits.paths import virtual_heads_of
-from headstream.models.heads.head import Head
+from headstream.models.nodes import Head
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SETTINGS = [

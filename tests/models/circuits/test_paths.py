@@ -9,7 +9,7 @@ from random_models import D_VOCAB, N_CTX, random_model
 
 from headstream.models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
 from headstream.models.frozen import freeze_run
-from headstream.models.heads.head import Head
+from headstream.models.nodes import Head
 
 TOKENS = torch.randint(D_VOCAB, (2, 11), generator=torch.Generator().manual_seed(1))
 HEADS = (2, 3, 2)

@@ -10,7 +10,7 @@ from random_models import D_VOCAB, random_model
 
 from headstream.models import batching
 from headstream.models.circuits.score_terms import ScoreTerm, score_terms
-from headstream.models.heads.head import Head
+from headstream.models.nodes import MLP, Head, Terminal
 
 SEQUENCES = torch.randint(D_VOCAB, (3, 12), generator=torch.Generator().manual_seed(1))
 SEQUENCES[:, 0] = BOS
@@ -53,7 +53,7 @@ def test_shares_are_covariances_of_centred_rows():
     """One head, sequence, query and key at a time."""
     model = random_model(n_layers=2, n_heads=(2, 1))
     trace, own = model.trace(SEQUENCES[:, :-1]), model.layers[1].attention
-    parts = {"embedding": trace.embedding} | {f"L0H{i}": trace.layers[0].head_outputs[:, i] for i in range(2)}
+    parts = {Terminal.EMBEDDING: trace.embedding} | {Head(0, i): trace.layers[0].head_outputs[:, i] for i in range(2)}
     covariances, variance, n_pairs = defaultdict(float), 0.0, 0
     for b, sequence in enumerate(SEQUENCES[:, :-1]):
         for i in range(len(sequence)):
@@ -88,16 +88,17 @@ def test_sources_that_are_not_told_apart_are_summed_up():
             for terms in (every, few)
         )
         for side in (0, 1):
-            told_apart = {pair[side] for pair in kept if pair[side].startswith("L")}
+            told_apart = {pair[side] for pair in kept if isinstance(pair[side], Head | MLP)}
             assert len(told_apart) == 2
             sizes = defaultdict(float)
             for pair, term in whole.items():
                 sizes[pair[side]] += term.covariance
-            sublayers = sorted((name for name in sizes if name.startswith("L")), key=lambda name: abs(sizes[name]))
+            sublayers = [source for source in sizes if isinstance(source, Head | MLP)]
+            sublayers.sort(key=lambda source: abs(sizes[source]))
             assert told_apart == set(sublayers[-2:])
-            for name in (*told_apart, "embedding"):
-                assert sum(term.covariance for pair, term in kept.items() if pair[side] == name) == pytest.approx(
-                    sizes[name]
+            for source in (*told_apart, Terminal.EMBEDDING):
+                assert sum(term.covariance for pair, term in kept.items() if pair[side] == source) == pytest.approx(
+                    sizes[source]
                 )
         for composition in ("direct", "Q", "K", "QK", "position", "feed-forward"):
             before, after = (
@@ -118,7 +119,7 @@ def test_batching_changes_nothing(monkeypatch):
 def test_a_planted_induction_head_reads_the_previous_token_head_by_its_keys():
     terms = score_terms(induction_model(29, n_ctx=64), planted_text(), BOS)
     assert shares_of(terms, 0, 0) == {("distance", "distance"): pytest.approx(1)}
-    assert shares_of(terms, 1, 1) == {("embedding", "L0H0"): pytest.approx(1)}
+    assert shares_of(terms, 1, 1) == {(Terminal.EMBEDDING, Head(0, 0)): pytest.approx(1)}
     (found,) = [term for term in terms if term.head == (1, 1) and term.share > 0.5]
     assert found.composition == "K"
     assert found.covariance > 10
@@ -126,7 +127,7 @@ def test_a_planted_induction_head_reads_the_previous_token_head_by_its_keys():
 
 def test_planted_q_composition_is_on_the_query_side():
     terms = score_terms(query_composed_model(29, n_ctx=64), planted_text(), BOS)
-    assert shares_of(terms, 1, 1) == {("L0H0", "embedding"): pytest.approx(1)}
+    assert shares_of(terms, 1, 1) == {(Head(0, 0), Terminal.EMBEDDING): pytest.approx(1)}
     assert [term.composition for term in terms if term.head == (1, 1) and term.share > 0.5] == ["Q"]
 
 
@@ -138,14 +139,14 @@ def test_heads_that_attend_evenly_have_no_shares():
 @pytest.mark.parametrize(
     ("query_source", "key_source", "composition"),
     [
-        ("embedding", "position", "direct"),
-        ("bias", "L0H1", "K"),
-        ("L3H1", "position", "Q"),
-        ("L0H1", "L1H0", "QK"),
-        ("L0H1", "L0MLP", "feed-forward"),
+        (Terminal.EMBEDDING, Terminal.POSITION, "direct"),
+        (Terminal.BIAS, Head(0, 1), "K"),
+        (Head(3, 1), Terminal.POSITION, "Q"),
+        (Head(0, 1), Head(1, 0), "QK"),
+        (Head(0, 1), MLP(0), "feed-forward"),
         ("distance", "distance", "position"),
-        ("other heads", "embedding", "Q"),
-        ("L0H1", "other MLPs", "feed-forward"),
+        ("other heads", Terminal.EMBEDDING, "Q"),
+        (Head(0, 1), "other MLPs", "feed-forward"),
     ],
 )
 def test_compositions_are_named_by_what_either_side_reads(query_source, key_source, composition):

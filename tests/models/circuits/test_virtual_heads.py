@@ -11,7 +11,7 @@ from random_models import random_model
 from headstream.models.circuits.head_weights import circuit_weights
 from headstream.models.circuits.paths import virtual_heads_of
 from headstream.models.circuits.virtual_heads import virtual_copying, virtual_norms, virtual_patterns
-from headstream.models.heads.head import Head
+from headstream.models.nodes import Head
 
 
 @pytest.mark.parametrize("options", [{}, {"normalization": "layernorm"}])

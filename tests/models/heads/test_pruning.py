@@ -9,7 +9,7 @@ from planted import attention_of, blank_model, induction_model, plant_fixed_offs
 from random_models import D_VOCAB, random_model
 
 from headstream.models.heads import pruning_orders
-from headstream.models.heads.head import Head, heads_of, mask_without
+from headstream.models.heads.head import heads_of, mask_without
 from headstream.models.heads.pruned_losses import losses_without
 from headstream.models.heads.pruning_orders import (
     by_importance,
@@ -21,6 +21,7 @@ from headstream.models.heads.pruning_orders import (
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.retraining import prune_and_retrain, retrain
 from headstream.models.losses import sequence_losses
+from headstream.models.nodes import Head
 
 NAN = float("nan")
 

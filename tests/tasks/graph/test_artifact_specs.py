@@ -9,29 +9,24 @@ from tiny import tiny_text
 
 from headstream.models.architecture import Architecture
 from headstream.tasks.graph import artifact_specs
-from headstream.tasks.graph.artifact_specs import (
-    CODE,
-    RESOURCES,
-    analysis_spec,
-    corpus_spec,
-    tokens_spec,
-    training_spec,
-)
-from headstream.tasks.measuring.stages import part_of
+from headstream.tasks.graph.artifact_specs import RESOURCES, analysis_spec, corpus_spec, tokens_spec, training_spec
 from headstream.tasks.places import ROOT
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.code_version import reached_modules
 from headstream.tasks.storage.store import Store
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.schema import Study
+from headstream.tasks.study.stages import STAGES, TOKENS
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.corpus_writing import write_corpus
-from headstream.tasks.text.token_writing import INCIDENTAL_FILES, write_tokens
+from headstream.tasks.text.token_writing import write_tokens
 
 README = ROOT / "tasks" / "storage" / "README.md"
 ROW = re.compile(r"\| `(?P<file>[\w/.-]+)` \| [^|]+ \| (?P<stages>[^|]+) \|")
+TOPS = {stage.name: stage.module for stage in STAGES.values()}
 TABLE = {row["file"]: row["stages"].strip() for row in ROW.finditer(README.read_text())}
 CELL = Study(name="s", model={"d_model": 8, "n_heads": 2, "n_ctx": 8}, training={"tokens": 64}).cells[0]
 
@@ -43,14 +38,14 @@ def stages_that_read(file: str) -> set[str]:
     if path.suffix != ".py":
         return {"report"} if any(path in ROOT.glob(pattern) for pattern in RESOURCES) else set()
     module = "headstream." + file.removesuffix(".py").replace("/", ".")
-    found = {stage for stage, top in CODE.items() if module in reached_modules(top)}
+    found = {stage for stage, top in TOPS.items() if module in reached_modules(top)}
     return found | ({"report"} if module in reached_modules("headstream.tasks.results.claims") else set())
 
 
 @pytest.mark.parametrize("file", TABLE)
 def test_an_edit_gives_new_keys_to_the_stages_of_the_table(file):
     said = TABLE[file]
-    analyses = {"every analysis": set(artifact_specs.ANALYSES), "none": set(), "every stage": set(CODE)}
+    analyses = {"every analysis": set(ANALYSES), "none": set(), "every stage": set(STAGES)}
     wanted = set().union(*(analyses.get(name, {name}) for name in said.split(", ")))
     assert stages_that_read(file) == wanted
 
@@ -71,15 +66,17 @@ def test_the_table_has_every_kind_of_file():
 
 
 def test_no_stage_imports_another():
-    tops = {stage: top for stage, top in CODE.items() if stage != "report"}
+    tops = {stage: top for stage, top in TOPS.items() if stage != "report"}
     for stage, top in tops.items():
         assert not (reached_modules(top).keys() - {top}) & {*tops.values()}, stage
 
 
 def test_the_text_that_training_reads_is_known_by_its_tokens_alone():
     """Who trains or measures reads tokens, and knows neither corpora nor how tokens are written."""
-    for stage in ("training", *artifact_specs.ANALYSES):
-        read = {module for module in reached_modules(CODE[stage]) if module.startswith("headstream.tasks.text.")}
+    for stage in ("training", *ANALYSES):
+        read = {
+            module for module in reached_modules(STAGES[stage].module) if module.startswith("headstream.tasks.text.")
+        }
         assert not read & {
             "headstream.tasks.text.documents",
             "headstream.tasks.text.corpus_reading",
@@ -94,7 +91,7 @@ def made(store: Store, paths: Path, vocabulary: int = 270) -> tuple[Artifact, Ar
     )
     corpus = store.build(corpus_spec(config), lambda folder: write_corpus(config, folder))
     spec = tokens_spec(tokenizer, corpus)
-    tokens = store.build(spec, lambda f: write_tokens(tokenizer, corpus.folder, f), incidental=INCIDENTAL_FILES)
+    tokens = store.build(spec, lambda f: write_tokens(tokenizer, corpus.folder, f), incidental=TOKENS.incidental)
     return corpus, tokens
 
 
@@ -105,7 +102,7 @@ def store(tmp_path) -> Store:
 
 def changed_code(monkeypatch, *stages: str) -> None:
     version = artifact_specs.code_version
-    changed = {CODE[stage] for stage in stages}
+    changed = {STAGES[stage].module for stage in stages}
     monkeypatch.setattr(artifact_specs, "code_version", lambda m: "changed" if m in changed else version(m))
 
 
@@ -152,7 +149,10 @@ def test_training_again_to_the_same_weights_leaves_analyses_where_they_are(store
         return store.build(training_spec(CELL, tokens), write)
 
     def keys(training: Artifact) -> list[str]:
-        return [analysis_spec(stage, AnalysisConfig(), training, tokens).key for stage in artifact_specs.ANALYSES]
+        return [
+            analysis_spec(ANALYSES[stage], AnalysisConfig(), {"model": training, "tokens": tokens}).key
+            for stage in ANALYSES
+        ]
 
     first = train(b"w", "m")
     changed_code(monkeypatch, "training")
@@ -171,11 +171,14 @@ def test_a_part_of_the_analysis_is_read_by_the_stage_of_its_name(store):
     training = store.build(training_spec(CELL, tokens), lambda folder: {"model_id": "m"})
 
     def keys(config: AnalysisConfig) -> dict[str, str]:
-        return {stage: analysis_spec(stage, config, training, tokens).key for stage in artifact_specs.ANALYSES}
+        return {
+            stage: analysis_spec(ANALYSES[stage], config, {"model": training, "tokens": tokens}).key
+            for stage in ANALYSES
+        }
 
     before = keys(AnalysisConfig())
-    for stage in artifact_specs.ANALYSES:
-        part = part_of(AnalysisConfig(), stage)
+    for stage in ANALYSES:
+        part = AnalysisConfig().part(stage)
         field = next(name for name, value in part if isinstance(value, int))
         other = AnalysisConfig.model_validate({stage.replace("-", "_"): {field: getattr(part, field) + 1}})
         after = keys(other)
@@ -191,9 +194,9 @@ def test_every_field_of_a_study_that_changes_numbers_is_in_a_spec(store):
     assert config["training"].keys() == TrainingConfig.model_fields.keys() - numerics
     assert corpus.manifest.config["corpus"].keys() == CorpusConfig.model_fields.keys()
     assert tokens.manifest.config.keys() == TokenizerConfig.model_fields.keys()
-    for stage in artifact_specs.ANALYSES:
-        slice_ = analysis_spec(stage, AnalysisConfig(), training, tokens).config
-        assert slice_["analysis"].keys() == type(part_of(AnalysisConfig(), stage)).model_fields.keys()
+    for stage in ANALYSES:
+        slice_ = analysis_spec(ANALYSES[stage], AnalysisConfig(), {"model": training, "tokens": tokens}).config
+        assert slice_["analysis"].keys() == type(AnalysisConfig().part(stage)).model_fields.keys()
 
 
 def test_analyses_are_keyed_by_the_model_whose_name_is_in_their_rows(store):
@@ -203,7 +206,10 @@ def test_analyses_are_keyed_by_the_model_whose_name_is_in_their_rows(store):
         for v in ("a", "b")
     )
     assert one.digest == other.digest
-    specs = [analysis_spec("probes", AnalysisConfig(), training, tokens) for training in (one, other)]
+    specs = [
+        analysis_spec(ANALYSES["probes"], AnalysisConfig(), {"model": training, "tokens": tokens})
+        for training in (one, other)
+    ]
     assert specs[0].key != specs[1].key
 
 
@@ -211,7 +217,8 @@ def test_analyses_on_a_gpu_are_others_than_those_on_the_cpu(store):
     _, tokens = made(store, tiny_text())
     training = store.build(training_spec(CELL, tokens), lambda folder: {"model_id": "m"})
     here, there = (
-        analysis_spec("probes", AnalysisConfig(device=device), training, tokens) for device in ("cpu", "cuda")
+        analysis_spec(ANALYSES["probes"], AnalysisConfig(device=device), {"model": training, "tokens": tokens})
+        for device in ("cpu", "cuda")
     )
     assert here.key != there.key
     assert here.config == there.config

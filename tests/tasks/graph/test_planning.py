@@ -6,14 +6,17 @@ import string
 from collections import namedtuple
 
 import pytest
+from made_artifacts import made_text
 from tiny import tiny_text
 
 from headstream.tasks.errors import WorkError
 from headstream.tasks.graph import artifact_specs, planning
-from headstream.tasks.graph.making import open_store
-from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, require_space, training_warnings
-from headstream.tasks.steps.text_steps import make_tokens, read_corpus, tokenise
+from headstream.tasks.graph.planned_claims import training_warnings
+from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, require_space
+from headstream.tasks.graph.study_graph import study_graph
+from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.study.schema import parse_study
+from headstream.tasks.study.stages import STAGES
 
 Usage = namedtuple("Usage", "total used free")
 FACTS = {"model_id": "m", "seconds": 1.0, "flops": 1e9}
@@ -41,7 +44,7 @@ def test_a_study_that_fits_may_run(monkeypatch):
 
 def test_one_that_does_not_is_refused_with_both_figures(monkeypatch):
     with_free(monkeypatch, NEEDED - 1)
-    with pytest.raises(WorkError, match=r"about 44 MB, got 44 MB free. Free disk space"):
+    with pytest.raises(WorkError, match=r"about 44 MB to .* which has 44 MB free. Free disk space"):
         require_space(STEPS)
 
 
@@ -70,15 +73,14 @@ def test_changed_code_of_text_is_taken_to_give_the_same_text(monkeypatch):
         "analysis": {"stages": ["behaviour"]},
     }
     study = parse_study("s", content)
-    make_tokens(study, [], read_corpus.fn(study.corpus))
-    store = open_store()
-    (tokens,) = store.artifacts("tokens")
-    training = store.build(artifact_specs.training_spec(study.cells[0], tokens), lambda folder: FACTS)
-    store.build(artifact_specs.analysis_spec("behaviour", study.analysis, training, tokens), lambda folder: FACTS)
+    store, made = open_store(), dict(made_text(study))
+    for step in study_graph(study):
+        if step.name not in made:
+            made[step.name] = store.build(step.spec_of(step.given(made)), lambda folder: FACTS)
     assert all(each.done for each in plan_artifacts(study))
 
     version = artifact_specs.code_version
-    changed = {artifact_specs.CODE[stage] for stage in ("corpus", "tokens")}
+    changed = {STAGES[stage].module for stage in ("corpus", "tokens")}
     monkeypatch.setattr(artifact_specs, "code_version", lambda m: "changed" if m in changed else version(m))
     corpus, tokenised, trained, measured = plan_artifacts(study)
     assert (corpus.done, corpus.why) == (tokenised.done, tokenised.why) == (False, "the code changed")
@@ -102,5 +104,5 @@ def test_text_that_hardly_repeats_itself_is_warned_of_once_it_has_tokens(tmp_pat
         return any("gives an induction head little to do" in warning for warning in training_warnings(study))
 
     assert not warned()
-    tokenise.fn(study.tokenizer, read_corpus.fn(study.corpus))
+    made_text(study)
     assert warned() is not repeated

@@ -1,20 +1,35 @@
 """The order of trainings, and that of measuring what they end with."""
 
-from headstream.models.architecture import Architecture
-from headstream.tasks.graph.scheduling import first_finished_first, longest_first, longest_stages_first
-from headstream.tasks.measuring.stages import ANALYSES
-from headstream.tasks.study.cells import Cell
-from headstream.tasks.study.training_config import TrainingConfig
+import pytest
+
+from headstream.tasks.graph.scheduling import first_finished_first, in_working_order
+from headstream.tasks.graph.study_graph import study_graph
+from headstream.tasks.study.schema import parse_study
 
 
-def test_long_trainings_begin_first_and_short_ones_are_measured_first():
-    cells = [Cell(str(n), Architecture(n_layers=n), TrainingConfig(), ()) for n in (1, 4, 0, 2)]
-    started = longest_first(cells, 512)
-    assert [cell.label for cell in started] == ["4", "2", "1", "0"]
-    assert [cell.label for cell in first_finished_first(started, 512, jobs=2)] == ["2", "1", "4", "0"]
-    assert first_finished_first(started, 512, jobs=1) == started
+@pytest.fixture(scope="module")
+def steps():
+    study = parse_study("s", {"name": "s", "grid": {"n_layers": [1, 4, 0, 2]}, "analysis": {"stages": STAGES}})
+    return study_graph(study)
 
 
-def test_every_stage_has_its_turn():
-    assert longest_stages_first(["behaviour", "probes", "pruning"]) == ["pruning", "probes", "behaviour"]
-    assert sorted(longest_stages_first(ANALYSES)) == sorted(ANALYSES)
+STAGES = ["behaviour", "probes", "pruning"]
+
+
+def n_layers(step) -> str:
+    return step.subject.removeprefix("n_layers=")
+
+
+def test_long_trainings_begin_first_and_short_ones_are_measured_first(steps):
+    order = in_working_order(steps, jobs=2)
+    assert [n_layers(step) for step in order[:4]] == ["4", "2", "1", "0"]
+    assert [n_layers(step) for step in order[4::3]] == ["2", "1", "4", "0"]
+    assert first_finished_first(order[:4], jobs=1) == order[:4]
+
+
+def test_of_what_measures_a_model_the_longest_comes_first(steps):
+    order = in_working_order(steps, jobs=2)
+    assert len(order) == 4 * (1 + len(STAGES))
+    of_the_largest = [step for step in order[4:] if n_layers(step) == "4"]
+    assert [step.stage.name for step in of_the_largest] == ["pruning", "probes", "behaviour"]
+    assert [step.seconds for step in of_the_largest] == sorted((s.seconds for s in of_the_largest), reverse=True)

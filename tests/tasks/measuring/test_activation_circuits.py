@@ -10,13 +10,13 @@ from tiny import tiny_tokens
 from headstream.models.architecture import Architecture
 from headstream.models.circuits.paths import virtual_heads_of
 from headstream.models.circuits.score_terms import ScoreTerm
-from headstream.models.heads.head import Head
+from headstream.models.nodes import Head, Terminal
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import WorkError
 from headstream.tasks.measuring.activation_circuits import measure_activation_circuits, strongest_pairs
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
@@ -162,10 +162,10 @@ def test_only_so_many_pairs_are_followed(tmp_path, tokens):
 def test_the_strongest_pairs_have_the_largest_shares():
     pairs = virtual_heads_of((2, 2))
     terms = [
-        ScoreTerm(Head(1, 0), "embedding", "L0H1", 1.0, 0.3),
-        ScoreTerm(Head(1, 0), "L0H0", "embedding", 1.0, 0.2),
-        ScoreTerm(Head(1, 1), "L0H0", "L0H0", 1.0, -0.6),
-        ScoreTerm(Head(1, 1), "L0H1", "embedding", 0.0, float("nan")),
+        ScoreTerm(Head(1, 0), Terminal.EMBEDDING, Head(0, 1), 1.0, 0.3),
+        ScoreTerm(Head(1, 0), Head(0, 0), Terminal.EMBEDDING, 1.0, 0.2),
+        ScoreTerm(Head(1, 1), Head(0, 0), Head(0, 0), 1.0, -0.6),
+        ScoreTerm(Head(1, 1), Head(0, 1), Terminal.EMBEDDING, 0.0, float("nan")),
     ]
     assert strongest_pairs(terms, pairs, 2) == {(Head(0, 0), Head(1, 1)), (Head(0, 1), Head(1, 0))}
     assert strongest_pairs(terms, pairs, 0) == set()

@@ -15,7 +15,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.measuring.behaviour import choose_passage, measure_behaviour, token_class
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import BehaviourConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text, training_text
 from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card

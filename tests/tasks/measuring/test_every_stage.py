@@ -11,8 +11,9 @@ from headstream.models.architecture import Architecture
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.measuring.measure import measure
 from headstream.tasks.results.tables import table_schema
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import reference_text
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
@@ -73,7 +74,7 @@ def test_every_stage_on(kind, tmp_path):
         folder = tmp_path / stage
         folder.mkdir()
         heard: list[float] = []
-        facts = measure(stage, part_of(CONFIG, stage), "m", tmp_path, tokens.folder, folder, heard.append)
+        facts = measure(stage, CONFIG, "m", {"model": tmp_path, "tokens": tokens.folder}, folder, heard.append)
         assert facts == {"model_id": "m"}
         assert heard == sorted(heard)
         assert heard[-1] == 1

@@ -10,7 +10,7 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.feed_forward import measure_feed_forward
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import FeedForwardConfig
+from headstream.tasks.study.analyses.feed_forward_config import FeedForwardConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 

@@ -22,7 +22,8 @@ from headstream.tasks.measuring.importance import ablations_of, measure_importan
 from headstream.tasks.measuring.pruning_curves import ITERATIVE
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import SCHEMA, table_schema
-from headstream.tasks.study.analysis_config import ImportanceConfig, IterativeMethod, Method
+from headstream.tasks.study.analyses.importance_config import ImportanceConfig
+from headstream.tasks.study.analyses.pruning_config import IterativeMethod, Method
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text, reference_text
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card

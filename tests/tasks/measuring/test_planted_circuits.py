@@ -6,11 +6,14 @@ from empty_warehouse import empty_warehouse
 from planted import induction_through_values, initial_like, planted_induction, pointer_model, rotated, shuffled
 from tiny import letter_tokens
 
+from headstream.models.nodes import Head
 from headstream.tasks.measuring.activation_circuits import measure_activation_circuits
 from headstream.tasks.measuring.behaviour import measure_behaviour
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.measuring.weight_circuits import measure_weight_circuits
-from headstream.tasks.study.analysis_config import ActivationCircuitsConfig, BehaviourConfig, WeightCircuitsConfig
+from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
@@ -103,8 +106,8 @@ def test_all_writers_of_a_circuit_are_named(measured, sizes, heads_per_layer, re
     assert found["found"]
     assert found["is_complete"]
     assert found["kind"] == "K"
-    assert found["reader"] == "L{}H{}".format(*reader)
-    assert set(found["writers"]) == {"L{}H{}".format(*writer) for writer in writers}
+    assert found["reader"] == str(Head(*reader))
+    assert set(found["writers"]) == {str(Head(*writer)) for writer in writers}
     assert found["n_writers"] == len(writers)
     assert found["z_rank"] == 1
     assert found["matching_eigenvalues"] > 0.9
@@ -164,8 +167,8 @@ def test_a_pointer_circuit_is_named_by_its_queries(measured, sizes, heads_per_la
     found = circuit_of(measured(rotated(pointer_model(heads_per_layer, reader, writers, **sizes), seed=5)))
     assert found["found"]
     assert found["kind"] == "Q"
-    assert found["reader"] == "L{}H{}".format(*reader)
-    assert set(found["writers"]) == {"L{}H{}".format(*writer) for writer in writers}
+    assert found["reader"] == str(Head(*reader))
+    assert set(found["writers"]) == {str(Head(*writer)) for writer in writers}
     assert found["prefix_matching_without"] < found["prefix_matching"] / 2
 
 

@@ -17,7 +17,7 @@ from headstream.tasks.measuring.probe_labels import PYTHON_TASKS, TASKS
 from headstream.tasks.measuring.probes import measure_probes
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import ProbesConfig
+from headstream.tasks.study.analyses.probes_config import ProbesConfig
 from headstream.tasks.text.corpus_writing import text_split
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card

@@ -10,10 +10,11 @@ from planted import blank_model, dimensions, plant_fixed_offset
 from tiny import tiny_tokens
 
 from headstream.models.architecture import Architecture
-from headstream.models.heads.head import Head, heads_of, mask_without
+from headstream.models.heads.head import heads_of, mask_without
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.losses import sequence_losses
+from headstream.models.nodes import Head
 from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
@@ -23,7 +24,7 @@ from headstream.tasks.measuring.pruning import Gates, half_open, measure_pruning
 from headstream.tasks.measuring.pruning_curves import Point, Subject, measure_curves, relative_increases
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import PruningConfig
+from headstream.tasks.study.analyses.pruning_config import PruningConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text, reference_text
 from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card

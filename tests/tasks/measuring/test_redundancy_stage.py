@@ -11,7 +11,7 @@ from headstream.tasks.errors import WorkError
 from headstream.tasks.measuring.redundancy import measure_redundancy, nearest_first
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import RedundancyConfig
+from headstream.tasks.study.analyses.redundancy_config import RedundancyConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 

@@ -1,5 +1,6 @@
 """Heads that training removed, by pruning or by closing their gates, are no heads: nothing is measured on them."""
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -9,10 +10,14 @@ from tiny import tiny_tokens
 
 from headstream.models.architecture import Architecture
 from headstream.models.heads.attention_flow import aggregate_attention
-from headstream.models.heads.head import Head, heads_of, mask_without, removed_heads
+from headstream.models.heads.head import heads_of, mask_without, removed_heads
 from headstream.models.heads.removal import remove_heads
+from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.measuring.head_rows import without_rows_on
+from headstream.tasks.measuring.measure import measure
+from headstream.tasks.results.tables import tables_of
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import load_model, save_checkpoint, write_model_card
 
@@ -45,7 +50,7 @@ def measured(request, tmp_path_factory):
         save_checkpoint(folder, without(whole_model(tokens, request.param), removed), step)
     for stage in ANALYSES:
         (folder / stage).mkdir()
-        measure(stage, part_of(CONFIG, stage), "m", folder, tokens.folder, folder / stage, lambda fraction: None)
+        measure(stage, CONFIG, "m", {"model": folder, "tokens": tokens.folder}, folder / stage, lambda fraction: None)
     return folder
 
 
@@ -68,10 +73,47 @@ def test_no_row_is_about_a_removed_head(measured):
             for place in PLACES:
                 assert tuple(row.get(name) for name in place) not in gone, path
             if gone == REMOVED:
-                assert not LABELS & {row.get(name) for name in ("site", "query_source", "key_source")}, path
-                assert not LABELS & set(row.get("heads") or []), path
+                texts = {text for value in row.values() if isinstance(value, str) for text in value.split(" > ")}
+                listed = {item for value in row.values() if isinstance(value, list) for item in value}
+                assert not LABELS & (texts | listed), path
         n_tables += 1
     assert n_tables > 20
+
+
+def test_which_columns_name_heads_is_what_the_schema_marks():
+    (table,) = tables_of("""
+CREATE TABLE findings (
+    model_id    VARCHAR,    -- models.model_id
+    step        INTEGER,    -- steps taken
+    number      INTEGER,    -- counted from 0
+    from_layer  INTEGER,    -- layer of the head that writes
+    from_head   INTEGER,    -- counted from 0 within its layer [head of from_layer]
+    reader      VARCHAR,    -- what reads it [node]
+    through     VARCHAR[],  -- what lies between [node]
+    twin_id     VARCHAR,    -- models.model_id of another model
+    twin_layer  INTEGER,    -- layer of the head there
+    twin_head   INTEGER,    -- counted from 0 within its layer [head of twin_layer in twin_id]
+    remark      VARCHAR,    -- any text
+    PRIMARY KEY (model_id, step, number)
+);
+""").values()
+    kept = {"step": 2, "from_layer": 0, "from_head": 1, "reader": "logits", "through": ["L1H0", "L0MLP"]}
+    rows = [
+        kept | other
+        for other in (
+            {},
+            {"from_layer": 1, "from_head": 1},
+            {"reader": "L0H0"},
+            {"through": ["L1H0", "L1H1"]},
+            {"through": None, "reader": "embedding"},
+            {"through": [], "twin_id": "n", "twin_layer": 1, "twin_head": 1, "remark": "L0H0"},
+            {"step": 0, "reader": "L0H0"},
+            {"from_layer": None, "from_head": None},
+        )
+    ]
+    frame = pd.DataFrame([row | {"number": number} for number, row in enumerate(rows)])
+    left = without_rows_on(frame, table, lambda step: frozenset(REMOVED if step == 2 else ()))
+    assert sorted(left.number) == [0, 4, 5, 6, 7]
 
 
 def test_scores_end_where_a_head_does(measured):

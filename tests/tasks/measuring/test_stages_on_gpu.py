@@ -7,7 +7,8 @@ from stand_in_gpu import stand_in_gpu
 from test_every_stage import trained
 from tiny import tiny_tokens
 
-from headstream.tasks.measuring.stages import ANALYSES, measure, part_of
+from headstream.tasks.measuring.measure import measure
+from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
@@ -23,8 +24,8 @@ def test_every_stage_on_a_gpu(kind, tmp_path):
     def measured(stage, device):
         folder = tmp_path / f"{stage}-{device}"
         folder.mkdir()
-        config = part_of(SHORTER_CURVES, stage)
-        measure(stage, config, "m", tmp_path, tokens.folder, folder, lambda fraction: None, device)
+        config = SHORTER_CURVES.model_copy(update={"device": device})
+        measure(stage, config, "m", {"model": tmp_path, "tokens": tokens.folder}, folder, lambda fraction: None)
         return {path.stem: pq.read_table(path).to_pydict() for path in folder.glob("*.parquet")}
 
     for stage in ANALYSES:

@@ -12,7 +12,7 @@ from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.measuring.weight_circuits import TABLES, measure_weight_circuits
 from headstream.tasks.results.tables import table_schema
-from headstream.tasks.study.analysis_config import WeightCircuitsConfig
+from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 

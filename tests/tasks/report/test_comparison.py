@@ -19,11 +19,12 @@ from headstream.tasks.report.comparison import (
     summarise,
 )
 from headstream.tasks.report.publishing import previous_summary
-from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, write_record
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.storage.store import Store
+from headstream.tasks.study.stages import RECORD
 
 BEFORE = Summary(
     metrics=[
@@ -167,7 +168,7 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
         outcomes = [ModelOutcome("cell", "m", [model])]
         spec = record_spec({"n": n}, outcomes, [], latest_record(store, "s"))
         write = lambda folder: write_record(folder, "s", "", {}, outcomes, time.monotonic())  # noqa: E731
-        return store.build(spec, write, incidental=RECORD_TABLES)
+        return store.build(spec, write, incidental=RECORD.incidental)
 
     def report(of, found, previous=None):
         spec = Spec("report", "v", {"previous": previous, "found": found}, {"study": of}, {})

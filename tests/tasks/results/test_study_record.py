@@ -6,10 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from headstream.tasks.graph.artifact_specs import record_spec
-from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, write_record
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.storage.store import Store
+from headstream.tasks.study.stages import RECORD
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def artifact(store: Store, name: str) -> Artifact:
 def record(store: Store, config: dict, outcomes) -> Artifact:
     spec = record_spec(config, outcomes, [], latest_record(store, "s"))
     write = lambda folder: write_record(folder, "s", "why?", config, outcomes, time.monotonic())  # noqa: E731
-    return store.build(spec, write, incidental=RECORD_TABLES)
+    return store.build(spec, write, incidental=RECORD.incidental)
 
 
 def test_the_same_study_has_one_record(store):

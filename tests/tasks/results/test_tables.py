@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import duckdb
@@ -33,6 +34,31 @@ def test_every_table_and_column_has_a_comment(empty):
     assert empty.execute(uncommented).fetchall() == []
     (comment,) = empty.execute("SELECT comment FROM duckdb_columns() WHERE column_name = 'cell'").fetchone()
     assert comment == "the model's place in the grid, like `n_layers=2 seed=0`"
+
+
+def test_every_column_that_names_a_head_is_marked(empty):
+    """Columns of heads' numbers go by their names or comments, those of labels by what is written of them."""
+    query = "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal"
+    for name, column, dtype, comment in empty.execute(query).fetchall():
+        table = tables()[name]
+        is_number = re.fullmatch(r"(\w+_)?head", column) or "counted from 0 within its layer" in comment
+        if dtype == "INTEGER" and is_number and column not in ("d_head", "first_neuron"):
+            (layer,) = re.findall(r"\[head of (\w+)(?: in \w+)?\]$", comment)
+            assert layer in table.schema.names, (name, column)
+            assert ((layer, column) in table.heads) == (" in " not in comment), (name, column)
+        if dtype.startswith("VARCHAR") and re.search(r"L\dH\d|\bwriter|^heads ", comment):
+            assert column in table.labels, (name, column)
+
+
+def test_marks_name_columns_that_can_hold_what_they_say():
+    for table in tables().values():
+        for column in table.labels:
+            assert table.schema.field(column).type in (pa.string(), pa.list_(pa.string()))
+        for column in {column for place in table.heads for column in place}:
+            assert table.schema.field(column).type == pa.int32()
+    assert tables()["score_terms"].labels == ("query_source", "key_source")
+    assert tables()["virtual_heads"].heads == (("first_layer", "first_head"), ("second_layer", "second_head"))
+    assert tables()["head_matches"].heads == (("layer", "head"),), "the other head is another model's"
 
 
 def test_no_column_needs_quotes(empty):

@@ -49,6 +49,7 @@ def version(project: Path, **edits: str) -> str:
         (project / name).write_text(source)
     code_version.cache_clear()
     code_version_module._source.cache_clear()
+    code_version_module._file_of.cache_clear()
     return code_version(STAGE, project)
 
 
@@ -103,10 +104,10 @@ def test_changes_when_modules_swap_their_code(project):
 
 
 @pytest.mark.parametrize(
-    "module", ["headstream.tasks.probin", "numpy", "headstream.tasks.probing.probe", "tasks.probing", ""]
+    "module", ["headstream.tasks.probin", "headstream.tasks.probing.probe", "no_such", "no.such", ""]
 )
 def test_module_that_does_not_exist(project, module):
-    with pytest.raises(ModuleNotFoundError, match=r"there is no module .* of headstream below"):
+    with pytest.raises(ModuleNotFoundError, match="There is no module"):
         code_version(module, project)
 
 
@@ -122,3 +123,12 @@ def test_imports_nothing():
         "assert 'headstream.tasks.storage.store' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+def test_a_module_of_a_users_own_counts_with_what_it_reaches(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, imported in (("one_stage", "headstream.tasks.storage.store"), ("other_stage", "json")):
+        (tmp_path / f"{name}.py").write_text(f"import {imported}\n")
+    one, other = (code_version_module.reached_modules(name) for name in ("one_stage", "other_stage"))
+    assert {"one_stage", "headstream.tasks.storage.store"} <= one.keys()
+    assert other.keys() == {"other_stage"}

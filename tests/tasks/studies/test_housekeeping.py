@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from headstream.tasks.graph.artifact_specs import record_spec
-from headstream.tasks.results.study_record import RECORD_TABLES, ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, write_record
 from headstream.tasks.results.warehouse import build_warehouse
 from headstream.tasks.storage import store as store_module
 from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.storage.store import Store
 from headstream.tasks.studies.housekeeping import check_all, find_unneeded
+from headstream.tasks.study.stages import RECORD
 
 
 def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
@@ -24,7 +25,7 @@ def record(store: Store, study: str, *artifacts: Artifact) -> Artifact:
     outcomes = [ModelOutcome("cell", "model", artifacts)]
     spec = record_spec({"name": study}, outcomes, [], latest_record(store, study))
     write = lambda folder: write_record(folder, study, "", {}, outcomes, time.monotonic())  # noqa: E731
-    return store.build(spec, write, incidental=RECORD_TABLES)
+    return store.build(spec, write, incidental=RECORD.incidental)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from headstream.tasks.study.effective_settings import effective
 from headstream.tasks.study.schema import parse_study
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
-from headstream.tasks.training.device import Numerics
 from headstream.tasks.training.loop import TrainingRun
+from headstream.tasks.training.numerics import Numerics
 
 SMALL = {"n_layers": 1, "n_heads": 2, "d_model": 16, "n_ctx": 16}
 SHORT = {"tokens": 16 * 4 * 6, "batch_size": 4, "warmup_steps": 2}

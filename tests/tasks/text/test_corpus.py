@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.installed_files import installed_files
-from headstream.tasks.storage import remembered_hashes
+from headstream.tasks.storage import remembered_files
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text import built_in_corpora
 from headstream.tasks.text.corpus_files import corpus_files, corpus_fingerprint
@@ -715,13 +715,13 @@ def fingerprint(path: Path) -> str:
 
 def test_a_file_is_hashed_once(tmp_path, monkeypatch, hashed):
     path = long_ago(file(tmp_path, "a.txt", "one"))
-    monkeypatch.setattr(remembered_hashes, "JUST_NOW_SECONDS", -1.0)  # its inode was changed just now, by utime
+    monkeypatch.setattr(remembered_files, "JUST_NOW_SECONDS", -1.0)  # its inode was changed just now, by utime
     assert len({fingerprint(path) for _ in range(3)}) == 1
     assert hashed == ["a.txt"]
 
 
 def test_a_file_that_changed_is_hashed_again(tmp_path, monkeypatch, hashed):
-    monkeypatch.setattr(remembered_hashes, "JUST_NOW_SECONDS", -1.0)
+    monkeypatch.setattr(remembered_files, "JUST_NOW_SECONDS", -1.0)
     path = long_ago(file(tmp_path, "a.txt", "one"))
     first = fingerprint(path)
     long_ago(file(tmp_path, "a.txt", "two"))  # of the same size and time: its inode tells

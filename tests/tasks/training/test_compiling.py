@@ -12,9 +12,10 @@ from tiny import tiny_tokens
 
 from headstream.tasks.machines.child_process import run_in_process
 from headstream.tasks.training.checkpoints import load_model
-from headstream.tasks.training.compile_ahead import compile_kind, kind_of
-from headstream.tasks.training.device import Numerics
+from headstream.tasks.training.compile_ahead import compile_kind
+from headstream.tasks.training.compiled_kind import kind_of
 from headstream.tasks.training.model_training import train_model
+from headstream.tasks.training.numerics import Numerics
 
 COMPILED = Numerics("cpu", "float32", 1, compiled=True)
 GATED = {"n_layers": 3, "n_heads": (2, 2, 1), "d_head": 8, "gates": "dynamic"}

@@ -8,8 +8,8 @@ from test_sparse_and_gated_training import LOCAL, STRIDED, TOP, steps, variant
 from tiny import tiny_tokens
 
 from headstream.tasks.text.token_reading import Tokens
-from headstream.tasks.training.device import Numerics
 from headstream.tasks.training.loop import TrainingRun
+from headstream.tasks.training.numerics import Numerics
 
 META = Numerics("meta", "bfloat16", 1, compiled=False)
 FIELDS = (

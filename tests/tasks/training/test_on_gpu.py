@@ -9,8 +9,8 @@ from tiny import tiny_tokens
 
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training import captured_step
-from headstream.tasks.training.device import Numerics
 from headstream.tasks.training.loop import TrainingRun
+from headstream.tasks.training.numerics import Numerics
 
 KINDS = (
     {},

@@ -16,8 +16,8 @@ from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
-from headstream.tasks.training.device import Numerics
 from headstream.tasks.training.loop import TrainingRun, gate_penalty, next_token_loss
+from headstream.tasks.training.numerics import Numerics
 from headstream.tasks.training.parameter_groups import build_optimizers
 
 LOCAL = {"attention": "local", "attention_window": 5}

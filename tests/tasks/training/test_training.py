@@ -21,10 +21,11 @@ from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.training_batches import Batches
 from headstream.tasks.training import loop
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
-from headstream.tasks.training.device import Numerics, resolve_numerics, training_flops
-from headstream.tasks.training.loop import TrainingRun, kept_steps, next_token_loss
+from headstream.tasks.training.loop import TrainingRun, next_token_loss
 from headstream.tasks.training.model_training import train_model
+from headstream.tasks.training.numerics import Numerics, resolve_numerics, training_flops
 from headstream.tasks.training.parameter_groups import build_optimizers
+from headstream.tasks.training.training_steps import kept_steps
 
 aten = torch.ops.aten
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=24, n_ctx=16)

@@ -16,8 +16,8 @@ from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.windows import evaluation_text
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
-from headstream.tasks.training.device import Numerics
 from headstream.tasks.training.model_training import train_model
+from headstream.tasks.training.numerics import Numerics
 from headstream.tasks.watching import checkpoint_measuring
 from headstream.tasks.watching.checkpoint_measuring import BUDGET, CheckpointMeasuring
 from headstream.tasks.watching.models_so_far import WatchedModel, training_losses

@@ -1,33 +1,56 @@
 // What the page is, what it holds and what it leaves out.
 
-import { table } from "./card.js";
 import { el } from "./elements.js";
 import { readable, shortCount } from "./numbers.js";
+import { table } from "./table.js";
 
-/** @param {import("./main.js").Page} page */
-export function aboutView(page) {
+/** @import { OpenView, Page, View } from "./page.js" */
+/** @import { Model } from "./study.js" */
+
+const COLUMNS = ["model", "parameters", "validation loss", "repeat gain", "in this page"];
+const USES = [
+  "The address holds what you see: copy it, and the link is a finding. Back goes back.",
+  "Tab and arrow keys move, Enter chooses; a head's name opens its card.",
+  "SVG, PNG and CSV save a view; SQL shows the SELECT behind it, for `headstream sql`.",
+  "The page is one file that needs no network and sends nothing: what you type stays in it.",
+];
+
+/** @type {View} */
+export const view = { name: "about", title: "About", place: 4, open: openAbout };
+
+/** @param {Page} page @returns {OpenView} */
+function openAbout(page) {
   const { contents, models } = page.study;
-  const element = el("section", { class: "about", "aria-label": "About" },
+  const element = el(
+    "section",
+    { class: "about", "aria-label": "About" },
     el("h2", {}, contents.question || contents.study),
-    el("ul", {}, ...contents.answer.map((line) => el("li", {}, line))),
+    listOf(contents.answer),
     el("h3", {}, "Models"),
-    table(["model", "parameters", "validation loss", "repeat gain", "in this page"], models.map((model) => [
-      model.name, shortCount(model.row.parameters), readable(model.row.validation_loss_nats), readable(model.row.repeat_gain_nats), holding(model),
-    ])),
+    table(COLUMNS, models.map(aboutModel)),
     el("h3", {}, "What this page holds"),
-    el("ul", {}, ...contents.notes.map((note) => el("li", {}, note))),
+    listOf(contents.notes),
     el("h3", {}, "How to use it"),
-    el("ul", {},
-      el("li", {}, "The address holds what you see: copy it, and the link is a finding. Back goes back."),
-      el("li", {}, "Tab and arrow keys move, Enter chooses; a head's name opens its card."),
-      el("li", {}, "SVG, PNG and CSV save a view; SQL shows the SELECT behind it, for `headstream sql`."),
-      el("li", {}, "The page is one file that needs no network and sends nothing: what you type stays in it.")));
-  return { element, update() {}, stop() {} };
+    listOf(USES),
+  );
+  return { element };
 }
 
-/** @param {import("./study.js").Model} model */
+/** @param {string[]} lines */
+function listOf(lines) {
+  return el("ul", {}, ...lines.map((line) => el("li", {}, line)));
+}
+
+/** @param {Model} model */
+function aboutModel(model) {
+  const { parameters, validation_loss_nats: loss, repeat_gain_nats: gain } = model.row;
+  return [model.name, shortCount(parameters), readable(loss), readable(gain), holding(model)];
+}
+
+/** @param {Model} model */
 function holding(model) {
-  const steps = model.runnableSteps.length, kept = Object.keys(model.network?.kept ?? {}).length;
+  const steps = model.runnableSteps.length;
+  const kept = Object.keys(model.network?.kept ?? {}).length;
   if (steps) return `weights of ${steps} checkpoint${steps > 1 ? "s" : ""}: it runs here`;
   return kept ? `attention on ${kept} passage${kept > 1 ? "s" : ""}` : "scores alone";
 }

@@ -16,17 +16,23 @@ export async function unzipped(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Little-endian 16-bit floats as 32-bit ones. @param {Uint8Array} bytes */
+/**
+ * Little-endian 16-bit floats as 32-bit ones.
+ * @param {Uint8Array} bytes
+ */
 export function floatsOfHalves(bytes) {
   const halves = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const floats = new Float32Array(bytes.byteLength >> 1);
-  for (let i = 0; i < floats.length; i++) {
-    const half = halves.getUint16(2 * i, true);
-    const exponent = (half >> 10) & 31, fraction = half & 1023;
-    const size = exponent === 0 ? fraction * 2 ** -24
-      : exponent === 31 ? (fraction ? NaN : Infinity)
-      : (1 + fraction / 1024) * 2 ** (exponent - 15);
-    floats[i] = half & 0x8000 ? -size : size;
-  }
+  for (let i = 0; i < floats.length; i++) floats[i] = floatOfHalf(halves.getUint16(2 * i, true));
   return floats;
+}
+
+/** @param {number} half the bits of a 16-bit float */
+function floatOfHalf(half) {
+  const sign = half & 0x8000 ? -1 : 1;
+  const exponent = (half >> 10) & 31;
+  const fraction = half & 1023;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }

@@ -15,15 +15,23 @@ const ALONE = "Nobody serves this page any more: it stays as it is.";
 export function newerPage(version) {
   const element = el("p", { class: "newer", role: "status" });
   if (!version) return element;
-  let touched = false, said = "";
-  for (const event of ["pointerdown", "keydown"]) window.addEventListener(event, () => { touched = true; });
+  let touched = false;
+  let said = "";
+  for (const event of ["pointerdown", "keydown"]) {
+    window.addEventListener(event, () => {
+      touched = true;
+    });
+  }
   const reload = el("button", { type: "button", on: { click: () => location.reload() } }, "Show it");
   const say = (/** @type {string} */ words) => {
-    if (words !== said) element.replaceChildren(said = words, ...(words === NEWER ? [reload] : []));
+    if (words === said) return; // a screen reader would read it again
+    said = words;
+    element.replaceChildren(words, ...(words === NEWER ? [reload] : []));
   };
   const ask = async () => {
     try {
-      const answer = await fetch("version", { cache: "no-store" }), newer = (await answer.text()) !== version;
+      const answer = await fetch("version", { cache: "no-store" });
+      const newer = (await answer.text()) !== version;
       if (newer && !touched) location.reload();
       else say(newer ? NEWER : RUNNING);
     } catch {

@@ -1,8 +1,15 @@
 // Numbers as people read them, and as the file holds them.
 
-/** A count in two or three digits, like 5.0 M. @param {number} count */
+/**
+ * A count in two or three digits, like 5.0 M.
+ * @param {number} count
+ */
 export function shortCount(count) {
-  for (const [unit, size] of /** @type {[string, number][]} */ ([["G", 1e9], ["M", 1e6], ["k", 1e3]])) {
+  for (const [unit, size] of /** @type {[string, number][]} */ ([
+    ["G", 1e9],
+    ["M", 1e6],
+    ["k", 1e3],
+  ])) {
     if (Math.abs(count) >= 0.9995 * size) {
       return `${(count / size).toFixed(Math.abs(count) < 99.95 * size ? 1 : 0)} ${unit}`;
     }
@@ -10,15 +17,33 @@ export function shortCount(count) {
   return count.toFixed(0);
 }
 
-/** A number in the digits that it deserves; a missing one says so. @param {number | null | undefined} value */
+/**
+ * A number in the digits that it deserves; a missing one says so.
+ * @param {number | null | undefined} value
+ */
 export function readable(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "missing";
   if (Number.isInteger(value)) return String(value);
   const size = Math.abs(value);
-  return size < 0.0005 ? String(Number(value.toPrecision(1))) : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 3);
+  if (size < 0.0005) return String(Number(value.toPrecision(1)));
+  if (size < 10) return value.toFixed(3);
+  return value.toFixed(size < 100 ? 1 : 0);
 }
 
-/** @param {number} value @param {number} low @param {number} high */
+/**
+ * @param {number} value
+ * @param {number} low
+ * @param {number} high
+ */
 export function clamp(value, low, high) {
   return Math.min(high, Math.max(low, value));
+}
+
+/**
+ * Whichever of some numbers is nearest to one; of two as near, the first.
+ * @param {number[]} numbers at least one
+ * @param {number} wanted
+ */
+export function nearest(numbers, wanted) {
+  return numbers.reduce((best, each) => (Math.abs(each - wanted) < Math.abs(best - wanted) ? each : best));
 }

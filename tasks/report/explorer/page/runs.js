@@ -3,39 +3,46 @@
 import { blockBytes, floatsOfHalves, unzipped } from "./blocks.js";
 import { forward } from "./transformer.js";
 
-/** @typedef {import("./study.js").Model} Model @typedef {import("./study.js").Head} Head */
-/** @typedef {{token: number, probability: number}} Prediction */
+/** @import { Head, Model, NetworkFields } from "./study.js" */
+/** @typedef {{ token: number, probability: number }} Prediction */
 
 const MOST_CACHED = 12;
 
+/**
+ * @typedef {object} RunFields
+ * @property {number[]} tokens
+ * @property {(head: Head) => Float32Array} pattern attention [query, key]
+ * @property {(head: Head) => Float32Array} lengths how long what a head would write of each key is
+ * @property {(number | null)[]} losses of each token as it was predicted, nats; the first one wasn't
+ * @property {(position: number, most: number) => Prediction[]} best predictions of the token after a position
+ * @property {(position: number, token: number) => number | null} probability
+ */
+
 export class Run {
-  /**
-   * @param {number[]} tokens @param {number} step
-   * @param {(head: Head) => Float32Array} pattern attention [query, key]
-   * @param {(head: Head) => Float32Array} lengths how long what a head would write of each key is
-   * @param {(number | null)[]} losses of each token as it was predicted, nats; the first one wasn't
-   * @param {(position: number, n: number) => Prediction[]} best predictions of the token after a position
-   * @param {(position: number, token: number) => number | null} probability
-   */
-  constructor(tokens, step, pattern, lengths, losses, best, probability) {
-    this.tokens = tokens;
-    this.step = step;
-    this.pattern = pattern;
-    this.lengths = lengths;
-    this.losses = losses;
-    this.best = best;
-    this.probability = probability;
+  /** @param {RunFields} fields */
+  constructor(fields) {
+    this.tokens = fields.tokens;
+    this.pattern = fields.pattern;
+    this.lengths = fields.lengths;
+    this.losses = fields.losses;
+    this.best = fields.best;
+    this.probability = fields.probability;
   }
 
   get n() {
     return this.tokens.length;
   }
 
-  /** Attention of a head, or its share of the lengths that it mixes. @param {Head} head @param {boolean} weighed */
+  /**
+   * Attention of a head, or its share of the lengths that it mixes.
+   * @param {Head} head
+   * @param {boolean} weighed
+   */
   attention(head, weighed) {
     const pattern = this.pattern(head);
     if (!weighed) return pattern;
-    const lengths = this.lengths(head), out = new Float32Array(pattern.length);
+    const lengths = this.lengths(head);
+    const out = new Float32Array(pattern.length);
     for (let q = 0; q < this.n; q++) {
       let total = 0;
       for (let k = 0; k <= q; k++) total += out[q * this.n + k] = pattern[q * this.n + k] * lengths[k];
@@ -44,7 +51,11 @@ export class Run {
     return out;
   }
 
-  /** Mean attention of several heads. @param {Head[]} heads @param {boolean} weighed */
+  /**
+   * Mean attention of several heads.
+   * @param {Head[]} heads
+   * @param {boolean} weighed
+   */
   meanAttention(heads, weighed) {
     const mean = new Float32Array(this.n ** 2);
     for (const head of heads) {
@@ -59,39 +70,55 @@ export class Run {
 const cache = new Map();
 
 /**
- * @param {Model} model @param {number} step the nearest of those that the page has @param {number[]} tokens
- * @param {number | null} passage which one of the text's the tokens are, if any @param {string[]} off heads without output
+ * @param {Model} model
+ * @param {number} step the nearest of those that the page has
+ * @param {number[]} tokens
+ * @param {number | null} passage which one of the text's the tokens are, if any
+ * @param {string[]} off heads without output
  * @returns {Promise<Run | null>} null where the page has neither weights nor a run
  */
 export function runOn(model, step, tokens, passage, off) {
   const key = JSON.stringify([model.id, step, tokens, off]);
   const known = cache.get(key);
   if (known) return known;
-  const run = model.runnableSteps.length ? computed(model, step, tokens, off)
-    : passage !== null && model.network?.kept[passage] ? kept(model, passage, tokens) : Promise.resolve(null);
+  const run = model.runnableSteps.length ? computed(model, step, tokens, off) : kept(model, passage, tokens);
   cache.set(key, run);
   if (cache.size > MOST_CACHED) cache.delete(/** @type {string} */ (cache.keys().next().value));
   return run;
 }
 
-/** @param {Model} model @param {number} step @param {number[]} tokens @param {string[]} off */
+/**
+ * @param {Model} model
+ * @param {number} step
+ * @param {number[]} tokens
+ * @param {string[]} off
+ */
 async function computed(model, step, tokens, off) {
-  const network = /** @type {import("./study.js").NetworkFields} */ (model.network);
-  const { sizes } = network, without = new Set(off);
+  const network = /** @type {NetworkFields} */ (model.network);
+  const { sizes } = network;
+  const without = new Set(off);
   const pass = forward(sizes, model.weightsAt(step), tokens, (layer, head) => without.has(`L${layer}H${head}`));
-  const logits = tokens.map((_, position) => pass.logits.subarray(position * sizes.dVocab, (position + 1) * sizes.dVocab));
+  const logits = tokens.map((_, position) =>
+    pass.logits.subarray(position * sizes.dVocab, (position + 1) * sizes.dVocab),
+  );
   const totals = logits.map(logSumExp);
+  const loss = (/** @type {number} */ token, /** @type {number} */ after) => totals[after] - logits[after][token];
   /** @param {number} position @param {number} token */
   const probability = (position, token) => Math.exp(logits[position][token] - totals[position]);
-  return new Run(
-    tokens, step,
-    (head) => pass.patterns[head.layer][head.head],
-    (head) => pass.lengths[head.layer][head.head],
-    tokens.map((token, position) => (position ? totals[position - 1] - logits[position - 1][token] : null)),
-    (position, n) => [...logits[position].keys()].sort((a, b) => logits[position][b] - logits[position][a]).slice(0, n)
-      .map((token) => ({ token, probability: probability(position, token) })),
+  /** @param {number} position @param {number} most */
+  const best = (position, most) => {
+    const own = logits[position];
+    const ranked = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, most);
+    return ranked.map((token) => ({ token, probability: probability(position, token) }));
+  };
+  return new Run({
+    tokens,
+    pattern: ({ layer, head }) => pass.patterns[layer][head],
+    lengths: ({ layer, head }) => pass.lengths[layer][head],
+    losses: tokens.map((token, position) => (position ? loss(token, position - 1) : null)),
+    best,
     probability,
-  );
+  });
 }
 
 /** @param {Float32Array} logits */
@@ -100,27 +127,41 @@ function logSumExp(logits) {
   return highest + Math.log(logits.reduce((total, logit) => total + Math.exp(logit - highest), 0));
 }
 
-/** @param {Model} model @param {number} passage @param {number[]} tokens */
+/**
+ * @param {Model} model
+ * @param {number | null} passage
+ * @param {number[]} tokens
+ */
 async function kept(model, passage, tokens) {
-  const network = /** @type {import("./study.js").NetworkFields} */ (model.network);
-  const fields = network.kept[passage], bytes = await unzipped(blockBytes(fields.block));
-  const n = fields.best.length, size = n * (n + 1) / 2, nHeads = model.heads.length;
-  const lengths = floatsOfHalves(bytes.subarray(nHeads * size));
-  const predictions = fields.best.map((tokens, position) =>
-    tokens.map((token, i) => ({ token, probability: fields.bestProbabilities[position][i] })));
-  return new Run(
-    tokens.slice(0, n), model.checkpoints[model.last].step,
-    (head) => {
-      const pattern = new Float32Array(n * n);
-      for (let q = 0, i = head.place * size; q < n; q++) {
-        for (let k = 0; k <= q; k++) pattern[q * n + k] = bytes[i++] / 255;
-      }
-      return pattern;
-    },
-    (head) => lengths.subarray(head.place * n, (head.place + 1) * n),
-    [null, ...fields.losses],
-    (position, most) => predictions[position].slice(0, most),
-    (position, token) => predictions[position].find((each) => each.token === token)?.probability
-      ?? (token === tokens[position + 1] ? Math.exp(-fields.losses[position]) : null),
+  const fields = passage === null ? undefined : model.network?.kept[passage];
+  if (!fields) return null;
+  const bytes = await unzipped(blockBytes(fields.block));
+  const n = fields.best.length;
+  const size = (n * (n + 1)) / 2; // of a head's pattern: the keys up to each query
+  const lengths = floatsOfHalves(bytes.subarray(model.heads.length * size));
+  const predictions = fields.best.map((best, position) =>
+    best.map((token, i) => ({ token, probability: fields.bestProbabilities[position][i] })),
   );
+  /** @param {Head} head */
+  const pattern = (head) => {
+    const square = new Float32Array(n * n);
+    for (let q = 0, i = head.place * size; q < n; q++) {
+      for (let k = 0; k <= q; k++) square[q * n + k] = bytes[i++] / 255;
+    }
+    return square;
+  };
+  /** @param {number} position @param {number} token */
+  const probability = (position, token) => {
+    const found = predictions[position].find((each) => each.token === token);
+    if (found) return found.probability;
+    return token === tokens[position + 1] ? Math.exp(-fields.losses[position]) : null;
+  };
+  return new Run({
+    tokens: tokens.slice(0, n),
+    pattern,
+    lengths: (head) => lengths.subarray(head.place * n, (head.place + 1) * n),
+    losses: [null, ...fields.losses],
+    best: (position, most) => predictions[position].slice(0, most),
+    probability,
+  });
 }

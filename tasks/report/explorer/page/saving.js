@@ -7,12 +7,16 @@ const PNG_SCALE = 2;
 
 /** @param {string} name @param {Blob} blob */
 function download(name, blob) {
-  const href = URL.createObjectURL(blob), link = el("a", { href, download: name });
+  const href = URL.createObjectURL(blob);
+  const link = el("a", { href, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-/** A picture as text of its own, on the ground that it was seen on. @param {SVGSVGElement} picture */
+/**
+ * A picture as text of its own, on the ground that it was seen on.
+ * @param {SVGSVGElement} picture
+ */
 export function standalone(picture) {
   const copy = /** @type {SVGSVGElement} */ (picture.cloneNode(true));
   const { width, height } = picture.viewBox.baseVal;
@@ -42,8 +46,8 @@ export async function savePng(picture, name) {
   await image.decode();
   const { width, height } = picture.viewBox.baseVal;
   const canvas = el("canvas", { width: Math.ceil(PNG_SCALE * width), height: Math.ceil(PNG_SCALE * height) });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((/** @type {Blob} */ blob) => download(`${name}.png`, blob));
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => blob && download(`${name}.png`, blob));
 }
 
 /** @param {Record<string, any>[]} rows */
@@ -54,7 +58,8 @@ export function csvOf(rows) {
     const text = value === null || value === undefined ? "" : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+  const lines = [names, ...rows.map((row) => names.map((name) => row[name]))];
+  return lines.map((line) => `${line.map(cell).join(",")}\r\n`).join("");
 }
 
 /** @param {Record<string, any>[]} rows @param {string} name */

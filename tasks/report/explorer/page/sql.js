@@ -1,11 +1,21 @@
 // The SELECT behind each view, to be pasted into `headstream sql`.
 
+/** @import { Head } from "./study.js" */
+
+const HEADS_OVER_TRAINING = "heads JOIN evaluations USING (model_id, step)";
+const PAIR = "writer_layer, writer_head, reader_layer, reader_head, kind";
+
 /** @param {string} text */
 function quoted(text) {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** @param {string} columns @param {string} table @param {string[]} conditions @param {string} order */
+/**
+ * @param {string} columns
+ * @param {string} table
+ * @param {string[]} conditions
+ * @param {string} order
+ */
 function select(columns, table, conditions, order) {
   return `SELECT ${columns}\nFROM ${table}\nWHERE ${conditions.join("\n    AND ")}\nORDER BY ${order}`;
 }
@@ -13,31 +23,57 @@ function select(columns, table, conditions, order) {
 /** @param {string} model */
 const of = (model) => `model_id = ${quoted(model)}`;
 
-/** @param {import("./study.js").Head} head */
+/** @param {Head} head */
 const at = (head) => `layer = ${head.layer} AND head = ${head.head}`;
 
 export const sql = {
-  /** @param {string} model @param {number} step @param {string} score */
-  scores: (model, step, score) => select(`layer, head, ${score}`, "heads", [of(model), `step = ${step}`], "layer, head"),
+  /**
+   * @param {string} model
+   * @param {number} step
+   * @param {string} score
+   */
+  scores: (model, step, score) =>
+    select(`layer, head, ${score}`, "heads", [of(model), `step = ${step}`], "layer, head"),
   /** @param {string} model @param {string} score */
-  trajectories: (model, score) => select(`step, tokens, layer, head, ${score}`, "heads JOIN evaluations USING (model_id, step)",
-    [of(model)], "layer, head, step"),
-  /** @param {string} model @param {import("./study.js").Head} head @param {string[]} scores */
-  trajectory: (model, head, scores) => select(`step, tokens, ${scores.join(", ")}`, "heads JOIN evaluations USING (model_id, step)",
-    [of(model), at(head)], "step"),
-  /** @param {string} model @param {import("./study.js").Head} head */
-  ablations: (model, head) => select("method, loss_effect_nats, ci_low_nats, ci_high_nats", "ablations",
-    [of(model), at(head), "ablated = 'head' AND scope = 'full'"], "method"),
-  /** @param {string} model @param {import("./study.js").Head} head */
-  eigenvalues: (model, head) => select("circuit, real, imaginary", "eigenvalues", [of(model), at(head)], "circuit, rank"),
-  /** @param {string} model @param {import("./study.js").Head} head */
-  skipTrigrams: (model, head) => select("skip_trigram, qk_effect, ov_effect, verdict", "skip_trigram_summary",
-    [of(model), at(head), "rank < 12"], "rank"),
-  /** @param {string} model @param {import("./study.js").Head} head */
-  probes: (model, head) => select("task, accuracy, gain, gain_low, gain_high", "probes", [of(model), at(head)], "gain DESC"),
-  /** @param {string} model @param {import("./study.js").Head} head */
+  trajectories: (model, score) =>
+    select(`step, tokens, layer, head, ${score}`, HEADS_OVER_TRAINING, [of(model)], "layer, head, step"),
+  /**
+   * @param {string} model
+   * @param {Head} head
+   * @param {string[]} scores
+   */
+  trajectory: (model, head, scores) =>
+    select(`step, tokens, ${scores.join(", ")}`, HEADS_OVER_TRAINING, [of(model), at(head)], "step"),
+  /** @param {string} model @param {Head} head */
+  ablations: (model, head) =>
+    select(
+      "method, loss_effect_nats, ci_low_nats, ci_high_nats",
+      "ablations",
+      [of(model), at(head), "ablated = 'head' AND scope = 'full'"],
+      "method",
+    ),
+  /** @param {string} model @param {Head} head */
+  eigenvalues: (model, head) =>
+    select("circuit, real, imaginary", "eigenvalues", [of(model), at(head)], "circuit, rank"),
+  /** @param {string} model @param {Head} head */
+  skipTrigrams: (model, head) =>
+    select(
+      "skip_trigram, qk_effect, ov_effect, verdict",
+      "skip_trigram_summary",
+      [of(model), at(head), "rank < 12"],
+      "rank",
+    ),
+  /** @param {string} model @param {Head} head */
+  probes: (model, head) =>
+    select("task, accuracy, gain, gain_low, gain_high", "probes", [of(model), at(head)], "gain DESC"),
+  /** @param {string} model @param {Head} head */
   importance: (model, head) => select("method, score, rank", "importance", [of(model), at(head)], "method"),
   /** @param {string} model @param {number} step */
-  compositions: (model, step) => select("writer_layer, writer_head, reader_layer, reader_head, kind, score, score - sqrt(null_mean) AS above_chance, z, significant",
-    "compositions", [of(model), `step = ${step}`], "kind, score DESC"),
+  compositions: (model, step) =>
+    select(
+      `${PAIR}, score, score - sqrt(null_mean) AS above_chance, z, significant`,
+      "compositions",
+      [of(model), `step = ${step}`],
+      "kind, score DESC",
+    ),
 };

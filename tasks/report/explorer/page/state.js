@@ -1,31 +1,44 @@
 // What the reader sees, held by the page's address: #MODEL/L1H0?view=text&...
 
-/**
- * @typedef {{
- *   model: string, head: string, view: string, at: string, score: string, passage: string, text: string,
- *   token: string, way: string, heads: string, average: string, weighed: string, off: string, colour: string,
- *   kinds: string, bar: string, edge: string,
- * }} State  at: a training step; heads and off: names with commas between; edge: like L0H0-L1H0-K
- */
-
-/** @type {State} */
 const DEFAULTS = {
-  model: "", head: "", view: "heads", at: "", score: "", passage: "0", text: "", token: "", way: "from", heads: "",
-  average: "", weighed: "", off: "", colour: "attention", kinds: "QKV", bar: "", edge: "",
+  model: "",
+  head: "",
+  view: "heads",
+  at: "", // a training step; the last one if empty
+  score: "",
+  passage: "0",
+  text: "",
+  token: "",
+  way: "from",
+  heads: "", // names with commas between
+  average: "",
+  weighed: "",
+  off: "", // like heads
+  colour: "attention",
+  kinds: "QKV",
+  bar: "",
+  edge: "", // like L0H0-L1H3-K
 };
+/** @typedef {typeof DEFAULTS} State */
+
+const PLACES = /** @type {const} */ (["model", "head", "view"]); // from which one can go back
 
 /** @param {string} hash @returns {State} */
 export function stateOf(hash) {
   const [path, query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
   const [model = "", head = ""] = path.split("/").map(decoded);
-  const given = new URLSearchParams(query), state = { ...DEFAULTS, model, head };
+  const given = new URLSearchParams(query);
+  const state = { ...DEFAULTS, model, head };
   for (const name of /** @type {(keyof State)[]} */ (Object.keys(DEFAULTS))) {
     if (name !== "model" && name !== "head") state[name] = given.get(name) ?? DEFAULTS[name];
   }
   return state;
 }
 
-/** A link may have been cut in the middle of a sign. @param {string} part */
+/**
+ * A link may have been cut in the middle of a sign.
+ * @param {string} part
+ */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -56,20 +69,25 @@ export class Address {
     });
   }
 
-  /** Going to another model, head or view can be undone by going back. @param {Partial<State>} changes */
+  /**
+   * Going to another model, head or view can be undone by going back.
+   * @param {Partial<State>} changes
+   */
   set(changes) {
     const before = this.state;
     this.state = { ...before, ...changes };
     const hash = hashOf(this.state);
     if (hash !== location.hash) {
-      const isPlace = ["model", "head", "view"].some((name) => name in changes
-        && changes[/** @type {keyof State} */ (name)] !== before[/** @type {keyof State} */ (name)]);
-      history[isPlace ? "pushState" : "replaceState"](null, "", hash);
+      const isElsewhere = PLACES.some((name) => this.state[name] !== before[name]);
+      history[isElsewhere ? "pushState" : "replaceState"](null, "", hash);
     }
     this.onChange(this.state);
   }
 
-  /** The address of what the changes would show. @param {Partial<State>} changes */
+  /**
+   * The address of what the changes would show.
+   * @param {Partial<State>} changes
+   */
   link(changes) {
     return hashOf({ ...this.state, ...changes });
   }

@@ -1,6 +1,7 @@
 """The second reading of every format: it agrees with the model that the first one makes, and finds what is misread."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +32,9 @@ from written_models import (
 
 from headstream.models.transformer import Transformer
 from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.huggingface_folder import FAMILIES
 from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.reference import forward
 from headstream.tasks.importing.reference.forward import reference_logits, without_reference
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
@@ -136,6 +139,10 @@ WRITTEN: dict[str, Callable[[Path], Path]] = {
     "headstream, learned, layers that differ": lambda folder: headstream(
         folder, positions="learned", n_heads=(2, 0), qkv_biases=True, output_biases=True, feed_forward="relu"
     ),
+    "headstream, strided": lambda folder: headstream(folder, attention="strided"),
+    "headstream, the highest scores": lambda folder: headstream(
+        folder, attention="top_k", top_k=4, positions="rotary", d_head=6
+    ),
     "headstream, learned shortformer": lambda folder: headstream(folder, positions="learned_shortformer"),
 }  # fmt: skip
 
@@ -174,10 +181,23 @@ def test_a_tensor_read_wrong_is_seen(name, tmp_path):
     assert difference(foreign, model) > 1e-2
 
 
-@pytest.mark.parametrize("options", [{"gates": "dynamic"}, {"attention": "top_k"}, {"attention": "strided"}])
+@pytest.mark.parametrize("options", [{"gates": "dynamic"}, {"gates": "hard_concrete"}])
 def test_what_has_no_second_reading_is_named(options, tmp_path):
     ((field, value),) = options.items()
     assert without_reference(open_foreign(headstream(tmp_path, **options))) == f"{field} = {value!r}"
+
+
+DEFINITIONS = sorted(path for path in Path(forward.__file__).parent.glob("*.py") if path.name != "forward.py")
+
+
+@pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.name)
+def test_definitions_use_nothing_of_what_they_check(path):
+    ours = re.findall(r"^\s*(?:from|import) headstream\.([\w.]+)", path.read_text(), re.MULTILINE)
+    assert all(name.startswith("tasks.importing.reference.") for name in ours)
+
+
+def test_every_family_has_a_definition():
+    assert forward.HUGGINGFACE.keys() == FAMILIES.keys()
 
 
 def test_one_vocabulary_does_for_all():

@@ -9,16 +9,18 @@ import torch
 from random_models import N_CTX, random_model
 from tiny import tiny_tokens
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tried_options import untried
 
 from headstream.models.transformer import Transformer
 from headstream.tasks.report.explorer.explorer_page import PAGE
-from headstream.tasks.report.explorer.portable_models import layout, packed_weights, sizes
+from headstream.tasks.report.explorer.portable_models import RUNS, layout, packed_weights, sizes
 from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
 from headstream.tasks.text.token_reading import Tokens
 
 SITE = "http://explorer.test"
 FORWARD = f"""async ([sizes, layout, block, tokens, off]) => {{
-  const {{ forward, weightsOf }} = await import("{SITE}/transformer.js");
+  const {{ forward }} = await import("{SITE}/transformer.js");
+  const {{ weightsOf }} = await import("{SITE}/weights.js");
   const {{ floatsOfHalves }} = await import("{SITE}/blocks.js");
   const bytes = Uint8Array.from(atob(block), (sign) => sign.charCodeAt(0));
   const weights = weightsOf(layout, floatsOfHalves(bytes));
@@ -43,7 +45,7 @@ KINDS = [
     {"positions": "shortformer", "qk_normalization": True, "qkv_biases": True},
     {"positions": "learned_shortformer", "normalization": "layernorm", **POST},
     {"positions": "none", "normalization": "rmsnorm", "feed_forward": "geglu", **PARALLEL},
-    {"feed_forward": "gelu_tanh", "output_biases": True, "gates": "hard_concrete"},
+    {"feed_forward": "gelu_tanh", "d_mlp": 11, "output_biases": True, "gates": "hard_concrete"},
     {"feed_forward": "geglu_tanh", "gates": "dynamic", "normalization": "layernorm"},
     {"n_heads": 6, "n_key_value_heads": 2, "qk_normalization": True, "biases": True},
     {"attention": "local", "attention_window": 3},
@@ -81,6 +83,10 @@ def in_16_bits(model: Transformer) -> Transformer:
 def computed(page, model: Transformer, tokens: list[int], off: str = "") -> dict:
     block = base64.b64encode(packed_weights(model)).decode()
     return page.evaluate(FORWARD, [sizes(model), layout(model), block, tokens, off])
+
+
+def test_whatever_the_page_runs_is_compared():
+    assert untried(RUNS, [random_model(**kind).architecture for kind in KINDS]) == []
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: " ".join(map(str, kind.values())) or "default")

@@ -29,6 +29,8 @@ from headstream.tasks.results.study_results import open_results
 from headstream.tasks.training.checkpoints import load_model
 from headstream.tasks.words.markdown import escaped, table_with_spreads
 
+ROOT = PAGE.resolve().parents[3]
+
 
 def test_the_policy_names_the_one_script_and_the_one_style_and_nothing_else_may_load(explored: Explored):
     parts = parts_of(explored.page)
@@ -182,14 +184,36 @@ def test_a_text_must_be_text(tmp_path, content):
         named_text(tmp_path / "t")
 
 
-def test_no_two_modules_of_the_page_share_a_name():
+def test_each_module_is_in_the_script_once_after_those_that_it_imports_from():
     script = joined_script()
-    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script, re.MULTILINE)
-    names += [name for line in re.findall(r"^const \[(.*?)\]", script, re.MULTILINE) for name in line.split(", ")]
-    assert len(names) == len(set(names)) > 80
+    places = {name: script.index(f"\nmodules.{name} = ") for name in (path.stem for path in PAGE.glob("*.js"))}
+    assert script.count("\nmodules.") == len(places) + 1 > 20  # the last line opens the page
+    for name in places:
+        for used in re.findall(r"} = modules\.(\w+);", script[places[name] :].partition("\n})();")[0]):
+            assert places[used] < places[name], (used, name)
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", script)
+
+
+@pytest.mark.parametrize("path", sorted(PAGE.glob("*.[cj]s*")), ids=lambda path: path.name)
+def test_lines_of_the_page_are_short(path):
+    assert [line for line in path.read_text(encoding="utf-8").splitlines() if len(line) > 120] == []
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_lint_says_that_it_leaves_the_page_out_where_there_is_no_npm(tmp_path):
+    (tmp_path / "sh").symlink_to(shutil.which("sh"))
+    done = subprocess.run(
+        [shutil.which("make"), "--silent", "lint-page"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "The explorer's JavaScript isn't checked: that takes npm and node 20 or later.\n"
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")

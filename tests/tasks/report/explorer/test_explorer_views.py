@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +15,7 @@ from invented_study import STEPS, Model
 from PIL import Image
 
 from headstream.models.transformer import Transformer
-from headstream.tasks.report.explorer import explorer_contents
+from headstream.tasks.report.explorer import explorer_contents, explorer_page
 from headstream.tasks.report.explorer.explorer_contents import write_explorer
 from headstream.tasks.report.explorer.passages import PASSAGE_TOKENS, passages_of
 from headstream.tasks.results.sql import run_sql
@@ -260,6 +261,15 @@ def test_attention_of_a_model_that_does_not_run_here_was_kept(visit, explored: E
         )
 
 
+def test_a_model_that_fits_in_no_way_says_so(visit, explored: Explored, tmp_path, monkeypatch):
+    monkeypatch.setattr(explorer_contents, "WEIGHT_BYTES", 0)
+    monkeypatch.setattr(explorer_contents, "RUN_BYTES", 0)
+    with open_results(explored.warehouse, "invented") as results:
+        write_explorer(results, explored.files, tmp_path / "none.html", [])
+    page = visit("2L4H/L1H3?view=text", page=tmp_path / "none.html")
+    expect(page.locator(".empty")).to_have_text("This file holds no attention of this model on this passage.")
+
+
 # Circuits
 
 
@@ -337,6 +347,32 @@ def test_every_view_fits_a_phone_in_both_themes(visit, view, scheme):
     assert (sum(map(int, re.findall(r"\d+", ground))) < 200) == (scheme == "dark")
     page.get_by_role("link", name="About").tap()
     assert "view=about" in page.url
+
+
+def test_a_module_that_is_named_as_a_view_is_a_tab(visit, explored: Explored, tmp_path, monkeypatch):
+    shutil.copytree(explorer_page.PAGE, tmp_path / "page")
+    (tmp_path / "page" / "own_view.js").write_text(
+        'import { el } from "./elements.js";\n\n'
+        'const words = (page) => el("p", { class: "own" }, `${page.model.name} again`);\n'
+        'export const view = { name: "own", title: "Own", place: 2.5, open: (page) => ({ element: words(page) }) };\n'
+    )
+    monkeypatch.setattr(explorer_page, "PAGE", tmp_path / "page")
+    with open_results(explored.warehouse, "invented") as results:
+        write_explorer(results, explored.files, tmp_path / "own.html", [])
+    page = visit("2L4H/L1H3", page=tmp_path / "own.html")
+    assert page.locator("nav a").all_text_contents() == ["Heads", "Text", "Own", "Circuits", "About"]
+    page.get_by_role("link", name="Own").click()
+    assert page.locator("main .own").text_content() == "2L4H again"
+    assert "view=own" in page.url
+
+
+def test_checkpoints_stop_playing_when_another_view_is_opened(visit):
+    page = visit("2L4H/L1H3?view=text&at=560")
+    page.clock.install()
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("link", name="About").click()
+    page.clock.run_for(2000)
+    assert "at=560" in page.url
 
 
 def test_every_control_has_a_name(visit):

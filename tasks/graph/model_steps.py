@@ -1,0 +1,88 @@
+"""The steps of one model: its training, and what measures it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from headstream.models.flops import forward_flops
+from headstream.tasks.graph import artifact_specs
+from headstream.tasks.graph.step import Inputs, Step, StepName
+from headstream.tasks.storage.artifact import Spec
+from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.schema import Study
+from headstream.tasks.study.stage import Size, Stage
+from headstream.tasks.study.stages import TRAINING
+from headstream.tasks.training.numerics import resolve_numerics, training_flops
+from headstream.tasks.training.training_steps import kept_steps, step_count
+
+BYTES_PER_PARAMETER = 4
+BYTES_PER_RESULT = 100_000
+RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
+
+
+def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: float) -> Step:
+    """The training of a model. Its numerics are decided here, so that it is the same wherever it trains."""
+    numerics, why = resolve_numerics(cell.architecture, cell.training, vocabulary)
+    n_checkpoints = len(kept_steps(step_count(cell.architecture, cell.training), cell.training.checkpoints))
+    checkpoint_bytes = BYTES_PER_PARAMETER * cell.parameters(vocabulary)
+
+    def arguments(spec: Spec, inputs: Inputs) -> dict[str, object]:
+        return {
+            "architecture": cell.architecture,
+            "config": cell.training,
+            "numerics": numerics,
+            "tokens_folder": inputs["tokens"].folder,
+            "cell_id": artifact_specs.cell_id(cell, spec),
+            "corpus_id": inputs["tokens"].manifest.facts["corpus_id"],
+        }
+
+    return Step(
+        TRAINING,
+        cell.label,
+        inputs={"tokens": tokens},
+        spec_of=lambda inputs: artifact_specs.training_spec(cell, inputs["tokens"], numerics),
+        arguments_of=arguments,
+        cell_id_of=lambda spec: artifact_specs.cell_id(cell, spec),
+        size=Size(
+            pass_flops=forward_flops(cell.architecture, vocabulary, cell.architecture.n_ctx),
+            n_ctx=cell.architecture.n_ctx,
+            n_checkpoints=n_checkpoints,
+            checkpoint_bytes=checkpoint_bytes,
+            flops=training_flops(cell.architecture, vocabulary, cell.training.tokens),
+            device=numerics.device,
+        ),
+        bytes=(n_checkpoints + RESUME_CHECKPOINTS) * checkpoint_bytes,
+        gpus=gpu_share if numerics.device == "cuda" else 0.0,
+        note=f"{cell.label} on {numerics.device} in {numerics.precision}, {why}",
+    )
+
+
+def analysis_steps(study: Study, model: Step, shared: Mapping[str, StepName]) -> Iterator[Step]:
+    """What measures a model that a step makes; `shared` are the steps that give the other roles, by role."""
+    roles = {**shared, **model.inputs, "model": model.name}
+    for name in study.analysis.stages:
+        yield _analysis_step(ANALYSES[name], study, model, roles)
+
+
+def _analysis_step(stage: Stage, study: Study, model: Step, roles: Mapping[str, StepName]) -> Step:
+    config = study.analysis
+
+    def arguments(spec: Spec, inputs: Inputs) -> dict[str, object]:
+        return {
+            "stage": stage.name,
+            "config": config,
+            "model_id": inputs["model"].manifest.facts["model_id"],
+            "inputs": {role: artifact.folder for role, artifact in inputs.items()},
+        }
+
+    return Step(
+        stage,
+        model.subject,
+        inputs={role: roles[role] for role in stage.reads},
+        spec_of=lambda inputs: artifact_specs.analysis_spec(stage, config, inputs),
+        arguments_of=arguments,
+        work="headstream.tasks.measuring.measure:measure",
+        size=replace(model.size, bytes=0, flops=0.0),
+        bytes=BYTES_PER_RESULT + stage.cost.checkpoints * model.size.checkpoint_bytes,
+        gpus=study.resources.gpus if config.device == "cuda" else 0.0,
+    )

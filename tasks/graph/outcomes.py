@@ -1,0 +1,46 @@
+"""What came of each model of a study: everything that was made of it, and the first error if there was one."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from headstream.tasks.graph.step import Step, StepName
+from headstream.tasks.results.study_record import ModelOutcome
+from headstream.tasks.storage.artifact import Artifact
+
+Made = Mapping[StepName, Artifact | BaseException]  # what each step made, or why it made nothing
+
+log = logging.getLogger(__name__)
+
+
+def outcomes(steps: Sequence[Step], made: Made) -> list[ModelOutcome]:
+    """The outcome of each model, in the order of the steps."""
+    return [_outcome(step, steps, made) for step in steps if step.makes_model]
+
+
+def shared_artifacts(steps: Sequence[Step], made: Made) -> list[Artifact]:
+    """What belongs to all models of a study."""
+    found = [made[step.name] for step in steps if step.is_shared]
+    return [artifact for artifact in found if isinstance(artifact, Artifact)]
+
+
+def _outcome(model: Step, steps: Sequence[Step], made: Made) -> ModelOutcome:
+    own = [step for step in steps if step.subject == model.subject and not step.is_shared]
+    found = [made[step.name] for step in own]
+    artifacts = [artifact for artifact in found if isinstance(artifact, Artifact)]
+    failed = made[model.name]
+    if isinstance(failed, BaseException):  # and so there is nothing to measure
+        errors: list[BaseException] = [failed]
+    else:
+        errors = [error for error in found if isinstance(error, BaseException)]
+    for error in errors:
+        log.error("%s: %s", model.subject, error)
+    return ModelOutcome(model.subject, _model_id(model, made), artifacts, str(errors[0]) if errors else None)
+
+
+def _model_id(model: Step, made: Made) -> str:
+    artifact = made[model.name]
+    if isinstance(artifact, Artifact):
+        model_id: str = artifact.manifest.facts["model_id"]
+        return model_id
+    assert model.cell_id_of is not None
+    return model.cell_id_of(model.spec_of(model.given(made)))

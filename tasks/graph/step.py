@@ -1,0 +1,73 @@
+"""A step of a study: one artifact, with all that is needed to plan it, to find it and to make it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from headstream.tasks.storage.artifact import Artifact, Spec
+from headstream.tasks.study.stage import Size, Stage
+
+Inputs = Mapping[str, Artifact]  # what a step reads, by role
+
+
+class StepName(NamedTuple):
+    """What tells a step from the others of its study."""
+
+    stage: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One artifact of a study, declared before anything is made.
+
+    Its functions are called once its inputs are there: they give what decides the artifact, and what its work is called
+    with.
+    """
+
+    stage: Stage
+    subject: str  # the model that it is of, or what it is to all models
+    spec_of: Callable[[Inputs], Spec]
+    arguments_of: Callable[[Spec, Inputs], Mapping[str, Any]]
+    inputs: Mapping[str, StepName] = field(default_factory=dict)  # by role
+    work: str = ""  # module:function, where it isn't the stage's
+    title: str = ""  # in Prefect's pages, where it isn't the stage's
+    cell_id_of: Callable[[Spec], str] | None = None  # of one that makes a model: its name whatever comes of it
+    size: Size = field(default_factory=Size)
+    bytes: int = 0  # that it will write, roughly
+    is_shared: bool = False  # by all models
+    gpus: float = 0.0  # the share of a GPU that it holds meanwhile
+    note: str = ""  # for the log, when it begins
+
+    @property
+    def name(self) -> StepName:
+        """What other steps call it."""
+        return StepName(self.stage.name, self.subject)
+
+    @property
+    def run_name(self) -> str:
+        """What Prefect's pages call it."""
+        return self.title or self.stage.title.format(stage=self.stage.name, subject=self.subject)
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes one core, by what its stage declares."""
+        return self.stage.cost.seconds_for(self.size)
+
+    @property
+    def makes_model(self) -> bool:
+        """Whether its artifact is a model: trained, or from elsewhere."""
+        return self.cell_id_of is not None
+
+    @property
+    def measures_model(self) -> bool:
+        """Whether it reads a model."""
+        return "model" in self.inputs
+
+    def given(self, made: Mapping[StepName, Any]) -> dict[str, Any]:
+        """What it reads, by role, out of what the steps before it made.
+
+        Raises:
+            KeyError: a step before it made nothing.
+        """
+        return {role: made[name] for role, name in self.inputs.items()}

@@ -1,0 +1,78 @@
+"""What was computed of files that are asked for again and again, remembered for as long as the files stay the same."""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO
+
+from headstream.tasks import places
+from headstream.tasks.files.whole_files import written_whole
+
+JUST_NOW_SECONDS = 2.0  # within which a file could change once more in a tick of its clock
+
+
+class RememberedFiles:
+    """What one computation gave of files, by their inode, size and times; kept on disk between processes.
+
+    A file that has changed just now isn't remembered. One of those on disk that can't be read is as good as none.
+    """
+
+    def __init__(self, kept_in: Path) -> None:
+        self._kept_in = kept_in
+        self._has_news = False
+        self._keeping = Lock()
+        self._known: dict[str, list[Any]] = {}  # stamp and value, by path
+        with suppress(OSError, ValueError):
+            known = json.loads(kept_in.read_bytes())
+            if isinstance(known, dict):
+                self._known = known
+
+    def recall(self, path: Path, compute: Callable[[BinaryIO], Any]) -> Any:
+        """What `compute` gives of a file, a JSON value; called only if that isn't known.
+
+        Raises:
+            OSError: the file can't be read.
+        """
+        with path.open("rb") as raw:
+            status = os.fstat(raw.fileno())
+            stamp = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+            known = self._known.get(str(path))
+            if known and known[0] == stamp:
+                return known[1]
+            value = compute(raw)
+            if abs(time.time() - max(status.st_mtime, status.st_ctime)) >= JUST_NOW_SECONDS:
+                self._known[str(path)] = [stamp, value]
+                self._has_news = True
+            return value
+
+    def keep(self) -> None:
+        """Write down what is new, and forget files that are gone; where that can't be, the next process asks anew."""
+        if not self._has_news:
+            return
+        self._has_news = False
+        known = {path: entry for path, entry in self._known.copy().items() if os.path.exists(path)}
+        with self._keeping, suppress(OSError):
+            self._kept_in.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(self._kept_in) as unfinished:
+                unfinished.write_text(json.dumps(known), encoding="utf-8")
+
+
+def remembered_files(name: str) -> RememberedFiles:
+    """What is remembered below HEADSTREAM_HOME under a name, shared by all who ask in this process."""
+    return _opened(places.remembered_folder() / f"{name}.json")
+
+
+@cache
+def _opened(kept_in: Path) -> RememberedFiles:
+    return RememberedFiles(kept_in)
+
+
+def sha256_of(raw: BinaryIO) -> str:
+    """The hash of what is in an open file."""
+    return hashlib.file_digest(raw, "sha256").hexdigest()

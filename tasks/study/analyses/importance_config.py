@@ -1,0 +1,58 @@
+"""The stage `importance`: ablations of heads, and scores that predict their effects."""
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, Field
+
+from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, Seed
+from headstream.tasks.study.stage import Cost, Stage
+
+Replacement = Literal["zero", "mean", "position_mean", "resample"]
+Scope = Literal["full", "frozen_patterns"]
+
+
+class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """The [analysis.importance] section of a study: on how much text heads are ablated and scored."""
+
+    windows: AtLeastTwo = Field(
+        64, description="Validation sequences on which the effects of ablating heads are measured."
+    )
+    reference_windows: AtLeastTwo = Field(
+        64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
+    )
+    max_reruns: Count = Field(1024, description=MAX_RERUNS)
+    replacements: tuple[Replacement, ...] = Field(
+        get_args(Replacement),
+        min_length=1,
+        max_length=len(get_args(Replacement)),
+        description="What takes the place of an ablated head's output: zero, its mean on other text, its mean there at"
+        " the same position, or its output on other sequences.",
+    )
+    scopes: tuple[Scope, ...] = Field(
+        get_args(Scope),
+        min_length=1,
+        max_length=len(get_args(Scope)),
+        description="What later layers compute anew when a head is ablated: all, or all but their attention patterns.",
+    )
+    others: bool = Field(
+        True, description="Whether each head is also left alone in its layer, all its others replaced by zero or mean."
+    )
+    resamples: int = Field(
+        5,
+        ge=5,
+        le=MAX_COUNT,
+        description="Other sequences whose outputs replace an ablated head's, one sequence at a time.",
+    )
+    seed: Seed = Field(0, description="Seed of the choice of replacement sequences.")
+
+
+STAGE = Stage(
+    "importance",
+    work="headstream.tasks.measuring.importance:measure_importance",
+    reads=("model", "tokens"),
+    writes=("ablations", "importance"),
+    config=ImportanceConfig,
+    description="Ablations of heads, and scores that predict their effects.",
+    cost=Cost(seconds=0.1, passes=7000, reduced_passes=1400),
+    order=4,
+)

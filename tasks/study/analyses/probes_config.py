@@ -1,0 +1,35 @@
+"""The stage `probes`: what linear probes read from the outputs of heads."""
+
+from pydantic import BaseModel, Field
+
+from headstream.tasks.study.field_types import Count, Seed
+from headstream.tasks.study.stage import Cost, Stage
+
+
+class ProbesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """The [analysis.probes] section of a study: what probes read from heads, and from how many tokens."""
+
+    train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")
+    selection_tokens: Count = Field(8192, description="Tokens of other documents on which the best head is chosen.")
+    test_tokens: Count = Field(8192, description="Tokens of yet other documents on which probes are tested.")
+    control_draws: int = Field(
+        8,
+        ge=8,  # of fewer the error could not be told
+        le=1000,
+        description="Draws of control labels, with the mean of whose accuracies a probe's is compared.",
+    )
+    penalty: float = Field(1e-3, gt=0, description="Penalty on the sum of a probe's squared weights, in nats.")
+    max_steps: Count = Field(200, description="Maximum number of steps of the solver that fits a probe.")
+    seed: Seed = Field(0, description="Seed of the draws of control labels, with the model's and the task's names.")
+
+
+STAGE = Stage(
+    "probes",
+    work="headstream.tasks.measuring.probes:measure_probes",
+    reads=("model", "tokens"),
+    writes=("probe_tasks", "probes"),
+    config=ProbesConfig,
+    description="What linear probes read from the outputs of heads.",
+    cost=Cost(seconds=8.0, passes=2500, reduced_passes=375),
+    order=7,
+)

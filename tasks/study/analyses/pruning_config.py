@@ -1,0 +1,99 @@
+"""The stage `pruning`: how many heads can be removed."""
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, Field
+
+from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, Seed
+from headstream.tasks.study.stage import Cost, Stage
+
+Method = Literal[
+    "michel_paper",
+    "michel_code",
+    "hf_bertology",
+    "taylor_signed",
+    "weight_norm",
+    "qkv_norm",
+    "attention_variance",
+    "confidence",
+    "ablation_zero",
+    "ablation_mean",
+    "ablation_resample",
+    "lrp",
+]
+IterativeMethod = Literal[
+    "michel_paper", "michel_code", "hf_bertology", "taylor_signed", "ablation_zero", "ablation_mean"
+]
+
+
+class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """The [analysis.pruning] section of a study: how heads are removed, and how gates learn which."""
+
+    windows: AtLeastTwo = Field(
+        32, description="Validation sequences on which the losses of pruned models are measured."
+    )
+    reference_windows: AtLeastTwo = Field(
+        32, description="Other validation sequences, from which pruning orders and mean outputs are taken."
+    )
+    max_reruns: Count = Field(512, description=MAX_RERUNS)
+    max_points: Count = Field(
+        16,
+        description="Numbers of pruned heads, half of all apart, at which curves are measured and heads scored anew at"
+        " most: in larger models several heads go at once, fewest where few have gone.",
+    )
+    methods: tuple[Method, ...] = Field(
+        get_args(Method),
+        max_length=len(get_args(Method)),
+        description="Scores of importance by which heads are pruned. Most costly is ablation_resample, then the other"
+        " ablations.",
+    )
+    iterative_methods: tuple[IterativeMethod, ...] = Field(
+        get_args(IterativeMethod),
+        max_length=len(get_args(IterativeMethod)),
+        description="Those of the scores by which they are also pruned with scores taken anew as heads go.",
+    )
+    random_orders: int = Field(
+        10, ge=5, le=MAX_COUNT, description="Random orders in which heads are pruned as a control."
+    )
+    batch_size: Count = Field(
+        4, description="Training sequences in a batch while gates are learned or pruned models retrained."
+    )
+    retrain_steps: Count = Field(
+        20, description="Training steps after each removed head, where pruned models are retrained."
+    )
+    retrain_rate: float = Field(1e-3, gt=0, description="Learning rate of AdamW while pruned models are retrained.")
+    gate_lambdas: tuple[Annotated[float, Field(ge=0)], ...] = Field(
+        (0.01, 0.03, 0.1, 0.2, 0.4),
+        min_length=1,
+        max_length=100,
+        description="Penalties on open gates, in nats a head.",
+    )
+    gate_steps: Count = Field(
+        100, description="Training steps in which gates are learned, for each penalty on open gates."
+    )
+    gate_rate: float = Field(0.2, gt=0, description="Learning rate of Adam while gates are learned.")
+    keep: tuple[Literal["within 1 %", "within 5 %", "half"], ...] = Field(
+        ("within 1 %", "within 5 %", "half"),
+        max_length=3,
+        description="Which pruned models are kept as checkpoints, of each way to prune: those with most heads gone at"
+        " less than so much more loss, and that with half of the heads.",
+    )
+    repeats: Count = Field(
+        5,
+        description="Timed passes of 32 sequences through each pruned model, fewer where they take long; ten times as"
+        " many of one.",
+    )
+    seed: Seed = Field(0, description="Seed of the random pruning orders and of the noise on gates.")
+
+
+STAGE = Stage(
+    "pruning",
+    work="headstream.tasks.measuring.pruning:measure_pruning",
+    reads=("model", "tokens"),
+    writes=("gate_sweeps", "gates", "importance", "pruned_models", "pruning"),
+    incidental=("pruned_models.parquet",),  # it records the clock
+    config=PruningConfig,
+    description="How many heads can be removed.",
+    cost=Cost(seconds=0.1, passes=18_000, reduced_passes=1200, checkpoints=7),
+    order=5,
+)

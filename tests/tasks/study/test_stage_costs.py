@@ -1,0 +1,54 @@
+"""Estimates against what was measured on 2026-11-29, one stage a core, on a processor without bfloat16."""
+
+import pytest
+
+from headstream.models.architecture import Architecture
+from headstream.models.flops import forward_flops
+from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.stage import Size
+from headstream.tasks.study.stages import IMPORT
+
+QUICK = Architecture(n_layers=2, n_heads=4, d_model=128, n_ctx=128)
+DEEP = Architecture(n_layers=6, n_heads=8, d_model=256, n_ctx=128, normalization="layernorm", feed_forward="gelu")
+MEASURED = {
+    "quick": {
+        "behaviour": 8.8, "weight-circuits": 2.2, "activation-circuits": 2.3, "importance": 4.9, "pruning": 13.7,
+        "redundancy": 3.0, "probes": 12.7,
+    },
+    "deep": {
+        "behaviour": 20.3, "weight-circuits": 8.1, "activation-circuits": 134.9, "importance": 151.3, "pruning": 344.7,
+        "redundancy": 52.5, "probes": 45.4,
+    },
+}  # fmt: skip
+
+
+def size(architecture: Architecture, d_vocab: int, n_checkpoints: int, **options) -> Size:
+    flops = forward_flops(architecture, d_vocab, architecture.n_ctx)
+    return Size(pass_flops=flops, n_checkpoints=n_checkpoints, **options)
+
+
+def seconds_of_analyses(*about, **options) -> dict[str, float]:
+    return {name: stage.cost.seconds_for(size(*about, **options)) for name, stage in ANALYSES.items()}
+
+
+ESTIMATED = {"quick": seconds_of_analyses(QUICK, 512, 24), "deep": seconds_of_analyses(DEEP, 4096, 2)}
+
+
+@pytest.mark.parametrize(("model", "stage"), [(model, stage) for model, own in MEASURED.items() for stage in own])
+def test_an_analysis_takes_about_as_long_as_estimated(model, stage):
+    assert ESTIMATED[model][stage] == pytest.approx(MEASURED[model][stage], rel=0.7)
+
+
+@pytest.mark.parametrize("model", MEASURED)
+def test_all_of_them_take_as_long_as_estimated_within_a_quarter(model):
+    estimated = sum(ESTIMATED[model][stage] for stage in MEASURED[model])
+    assert estimated == pytest.approx(sum(MEASURED[model].values()), rel=0.25)
+
+
+def test_smaller_budgets_take_less_and_checkpoints_more():
+    small, large = (seconds_of_analyses(DEEP, 4096, 2, is_reduced=reduced) for reduced in (True, False))
+    assert sum(small.values()) < 0.25 * sum(large.values())
+    more = seconds_of_analyses(DEEP, 4096, 20)
+    assert [stage for stage in more if more[stage] > large[stage]] == ["behaviour"]
+    one, four = (IMPORT.cost.seconds_for(size(DEEP, 4096, n, bytes=n * 10**8)) for n in (1, 4))
+    assert four == pytest.approx(4 * one)
