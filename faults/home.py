@@ -15,7 +15,7 @@ import psutil
 
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.store import Store
-from headstream.tasks.studies.housekeeping import check_all, require_all_well
+from headstream.tasks.studies.housekeeping import check_all, require_all_passed
 from headstream.tasks.study import stages
 
 STAGES = tuple(name for name in stages.STAGES if name not in ("costs", "import"))  # those of faults/study.toml

@@ -78,8 +78,8 @@ def run(
 
     with stopping_at_signals() as words:
         loaded, file = _load(study)
-        take_name(loaded, file, replace=replace)
-        loaded = loaded.placed(runner, jobs)
+        reserve_name(loaded, file, replace=replace)
+        loaded = loaded.with_resources(runner, jobs)
         from headstream.tasks.graph.finished_study import finished_result_lines
 
         if lines := finished_result_lines(loaded):

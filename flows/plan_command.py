@@ -10,7 +10,7 @@ from rich.text import Text
 
 from headstream.tasks.graph.planned_claims import plan_claims, training_warnings
 from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, seconds_left
-from headstream.tasks.studies.own_names import rival
+from headstream.tasks.studies.own_names import conflicting_study
 from headstream.tasks.study.schema import Study
 from headstream.tasks.study.sources import StudyFile
 

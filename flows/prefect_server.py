@@ -82,7 +82,7 @@ def _send_what_is_left() -> None:
 
 
 def _await_server(server: Service, address: str) -> None:
-    """Wait until a server answers.
+    """Wait until a server wait_until_healthy.
 
     Raises:
         WorkError: it exited, or didn't answer in time.

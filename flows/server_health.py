@@ -12,7 +12,7 @@ START_SECONDS = 120.0
 
 
 def wait_until_healthy(server: Service, address: str) -> bool:
-    """Wait until a server answers at its API's address; returns False if it ended instead.
+    """Wait until a server wait_until_healthy at its API's address; returns False if it ended instead.
 
     Raises:
         WorkError: neither happened in time.

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from headstream.tasks import places
 from headstream.tasks.storage.home_store import open_store
-from headstream.tasks.studies.housekeeping import check_all, find_unneeded, require_all_well
+from headstream.tasks.studies.housekeeping import check_all, find_unneeded, require_all_passed
 
 
 def print_check() -> None:

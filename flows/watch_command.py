@@ -13,7 +13,7 @@ from headstream.flows.study_progress import StudyProgress
 from headstream.flows.watch_picture import scores_in_words, watch_picture
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.machines.stopping import Ended, ended_by_signals, leave
+from headstream.tasks.machines.stopping import StopRequested, exit_immediately, raising_on_signals
 from headstream.tasks.report.explorer.model_files import EXPLORER
 from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.studies.known_studies import find_study

@@ -5,10 +5,10 @@ QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32  # of full attention
 
 
 def query_block(n: int) -> int:
-    """Queries that full attention over n positions takes at a time, so that most future keys are left out."""
+    """Number of queries that full attention over n positions takes at a time, so that most future keys are skipped."""
     return max(MIN_QUERY_BLOCK, -(-n // QUERY_BLOCKS))
 
 
 def window_block(n_seen: int, stride: int, n: int) -> int:
-    """Queries of one remainder that `windowed_attention` takes at a time, of n queries that each see n_seen keys."""
+    """Number of queries of one remainder that `windowed_attention` takes at a time, if each of n sees n_seen keys."""
     return min(max(n_seen, MIN_BLOCK), -(-n // stride))

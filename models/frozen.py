@@ -116,7 +116,7 @@ class FrozenLayer:
     def query_and_key_sources(
         self, sources: Sources
     ) -> tuple[dict[Node, Float[Tensor, "batch head pos d_head"]], dict[Node, Float[Tensor, "batch head pos d_head"]]]:
-        """Queries and keys by the node that wrote what they read; shortformer's sinusoids count as the position's."""
+        """Queries and keys by the node that wrote their input; shortformer's sinusoids count as the position's."""
         a = self.attention
         read = {node: self.norm_before(part) for node, part in sources.items()}
         if self.norm_before.bias is not None:
@@ -161,7 +161,7 @@ class FrozenRun:
         return self.final(part)
 
     def sources(self) -> tuple[Sources, ...]:
-        """The stream that each layer reads, and what W_U reads, each as a sum of what nodes wrote."""
+        """The stream that each layer reads, and finally W_U, each as a sum of nodes' outputs."""
         a, token = self.model.architecture, F.embedding(self.tokens, self.model.W_E)
         parts: Sources = {Terminal.EMBEDDING: token}
         if a.positions in ("learned", "sinusoidal"):

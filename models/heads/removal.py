@@ -9,7 +9,7 @@ from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Fill, HeadMask, Layer, Transformer
 
-State = dict[str, Tensor]
+_State = dict[str, Tensor]
 
 
 def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = None) -> Transformer:
@@ -46,7 +46,7 @@ def layer_without_heads(
     return smaller.requires_grad_(False)
 
 
-def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
+def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> _State:
     """Parameters of a layer with a mask and its fill folded in, by name."""
     W_O = layer.attention.W_O.detach()
     kept, scale = mask.nonzero().flatten().to(W_O.device), mask.to(W_O)[:, None, None]
@@ -69,7 +69,7 @@ def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor,
     return state
 
 
-def _assembled(model: Transformer, layers: list[State]) -> Transformer:
+def _assembled(model: Transformer, layers: list[_State]) -> Transformer:
     """The model with these layers in place of its own."""
     a = model.architecture
     state = {name: weight.clone() for name, weight in model.state_dict().items() if not name.startswith("layers.")}

@@ -82,9 +82,9 @@ def with_half_split_pairs(model: ExportedModel) -> ExportedModel:
 
 
 def choices_of(architecture: Architecture) -> dict[str, Any]:
-    """Every field of an architecture, sizes and defaults spelled out, but those that decide nothing beside the others.
+    """Every field of an architecture that matters given the others, with sizes and defaults spelled out.
 
-    Most biases are but weights: whether a format has tensors for them is seen when these are written.
+    Most biases are left out, since they are only weights: writing them shows if a format has tensors for them.
     """
     a = architecture
     spelled_out = {

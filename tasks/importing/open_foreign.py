@@ -43,7 +43,7 @@ def open_foreign(path: Path) -> ForeignModel:
 
 
 def content_hash(model: ForeignModel) -> str:
-    """A hash of the bytes of all files that decide a model."""
+    """A hash of the bytes of all files that define a model."""
     remembered = remembered_files("models")
     hashes = [remembered.recall(path, sha256_of) for path in model.files]
     remembered.keep()

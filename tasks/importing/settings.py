@@ -10,7 +10,7 @@ from headstream.models.architecture import Architecture
 from headstream.tasks.errors import UserError
 from headstream.tasks.study.mistakes import described, word
 
-MAX_COUNT = 1 << 24  # of anything that is counted: tokens, positions, dimensions
+MAX_SETTING = 1 << 24  # of anything that is counted: tokens, positions, dimensions
 _REQUIRED: Any = object()
 
 
@@ -33,8 +33,8 @@ class Settings:
     def whole(self, name: str, default: Any = _REQUIRED) -> int:
         """A whole number from 0 to a generous maximum."""
         value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_COUNT:
-            raise self._wrong(name, f"a whole number up to {MAX_COUNT:,}", value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SETTING:
+            raise self._wrong(name, f"a whole number up to {MAX_SETTING:,}", value)
         return value
 
     def number(self, name: str, default: Any = _REQUIRED, above: float = 0) -> float:

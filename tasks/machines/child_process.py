@@ -135,7 +135,7 @@ def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProces
         child.start()
     except (EOFError, BrokenPipeError) as error:
         receiver.close()
-        raise ProcessDied(f"{_name_of(work)}: the server of child processes ended before it was begun.") from error
+        raise ProcessDied(f"{_name_of(work)}: the server that starts child processes ended too early.") from error
     finally:
         sender.close()
     return child, receiver

@@ -52,7 +52,7 @@ def _is_held(path: Path) -> bool:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, as CUDA names them."""
+    """The GPUs that this process may use, by CUDA's names."""
     import torch
 
     named = os.environ.get("CUDA_VISIBLE_DEVICES")

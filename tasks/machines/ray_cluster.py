@@ -93,9 +93,9 @@ def _require_nodes(api_url: str) -> None:
 def _obstacle(token: Path, version: str, api_url: str) -> str | None:
     """The reason why this node can't take part, if there is one."""
     if not token.exists():
-        return f"to see {token.parents[1]}, but doesn't. Mount it there, or set HEADSTREAM_HOME to a shared folder"
+        return f"does not see {token.parents[1]}. Mount it there, or set HEADSTREAM_HOME to a shared folder"
     if code_version("headstream.flows.study") != version:
-        return "to run the same code, but has other code. Install the same version of Headstream there"
+        return "has different code. Install the same version of Headstream there"
     try:
         httpx.get(f"{api_url}/health", timeout=30).raise_for_status()
     except httpx.HTTPError as error:

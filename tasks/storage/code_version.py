@@ -12,9 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from headstream.tasks.storage.remembered_files import RememberedFiles, remembered_files
-
 from headstream.tasks.places import ROOT
+from headstream.tasks.storage.remembered_files import RememberedFiles, remembered_files
 
 PACKAGE = "headstream"
 
@@ -38,7 +37,7 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
     computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
-    The module itself may be one of a user's, who has declared a stage of their own.
+    The module itself may be a user's, for a stage of their own.
 
     Raises:
         ModuleNotFoundError: there is no such module.
@@ -46,7 +45,7 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
     file = _file_of(module, root) or _file_of_other(module)
     if file is None:
         raise ModuleNotFoundError(
-            f"There is no module {module!r} in {PACKAGE} below {root}, nor elsewhere. Name it as an import does:"
+            f"there is no module {module!r} in {PACKAGE} below {root}, nor elsewhere. Name it as an import does:"
             " headstream.tasks.training.model_training."
         )
     first = _source(module, file, root)

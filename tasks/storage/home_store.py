@@ -15,5 +15,5 @@ def open_store() -> Store:
 @contextmanager
 def store_in_use() -> Iterator[None]:
     """`gc` removes nothing while the block, or the function that this decorates, runs."""
-    with open_store().in_use():
+    with open_store().shared_lock():
         yield

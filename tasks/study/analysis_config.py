@@ -8,7 +8,7 @@ from headstream.tasks.study.analyses import ANALYSES, DECLARED
 
 
 class _Common(BaseModel):
-    """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
+    """The [analysis] section of a study: each part is read by the stage of its name alone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -20,7 +20,7 @@ class _Common(BaseModel):
         tuple(ANALYSES),
         min_length=1,
         max_length=len(ANALYSES),
-        description="Stages of the analysis that run; what the others measure is missing from the report.",
+        description="Stages of the analysis to run; what the others measure is missing from the report.",
     )
 
     def part(self, stage: str) -> BaseModel:

@@ -50,7 +50,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
         try:
             digest.update(f"{remembered.recall(file.path, sha256_of)} {file.name}\n".encode())
         except OSError as error:
-            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+            raise UserError(f"can't read {file.name}: {reason(error)}.") from error
     remembered.keep()
     return {
         "source": corpus_label(config),

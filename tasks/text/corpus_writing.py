@@ -14,7 +14,7 @@ from headstream.tasks.errors import TextChanged, UserError
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.byte_batches import byte_batches
 from headstream.tasks.text.corpus_files import corpus_files, corpus_fingerprint, corpus_label
-from headstream.tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
+from headstream.tasks.text.corpus_reading import DOCUMENT_SCHEMA, DOCUMENTS, Document
 from headstream.tasks.text.documents import Reader
 from headstream.tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
 from headstream.tasks.text.source_files import Budget

@@ -1,4 +1,4 @@
-"""A process set up for training: its threads, its precision, its memory."""
+"""Sets up a process for training: its threads, its precision and its memory."""
 
 import ctypes
 from contextlib import suppress

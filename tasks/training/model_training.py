@@ -17,7 +17,7 @@ from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import weights_sha256
 from headstream.tasks.training.device import prepare_process
-from headstream.tasks.training.loop import RESUME, TrainingRun
+from headstream.tasks.training.loop import TrainingRun
 from headstream.tasks.training.numerics import Numerics, training_flops
 from headstream.tasks.training.trained_columns import model_columns
 from headstream.tasks.training.training_progress import Progress

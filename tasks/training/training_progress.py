@@ -7,7 +7,7 @@ from headstream.tasks.progress import State
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training run is, and from which step another would go on."""
+    """The progress of a training run, and the step from which another would resume it."""
 
     step: int
     n_steps: int

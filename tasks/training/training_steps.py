@@ -7,7 +7,7 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 
 def step_count(architecture: Architecture, config: TrainingConfig) -> int:
-    """Steps that train on about `config.tokens` tokens."""
+    """Number of steps that train on about `config.tokens` tokens."""
     return max(1, round(config.tokens / (config.batch_size * architecture.n_ctx)))
 
 

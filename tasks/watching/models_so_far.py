@@ -10,6 +10,7 @@ import pandas as pd
 from safetensors import SafetensorError, safe_open
 
 from headstream.models.nodes import Head
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.storage.store import Store
 from headstream.tasks.training.loop import STATE
 
@@ -75,8 +76,8 @@ def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
     heads = _rows(folders, "heads")
     last, at_end = losses.iloc[-1], heads[heads.step == losses.step.max()] if len(heads) else heads
     best = {}
-    for column, name in SCORES.items():
-        found = at_end.dropna(subset=column).nlargest(MOST_HEADS, column) if len(at_end) else at_end
+    for column, name in SHOWN_SCORES.items():
+        found = at_end.dropna(subset=column).nlargest(MAX_BEST_HEADS, column) if len(at_end) else at_end
         best[name] = [(str(Head(row.layer, row.head)), getattr(row, column)) for row in found.itertuples()]
     known = losses.dropna(subset="tokens")
     return ScoresSoFar(

@@ -106,7 +106,7 @@ def test_before_the_first_checkpoint_that_is_said_of_models_in_training_alone():
     assert NOT_MEASURED_YET in picture(study(1), 80, 30, scores=None)
     progress = study(1)
     progress.hear(Event("training", next(iter(progress.models)), 0.0, state="compiling"))
-    assert NOTHING_YET not in picture(progress, 80, 30, scores=None)
+    assert NOT_MEASURED_YET not in picture(progress, 80, 30, scores=None)
 
 
 @pytest.mark.parametrize("width", [30, 60, 100, 250])

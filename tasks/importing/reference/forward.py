@@ -31,7 +31,7 @@ HUGGINGFACE: dict[str, Definition] = {
 
 
 def without_reference(foreign: ForeignModel) -> str | None:
-    """What of a model no definition is written for, such as `gates = 'dynamic'`; None where all is defined."""
+    """A choice of the model that no definition here covers, such as `gates = 'dynamic'`; None if all are covered."""
     unknown = unknown_options(foreign.architecture, DEFINED) if foreign.format == "headstream" else []
     return ", ".join(unknown) or None
 

@@ -33,7 +33,7 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
     "normalization": ("none", *EPSILONS),
     "normalization_place": ("pre", "post"),
     "norm_epsilon": None,
-    "feed_forward": ("none", *ACTIVATIONS),
+    "feed_forward": ("none", *_ACTIVATIONS),
     **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),

@@ -90,8 +90,8 @@ def attended(
 ) -> Float64[Tensor, "batch pos head value"]:
     """Each head's mix of the values at its own and earlier positions, or at the nearest in a window.
 
-    Query head h reads group h // (heads / groups). `added` to the scores comes after scaling. With a stride only every
-    stride-th value counts, in the window as well; with `top_k` those of the highest scores, of equal ones the nearest.
+    Query head h reads group h // (heads / groups). `added` is added to the scores after scaling. With a stride only
+    every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in ties.
     """
     n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
     behind = torch.arange(n)[:, None] - torch.arange(n)
