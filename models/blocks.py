@@ -1,4 +1,4 @@
-"""How many queries attention takes at a time: what decides how many scores it forms, and so its FLOPs."""
+"""Sizes of the blocks of queries that attention takes at a time, which decide how many scores it computes."""
 
 MIN_BLOCK = 16  # queries in a block of a window: smaller matrix products cost as much
 QUERY_BLOCKS, MIN_QUERY_BLOCK = 4, 32  # of full attention

@@ -43,7 +43,7 @@ class ImportedCell:
 
     @property
     def short_name(self) -> str:
-        """What tells it from other models of its architecture."""
+        """A name that distinguishes it from other models of its architecture."""
         return self.label
 
     @cached_property

@@ -98,7 +98,7 @@ def _source(name: str, file: Path, root: Path) -> _Source:
 
 
 def _remembered() -> RememberedFiles:
-    """What is known of this installation's sources, by this version of Python: it decides what a syntax tree is."""
+    """Remembered hashes of this installation's sources, for this version of Python, on which syntax trees depend."""
     return remembered_files(f"sources-{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}")
 
 

@@ -26,7 +26,7 @@ class Cell:
 
     @property
     def short_name(self) -> str:
-        """What tells it from other models of its architecture, in few letters."""
+        """A short name that distinguishes it from other models of its architecture."""
         return f"s{self.training.seed}"
 
     def parameters(self, vocabulary: int) -> int:

@@ -31,7 +31,7 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     on_bad_text: Literal["refuse", "replace", "skip"] = Field(
         "refuse",
-        description="What to do about invalid UTF-8 and NUL bytes: refuse the corpus, replace them with U+FFFD,"
+        description="Treatment of invalid UTF-8 and NUL bytes: refuse the corpus, replace them with U+FFFD,"
         " or skip the part or record that holds them; skip also leaves out broken records and files that aren't text.",
     )
     validation_fraction: float = Field(

@@ -63,7 +63,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     name: str = Field(description="Name under which the study's report and its rows are found.", pattern=STUDY_NAME)
     question: str = Field("", max_length=500, description="The study's question, a sentence that opens its report.")
     corpus: CorpusConfig = Field(CorpusConfig(), description="The text that models are trained and measured on.")
-    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
+    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="Training of the tokenizer.")
     grid: dict[str, list[Any]] = Field(
         {}, description="Axes, any field of [model] or [training] with its values; each combination is trained."
     )

@@ -63,7 +63,7 @@ def cpu_multiplies_bfloat16() -> bool:
 
 
 def has_gpu() -> bool:
-    """Whether torch can compute on a GPU here. Without NVIDIA's driver it can't, and isn't loaded to be asked."""
+    """True if torch can compute on a GPU here. Without NVIDIA's driver it can't, and torch isn't loaded to check."""
     if "torch" not in sys.modules:
         try:
             ctypes.CDLL("libcuda.so.1")

@@ -1,4 +1,4 @@
-"""How many steps a training has, and after which of them weights are kept."""
+"""The number of training steps, and the steps after which weights are kept."""
 
 import numpy as np
 

@@ -16,9 +16,10 @@ from test_study import study as small_study
 from test_study_progress import planned
 from waiting import until
 
-from headstream.flows.study import _planned
+from headstream.flows.followed_runs import shown_and_kept
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks import places
+from headstream.tasks.graph.planning import plan_artifacts
 from headstream.tasks.progress import Event, publish
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.studies.own_names import reserve_name
@@ -183,7 +184,8 @@ def test_ctrl_c_ends_the_picture_and_not_the_run(run, home):
 
 
 def test_a_deployed_run_can_be_watched_too():
-    with _planned(small_study()):
+    study = small_study()
+    with shown_and_kept(study.name, plan_artifacts(study), jobs=1):
         publish(Event("training", "n_layers=1", 0.4, key="k"))
         until(lambda: (left := snapshot_of("tiny")) and _fraction(left.progress) == 0.4)
     assert snapshot_of("tiny") is None

@@ -29,7 +29,7 @@ STAGE = Stage(
     reads=("model", "tokens"),
     writes=("feed_forward_ablations",),
     config=FeedForwardConfig,
-    description="How much the loss depends on feed-forward layers.",
+    description="Effects of ablating feed-forward neurons on the loss.",
     cost=Cost(seconds=0.1, passes=1700, reduced_passes=800),
     order=8,
 )

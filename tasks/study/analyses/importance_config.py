@@ -32,7 +32,7 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         get_args(Scope),
         min_length=1,
         max_length=len(get_args(Scope)),
-        description="What later layers recompute when a head is ablated: everything, or all but attention patterns.",
+        description="Recomputed by later layers when a head is ablated: everything, or all but attention patterns.",
     )
     others: bool = Field(
         True, description="Also keep each head alone in its layer, with all others replaced by zero or their mean."

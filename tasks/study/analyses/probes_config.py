@@ -29,7 +29,7 @@ STAGE = Stage(
     reads=("model", "tokens"),
     writes=("probe_tasks", "probes"),
     config=ProbesConfig,
-    description="What linear probes read from the outputs of heads.",
+    description="Linear probes of the outputs of heads.",
     cost=Cost(seconds=8.0, passes=2500, reduced_passes=375),
     order=7,
 )

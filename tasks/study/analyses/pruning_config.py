@@ -93,7 +93,7 @@ STAGE = Stage(
     writes=("gate_sweeps", "gates", "importance", "pruned_models", "pruning"),
     incidental=("pruned_models.parquet",),  # it records the clock
     config=PruningConfig,
-    description="How many heads can be removed.",
+    description="Removal of heads, and its effect on the loss.",
     cost=Cost(seconds=0.1, passes=18_000, reduced_passes=1200, checkpoints=7),
     order=5,
 )
