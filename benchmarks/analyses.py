@@ -6,6 +6,7 @@ depends on them, but for induction circuits, of which there are none.
 python -m benchmarks.analyses
 """
 
+import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +25,6 @@ from benchmarks.corpus import peak_megabytes
 from headstream.models.architecture import Architecture
 from headstream.models.losses import sequence_losses
 from headstream.models.transformer import Transformer
-from headstream.tasks.graph.scheduling import longest_stages_first
 from headstream.tasks.machines.child_process import run_in_process
 from headstream.tasks.measuring.measure import measure
 from headstream.tasks.study.analyses import ANALYSES
@@ -36,18 +36,20 @@ from headstream.tasks.text.token_writing import write_tokens
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model, save_checkpoint, write_model_card
 
 PASSED = 16  # sequences in a plain pass, the unit that costs are compared with
-LITTLE = AnalysisConfig.model_validate(  # text and steps: growth with the model shows on little of them
-    {
-        "behaviour": {"loss_windows": 16, "pattern_windows": 8, "random_period_sequences": 8},
-        "weight_circuits": {"statistics_tokens": 100_000},
-        "activation_circuits": {"path_windows": 4, "bigram_windows": 16, "random_period_sequences": 8},
-        "importance": {"windows": 8, "reference_windows": 8},
-        "pruning": {"windows": 4, "reference_windows": 4, "gate_steps": 4, "retrain_steps": 2, "repeats": 1},
-        "redundancy": {"windows": 8, "reference_windows": 8},
-        "feed_forward": {"windows": 8, "reference_windows": 8},
-        "probes": {"train_tokens": 2048, "selection_tokens": 1024, "test_tokens": 1024},
-    }
-)
+TEXT_FIELD = re.compile(r"(windows|sequences|tokens|repeats|gate_steps|retrain_steps)$")
+
+
+def with_less_text(config: AnalysisConfig, divisor: int) -> AnalysisConfig:
+    """The same analysis on a fraction of the text and of the steps: growth with the model shows on little of them."""
+    parts = {}
+    for stage in ANALYSES.values():
+        part = config.part(stage.name)
+        counts = {name: value for name, value in part if isinstance(value, int) and TEXT_FIELD.search(name)}
+        parts[stage.section] = part.model_copy(update={name: max(2, n // divisor) for name, n in counts.items()})
+    return config.model_copy(update=parts)
+
+
+LITTLE = with_less_text(AnalysisConfig(), 8)
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def minutes_of_all(subject: Subject, tokens: Path) -> float:
     with TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as threads:
         folder = Path(temporary)
         subject.write(folder / "model")
-        stages = longest_stages_first(_stages_of(subject))
+        stages = sorted(_stages_of(subject), key=lambda stage: -ANALYSES[stage].cost.passes)
         begun = time.perf_counter()
         run = partial(run_in_process, timed_stage)
         list(threads.map(lambda stage: run(stage, AnalysisConfig(), folder / "model", tokens, folder / stage), stages))

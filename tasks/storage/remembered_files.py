@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any
 
 from headstream.tasks import places
 from headstream.tasks.files.whole_files import written_whole
@@ -33,7 +34,7 @@ class RememberedFiles:
             if isinstance(known, dict):
                 self._known = known
 
-    def recall(self, path: Path, compute: Callable[[BinaryIO], Any]) -> Any:
+    def recall(self, path: Path, compute: Callable[[BufferedReader], Any]) -> Any:
         """The JSON value that `compute` returns for a file; it is called only if the value isn't known.
 
         Raises:
@@ -73,6 +74,6 @@ def _opened(kept_in: Path) -> RememberedFiles:
     return RememberedFiles(kept_in)
 
 
-def sha256_of(raw: BinaryIO) -> str:
+def sha256_of(raw: BufferedReader) -> str:
     """A hash of an open file's content."""
     return hashlib.file_digest(raw, "sha256").hexdigest()

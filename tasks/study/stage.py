@@ -1,7 +1,7 @@
 """The declaration of a stage: its name, its work, its inputs and outputs, and its cost."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
@@ -63,6 +63,7 @@ class Stage:
     description: str = ""  # of its section in [analysis]
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
+    little: Mapping[str, Any] = field(default_factory=dict)  # fields of its section on which it still runs: for trials
     order: int = 0  # of analyses: the place in plans and reports
     title: str = "measure {stage} of {subject}"
     in_subprocess: bool = True

@@ -95,5 +95,14 @@ STAGE = Stage(
     config=PruningConfig,
     description="Removal of heads, and its effect on the loss.",
     cost=Cost(seconds=0.1, passes=18_000, reduced_passes=1200, checkpoints=7),
+    little={
+        "windows": 3,
+        "reference_windows": 3,
+        "gate_lambdas": (0.1,),
+        "gate_steps": 1,
+        "retrain_steps": 1,
+        "random_orders": 5,
+        "repeats": 1,
+    },
     order=5,
 )
