@@ -15,7 +15,7 @@ import psutil
 
 from headstream.tasks.storage.artifact import Artifact
 from headstream.tasks.storage.store import Store
-from headstream.tasks.studies.housekeeping import check_all, require_all_well
+from headstream.tasks.studies.housekeeping import check_all, require_all_passed
 from headstream.tasks.study import stages
 
 STAGES = tuple(name for name in stages.STAGES if name not in ("costs", "import"))  # those of faults/study.toml
@@ -127,7 +127,7 @@ def require_same(home: Home, reference: Home) -> None:
     assert not differing
     assert home.row_counts() == reference.row_counts()
     assert not home.half_written()
-    require_all_well(check_all(home.store, home.warehouse))
+    require_all_passed(check_all(home.store, home.warehouse))
 
 
 def kill(process: subprocess.Popen[str]) -> None:

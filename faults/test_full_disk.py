@@ -125,6 +125,6 @@ def test_full_before_a_run(disk, study):
     disk.leave(1 << 20)
     done = disk.home.run("run", str(study))
     assert done.returncode == 1
-    assert "must have room for what the study will write" in done.stderr.splitlines()[-1]
+    assert "The study will write about" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr, done.stderr
     assert not disk.home.artifacts()

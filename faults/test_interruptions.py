@@ -1,4 +1,4 @@
-"""A run is interrupted on its terminal: it ends at once, with one line, and the same command goes on from there."""
+"""A run is interrupted on its terminal: it ends at once, with one line, and the same command continues from there."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from waiting import until
 from faults.home import HEADSTREAM, SECONDS, STAGES, Home, made_from, require_same, runs_below
 
 CODES = {"Ctrl-C": 130, "SIGTERM": 143, "SIGHUP": 129}
-LINE = r"headstream: stopped[^\n]*; the same command goes on from there\."
+LINE = r"headstream: stopped[^\n]*; the same command continues from there\."
 HOLDS = "it ends within 3 s, with one line and no process left; the next run has the same rows and weights"
 
 

@@ -102,4 +102,4 @@ def test_more_than_a_node_has(on_ray, what, study, tmp_path):
     file.write_text(text.replace("[training]\n", f"{asked}\n" if "[training]" in asked else f"{asked}\n[training]\n"))
     done = on_ray.run("run", str(file), "--runner", "ray")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("headstream: a node of the Ray cluster must have what a model takes")
+    assert done.stderr.splitlines()[-1].startswith("headstream: no node of the Ray cluster has the ")

@@ -41,7 +41,7 @@ def test_a_run_on_a_read_only_store(read_only, study):
     assert "Traceback" not in done.stderr, done.stderr
     said = done.stderr.splitlines()[-1]
     assert said.startswith("headstream: ")
-    assert f"{read_only.store.root} must be a folder that can be read and written" in said
+    assert f"{read_only.store.root} can't be read and written" in said
     assert "mount it writable" in said
 
 

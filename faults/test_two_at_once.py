@@ -47,7 +47,7 @@ def begun(home: Home) -> Iterator[Counter[str]]:
 def goes_on(home: Home) -> bool:
     """Whether a run of the home is in progress."""
     try:
-        with home.store.at_rest():
+        with home.store.exclusive_lock():
             return False
     except WorkError:
         return True
@@ -96,7 +96,7 @@ def test_gc_beside_a_run(finished, reference, study, record_property):
     said = Counter()
     while process.poll() is None:
         done = finished.run("gc", "--days", "0")
-        said[done.returncode, "no run must be going on" in done.stderr] += 1
+        said[done.returncode, "while a run is in progress" in done.stderr] += 1
     finish(process)
     record_property("refused", f"refused {said[1, True]} times")
     assert said[1, True]

@@ -10,11 +10,11 @@ from typer.core import TyperCommand
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
-from headstream.tasks.machines.own_environment import (
-    keep_prefect_in,
-    print_any_letter,
-    require_folder,
-    shut_out_surroundings,
+from headstream.tasks.machines.process_environment import (
+    choose_prefect_home,
+    configure_output,
+    isolate_child_processes,
+    require_current_folder,
 )
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 StudyArgument = Annotated[
-    str, typer.Argument(help="Name of a study that ships or has run here, or path of a study file.")
+    str, typer.Argument(help="Name of a study that ships or has run here, or path to a study file.")
 ]
 STOP_THEMSELVES = {"run", "up", "watch"}  # when a signal comes
-Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="How rows are printed.")]
+Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="Format of the rows.")]
 
 
 def _print_version(asked: bool) -> None:
@@ -65,27 +65,27 @@ def run(
     jobs: Annotated[int | None, typer.Option(min=1, help="Models made at once; default: one per core.")] = None,
     runner: Annotated[
         Literal["threads", "ray"] | None,
-        typer.Option(help="Where models are made: threads here, or a Ray cluster; default: what the study says."),
+        typer.Option(help="Place where models are made: threads here, or a Ray cluster; default: the study's choice."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take the place of another study of the same name, and of its results.")
+        bool, typer.Option("--replace", help="Replace another study of the same name, and its results.")
     ] = False,
 ) -> None:
-    """Make whatever a study still lacks, then print its answer and the path of its report."""
+    """Make everything that a study still lacks, then print its answer and the path of its report."""
     from headstream.tasks.machines.quiet_output import output_to_log
     from headstream.tasks.machines.stopping import stopping_at_signals
-    from headstream.tasks.studies.own_names import take_name
+    from headstream.tasks.studies.own_names import reserve_name
 
     with stopping_at_signals() as words:
         loaded, file = _load(study)
-        take_name(loaded, file, replace=replace)
-        loaded = loaded.placed(runner, jobs)
+        reserve_name(loaded, file, replace=replace)
+        loaded = loaded.with_resources(runner, jobs)
         from headstream.tasks.graph.finished_study import finished_result_lines
 
         if lines := finished_result_lines(loaded):
             print(f"{loaded.name}: nothing was missing", file=sys.stderr)
         else:
-            keep_prefect_in(places.prefect_cache(), places.prefect_folder())
+            choose_prefect_home(places.prefect_cache(), places.prefect_folder())
             with output_to_log(words) as terminal:
                 from headstream.flows.run_command import run_with_progress  # imports Prefect
 
@@ -96,7 +96,7 @@ def run(
 @app.command(epilog="Example: headstream plan quick")
 def plan(
     study: StudyArgument,
-    every_line: Annotated[bool, typer.Option("--all", help="A line for every artifact, of a large grid, too.")] = False,
+    every_line: Annotated[bool, typer.Option("--all", help="List every artifact, even for a large grid.")] = False,
 ) -> None:
     """Show what `run` would do and why, how long it would take, and which claims the study can decide."""
     from headstream.flows.plan_command import print_plan
@@ -105,7 +105,7 @@ def plan(
 
 
 class _Query(TyperCommand):
-    """A command whose argument may begin with --, as a comment of SQL does."""
+    """A command whose argument may begin with --, as a comment in SQL does."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         queries = [] if "--" in args else [arg for arg in args if re.match(r"--([^=]*\s|.*\n)", arg)]
@@ -117,12 +117,12 @@ class _Query(TyperCommand):
 def sql(
     query: Annotated[
         str | None,
-        typer.Argument(help="One SELECT; a table or view, to list its columns; or nothing, to list tables and views."),
+        typer.Argument(help="One SELECT; or a table or view, to list its columns; default: list tables and views."),
     ] = None,
     format: Format = "table",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the query is stopped.")] = 30.0,
 ) -> None:
-    """Query the results in SQL; queries only read, and reach nothing outside the warehouse."""
+    """Query the results in SQL; queries are read-only, and reach nothing outside the warehouse."""
     from headstream.tasks import places
     from headstream.tasks.results.output_formats import format_table
     from headstream.tasks.results.sql import list_columns, list_tables, run_sql
@@ -139,7 +139,7 @@ def sql(
 
 @app.command(epilog="Example: headstream claims quick")
 def claims(study: StudyArgument, format: Format = "table") -> None:
-    """Show what a study says of each claim: findings first, then descriptions, then self-checks in one line."""
+    """Show a study's verdict on each claim: findings first, then descriptions, then self-checks in one line."""
     from headstream.tasks import places
     from headstream.tasks.results.claims import banner_of, claims_of
     from headstream.tasks.results.output_formats import format_table
@@ -167,11 +167,11 @@ def report(study: StudyArgument) -> None:
 def explore(
     study: Annotated[str, typer.Argument(metavar="STUDY|MODEL", help="A study that has run, or the id of a model.")],
     text: Annotated[
-        Path | None, typer.Option(help="A file of text to show beside the passages, as far as a context holds it.")
+        Path | None, typer.Option(help="A text file to show beside the passages, cut to the model's context.")
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only write it, and print its path.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only write the page, and print its path.")] = False,
 ) -> None:
-    """Write a study's explorer, one offline page of its heads and what they do with text, and open it in a browser."""
+    """Write a study's explorer, an offline page of its heads and what they do with text, and open it in a browser."""
     from headstream.flows.explore_command import print_explorer
     from headstream.tasks import places
     from headstream.tasks.results.study_results import study_of_model
@@ -183,20 +183,20 @@ def explore(
 @app.command(epilog="Example: headstream watch quick")
 def watch(
     study: Annotated[
-        str | None, typer.Argument(help="Name of a study, or path of its file; default: the one that is running.")
+        str | None, typer.Argument(help="Name of a study, or path to its file; default: the one that is running.")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="If it isn't running, wait until it is.")] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Serve its explorer, with each new checkpoint, to browsers on this machine.")
     ] = False,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port of that explorer; default: any that is free.")
+        int | None, typer.Option(min=1, max=65535, help="Port of that explorer; default: any free one.")
     ] = None,
 ) -> None:
-    """Show a study that runs elsewhere, in another terminal or at night: losses, heads, the time left.
+    """Show a study that runs in another terminal or on a schedule: losses, heads, the time left.
 
-    Scores of checkpoints are measured here, on little text, and are preliminary; the run isn't disturbed, and Ctrl-C
-    ends only this. Ends with the run: exit code 1 if that failed or was stopped.
+    Scores of checkpoints are preliminary: they are measured here, on little text. The run isn't disturbed, and Ctrl-C
+    stops only the display. Ends with the run: exit code 1 if that failed or was stopped.
     """
     from headstream.flows.watch_command import watch_study
 
@@ -217,7 +217,7 @@ def diff(
 
 @app.command(epilog="Example: headstream studies")
 def studies() -> None:
-    """List the studies that ship and those of your own that were to run here, and how far each is."""
+    """List the studies that ship and your own that were started here, with the state of each."""
     from headstream.flows.studies_command import print_studies
 
     print_studies()
@@ -229,17 +229,15 @@ def export(
     folder: Annotated[Path, typer.Argument(help="New or empty folder to write.")],
     to: Annotated[
         Literal["headstream", "huggingface", "transformer-lens"],
-        typer.Option(help="Format; the latter two can't hold every architecture."),
+        typer.Option(help="Format; the latter two can't represent every architecture."),
     ] = "headstream",
-    study: Annotated[
-        str | None, typer.Option(help="Study that the model is of, where several have one of that label.")
-    ] = None,
+    study: Annotated[str | None, typer.Option(help="Study of the model, if several have one with that label.")] = None,
     step: Annotated[int | None, typer.Option(min=0, help="Training step; default: the last.")] = None,
     all_steps: Annotated[
-        bool, typer.Option("--all-steps", help="Every checkpoint, each in a folder of its own: step0000100 and so on.")
+        bool, typer.Option("--all-steps", help="Write every checkpoint, each to its own folder: step0000100 and so on.")
     ] = False,
 ) -> None:
-    """Write a model, with its tokenizer, in a format that other tools read, and other studies."""
+    """Write a model and its tokenizer in a format that other tools and other studies can read."""
     from headstream.flows.export_command import export_model
 
     export_model(model, folder, to, study, step, all_steps)
@@ -247,7 +245,7 @@ def export(
 
 @app.command(epilog="Example: headstream inspect exported")
 def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model, whoever trained it.")]) -> None:
-    """Show what a model from elsewhere is: format, size, tokenizer, architecture; or why it can't be studied."""
+    """Describe a model from elsewhere (format, size, tokenizer, architecture), or say why it can't be studied."""
     from headstream.flows.inspect_command import print_description
 
     print_description(path)
@@ -266,7 +264,7 @@ def index() -> None:
 
 @app.command(epilog="Example: headstream check")
 def check() -> None:
-    """Verify every artifact, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
+    """Check every artifact, the studies, the warehouse and the environment; exit code 1 if something is wrong."""
     from headstream.flows.store_commands import print_check
 
     print_check()
@@ -274,10 +272,10 @@ def check() -> None:
 
 @app.command(epilog="Example: headstream gc --dry-run")
 def gc(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
     days: Annotated[
         float,
-        typer.Option(min=0, help="Keep what a run used within this many days; interrupted runs may still need it."),
+        typer.Option(min=0, help="Keep what runs used within this many days: interrupted ones may still need it."),
     ] = 7.0,
 ) -> None:
     """Remove artifacts that no study's last run needs."""
@@ -289,7 +287,7 @@ def gc(
 @app.command(epilog="Example: headstream up --port 4200")
 def up(
     host: Annotated[
-        str, typer.Option(help="Address that the server listens on; whoever reaches it can run code here.")
+        str, typer.Option(help="Address that the server listens on; anyone who can reach it can run code here.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server and its pages.")] = 4200,
     database_url: Annotated[
@@ -298,7 +296,7 @@ def up(
     ] = None,
 ) -> None:
     """Run Prefect's server, a worker and the scheduled deployments until Ctrl-C."""
-    keep_prefect_in(places.prefect_folder())
+    choose_prefect_home(places.prefect_folder())
     from headstream.flows.up_command import serve
 
     serve(host, port, database_url)
@@ -315,7 +313,7 @@ def _load(name_or_path: str) -> tuple["Study", "StudyFile"]:
 
 
 def _name_of(name_or_path: str) -> str:
-    """The name of a study whose results are meant, whatever has become of its file."""
+    """The name of a study whose results are asked for, even if its file has changed or is gone."""
     from headstream.tasks.studies.known_studies import known_studies
 
     return name_or_path if name_or_path in known_studies() else _load(name_or_path)[0].name
@@ -329,18 +327,16 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
-    shut_out_surroundings()
-    print_any_letter()
+    isolate_child_processes()
+    configure_output()
     try:
-        require_folder()
+        require_current_folder()
         app()
     except (UserError, WorkError) as error:
         _say(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
     except OSError as error:
-        print(
-            f"headstream: files must be readable and writable, got: {error}. Correct that and repeat.", file=sys.stderr
-        )
+        print(f"headstream: can't read or write a file: {error}. Correct that and run again.", file=sys.stderr)
         sys.exit(1)
 
 

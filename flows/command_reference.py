@@ -1,4 +1,4 @@
-"""The reference in flows/README.md: every command with an example and its output, and every field of a study file."""
+"""Writes the reference in flows/README.md: every command with an example, and every field of a study file."""
 
 import json
 import os
@@ -23,12 +23,12 @@ from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.words.generated_pages import rewrite_below
 from headstream.tasks.words.markdown import markdown_table
 
-README = places.ROOT / "flows" / "README.md"
+REFERENCE_PAGE = places.ROOT / "flows" / "README.md"
 MARK = "<!-- What follows is written by `python -m headstream.flows.command_reference`. -->\n"
 COLUMNS = 110
-MOST_LINES = 24  # of an output; of a longer one the middle is left out
-HOME = "~/headstream"  # what outputs call the folder that the examples ran in
-STUDIES = {"quick": "smoke", "heads": "wide", "2L4H": "2L2H"}  # what examples run here, for studies that take longer
+MAX_OUTPUT_LINES = 24  # of an output; the middle of a longer one is left out
+HOME = "~/headstream"  # stands in outputs for the folder that the examples ran in
+EXAMPLE_STUDIES = {"quick": "smoke", "heads": "wide", "2L4H": "2L2H"}  # quick replacements for studies that take longer
 MAKE_WIDE = "sed -n 's/smoke/wide/; s/d_model = 32/d_model = 48/; w wide.toml'"
 # Sections whose fields a study may leave out, and the configs that then give them their defaults.
 COMPLETE: dict[type[BaseModel], type[BaseModel]] = {ModelSection: Architecture, TrainingSection: TrainingConfig}
@@ -42,7 +42,7 @@ BOUNDS = {
     "maxLength": "at most {} characters",
     "pattern": "{}",
 }
-KINDS = {"integer": "integer", "number": "number", "boolean": "true or false", "string": "text", "object": "table"}
+TYPE_NAMES = {"integer": "integer", "number": "number", "boolean": "true or false", "string": "text", "object": "table"}
 
 
 def commands_in_markdown(outputs: Mapping[str, str]) -> str:
@@ -66,8 +66,8 @@ def record_outputs() -> dict[str, str]:
                 shlex.split(command), cwd=folder, env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
             lines = [line.rstrip() for line in done.stdout.decode().replace(folder, HOME).rstrip().splitlines()]
-            ends = [*lines[: MOST_LINES // 2], "...", *lines[-MOST_LINES // 2 :]]
-            return "\n".join(lines if len(lines) <= MOST_LINES else ends)
+            ends = [*lines[: MAX_OUTPUT_LINES // 2], "...", *lines[-MAX_OUTPUT_LINES // 2 :]]
+            return "\n".join(lines if len(lines) <= MAX_OUTPUT_LINES else ends)
 
         outputs = {}
         for example in examples():
@@ -80,7 +80,7 @@ def record_outputs() -> dict[str, str]:
 
 def _example(epilog: str) -> str:
     words = epilog.removeprefix("Example: ").split(" ")
-    return " ".join(STUDIES.get(word, word) for word in words)
+    return " ".join(EXAMPLE_STUDIES.get(word, word) for word in words)
 
 
 def _commands(outputs: Mapping[str, str]) -> Iterator[str]:
@@ -91,8 +91,7 @@ def _commands(outputs: Mapping[str, str]) -> Iterator[str]:
         yield f"### headstream {name}\n\n{command.help}\n\n    {usage}"
         if options:
             yield _table(
-                ("argument or option", "what it says"),
-                [(f"`{option}`", " ".join(text.split())) for option, text in options],
+                ("argument or option", "meaning"), [(f"`{option}`", " ".join(text.split())) for option, text in options]
             )
         example = _example(command.epilog)
         yield f"```console\n$ {example}\n{outputs[example]}\n```"
@@ -117,7 +116,7 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """What a field may hold: its type and bounds, or its choices."""
+    """The values that a field accepts: its type and bounds, or its choices."""
     if "anyOf" in schema:
         return " or ".join(_kind(choice) for choice in schema["anyOf"] if choice.get("type") != "null")
     if "enum" in schema or "const" in schema:
@@ -126,7 +125,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     if schema.get("type") == "array":
         size = f" ({', '.join(bounds)})" if bounds else ""
         return f"list{size} of {_kind(schema['items'])}"
-    return ", ".join([KINDS[schema["type"]], *bounds])
+    return ", ".join([TYPE_NAMES[schema["type"]], *bounds])
 
 
 def _readable(bound: float | str) -> str:
@@ -135,7 +134,7 @@ def _readable(bound: float | str) -> str:
 
 def _default(schema: Mapping[str, Any]) -> str:
     if "default" not in schema:
-        return "must be given"
+        return "required"
     return "not set" if schema["default"] is None else f"`{json.dumps(schema['default'])}`"
 
 
@@ -145,4 +144,4 @@ def _table(heading: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    rewrite_below(MARK, README, commands_in_markdown(record_outputs()))
+    rewrite_below(MARK, REFERENCE_PAGE, commands_in_markdown(record_outputs()))

@@ -19,7 +19,7 @@ from headstream.tasks.results.study_results import open_results
 from headstream.tasks.steps.report_steps import report_again
 from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.storage.latest_records import latest_record
-from headstream.tasks.studies.housekeeping import check_all, require_all_well
+from headstream.tasks.studies.housekeeping import check_all, require_all_passed
 from headstream.tasks.study.names import STUDY_NAME
 from headstream.tasks.words.markdown import as_markdown
 
@@ -80,4 +80,4 @@ def check_everything() -> None:
     """
     findings = list(check_all(open_store(), places.warehouse_file()))
     create_table_artifact(_cells(map(vars, findings)), key="check")
-    require_all_well(findings)
+    require_all_passed(findings)

@@ -1,4 +1,4 @@
-"""The command `headstream diff`: what differs between two studies."""
+"""The command `headstream diff`: prints the differences between two studies."""
 
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +19,7 @@ from headstream.tasks.words.plain_text import terminal_safe
 
 
 def print_changes(first: str, second: str) -> None:
-    """Print what differs between two studies in the warehouse, and what of them can't be compared.
+    """Print the differences between two studies in the warehouse, and what can't be compared.
 
     Raises:
         UserError: one of them has not run.
@@ -51,4 +51,4 @@ def print_changes(first: str, second: str) -> None:
 
 
 def _cell(value: object) -> Text:
-    return Text("-" if value is None else terminal_safe(str(value)))  # a path may hold what rich would take for markup
+    return Text("-" if value is None else terminal_safe(str(value)))  # Text, since rich could take a path for markup

@@ -1,4 +1,4 @@
-"""The command `headstream explore`: a study's explorer, written and opened."""
+"""The command `headstream explore`: writes a study's explorer, and opens it."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from headstream.tasks.steps.report_steps import explorer_again
 
 
 def print_explorer(study: str, model: str | None, text: Path | None, show: bool) -> None:
-    """Write the explorer of a study, print its path, and open it at a model if one is named."""
+    """Write the explorer of a study, print its path, and open it, at a model if one is named."""
     page = explorer_again(study, text)
     print(page)
     if show and _has_screen():
@@ -17,5 +17,5 @@ def print_explorer(study: str, model: str | None, text: Path | None, show: bool)
 
 
 def _has_screen() -> bool:
-    """Without one, a browser of the terminal would take the page's place."""
+    """True if there is a screen to open a page on: without one, a text browser would take over the terminal."""
     return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

@@ -1,4 +1,4 @@
-"""The command `headstream export`: a model of the store in another format, at one of its checkpoints or at all."""
+"""The command `headstream export`: writes a model of the store in another format, at one checkpoint or at all."""
 
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from headstream.tasks.words.plain_text import terminal_safe
 
 
 def export_model(name: str, folder: Path, format: str, study: str | None, step: int | None, all_steps: bool) -> None:
-    """Write a model, and print what was written, and what must be told of it.
+    """Write a model, and print what was written, with notes for the user.
 
     Raises:
-        UserError: no one model is meant, it wasn't kept at that step, or the format can't hold it.
+        UserError: the name doesn't fit exactly one model, it has no checkpoint at that step, or the format can't
+            represent it.
     """
     store = open_store()
     build_warehouse(store, places.warehouse_file())
@@ -24,9 +25,7 @@ def export_model(name: str, folder: Path, format: str, study: str | None, step: 
     weights, tokens = stored_folders(store, model.model_id, model.study)
     kept = checkpoint_steps(weights)
     if step is not None and step not in kept:
-        raise UserError(
-            f"a step must be one at which weights were kept ({', '.join(map(str, kept))}), got {step}. Choose one."
-        )
+        raise UserError(f"no weights were kept at step {step}. Choose one of {', '.join(map(str, kept))}.")
     steps = kept if all_steps else [kept[-1] if step is None else step]
     notes = export_checkpoints(format, weights, tokens, steps, folder.expanduser())
     after = f"steps {', '.join(map(str, steps))}" if all_steps else f"step {steps[0]}"

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.planning import PlannedArtifact
 from headstream.tasks.progress import listening
-from headstream.tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import snapshots_kept
 
 Display = Callable[[StudyProgress], AbstractContextManager[None]]  # while it is open, it has a study hear its events
 
@@ -33,5 +33,5 @@ def displayed_by(display: Display) -> Iterator[None]:
 def shown_and_kept(name: str, planned: Sequence[PlannedArtifact], jobs: int) -> Iterator[None]:
     """While the block runs a study, show how far it is, and leave that for who watches."""
     progress = StudyProgress(name, planned, jobs)
-    with _display.get()(progress), kept_for_watchers(name, progress.snapshot):
+    with _display.get()(progress), snapshots_kept(name, progress.snapshot):
         yield

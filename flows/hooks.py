@@ -1,4 +1,4 @@
-"""What Prefect calls when a run fails or begins: a notice to people, and an end to a run that takes too long."""
+"""Hooks for Prefect: a notice to people when a run fails, and a time limit on deployed runs."""
 
 import json
 import os
@@ -19,9 +19,9 @@ log = getLogger(__name__)
 
 
 def notify_of_failure(flow: Any, flow_run: Any, state: Any) -> None:
-    """Send a JSON notice of a failed run to the address or the command that HEADSTREAM_ON_FAILURE names.
+    """Send a JSON notice of a failed run to the address or command in HEADSTREAM_ON_FAILURE.
 
-    A notice that can't be delivered is only logged: it must not change how the run ended.
+    A notice that can't be delivered is only logged: it must not change the run's outcome.
     """
     target = os.environ.get("HEADSTREAM_ON_FAILURE")
     if not target:
@@ -43,9 +43,9 @@ def notify_of_failure(flow: Any, flow_run: Any, state: Any) -> None:
 
 
 def fail_after(seconds: float) -> Any:
-    """A hook for flows that begin: a deployed run that takes longer fails, and its process ends, whatever it is doing.
+    """A hook for starting flows: a deployed run that takes longer fails, and its process ends, whatever it is doing.
 
-    Prefect's own `timeout_seconds` waits for the threads that are at work, and they for the models that they train.
+    Prefect's own `timeout_seconds` waits for its threads, which wait for the models that they train.
     """
 
     def start_timer(flow: Any, flow_run: Any, state: Any) -> None:
@@ -59,7 +59,7 @@ def fail_after(seconds: float) -> Any:
 
 
 def _fail(flow: Any, flow_run: Any, seconds: float) -> None:
-    message = f"must end within {seconds / 3600:g} hours, but did not; what is done is kept, and the next run goes on"
+    message = f"took longer than {seconds / 3600:g} hours; what is done is kept, and the next run continues from there"
     state: State[Any] = Failed(name="TimedOut", message=message)
     try:
         with get_client(sync_client=True) as client:

@@ -1,4 +1,4 @@
-"""The command `headstream inspect`: what a model from elsewhere is, or why it can't be read."""
+"""The command `headstream inspect`: describes a model from elsewhere, or says why it can't be read."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from headstream.tasks.words.plain_text import terminal_safe
 
 
 def print_description(path: Path) -> None:
-    """Print what a model is, by its header; its weights are not read.
+    """Print a description of a model from its header; its weights are not read.
 
     Raises:
-        UserError: there is none, or one that Headstream can't hold.
+        UserError: there is no model, or one that Headstream can't represent.
     """
     lines = list(described_model(open_foreign(path)))
     width = max(len(name) for name, _ in lines)
-    for name, said in lines:
-        print(f"{name:<{width}}  {terminal_safe(said)}")
+    for name, text in lines:
+        print(f"{name:<{width}}  {terminal_safe(text)}")

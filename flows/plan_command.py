@@ -10,7 +10,7 @@ from rich.text import Text
 
 from headstream.tasks.graph.planned_claims import plan_claims, training_warnings
 from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, seconds_left
-from headstream.tasks.studies.own_names import rival
+from headstream.tasks.studies.own_names import conflicting_study
 from headstream.tasks.study.schema import Study
 from headstream.tasks.study.sources import StudyFile
 
@@ -37,7 +37,7 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
             console.print(f"{len(repeated)} models are at several places of the grid each, and count once.")
         console.print(f"A line for each artifact of all {len(study.cells)} models: `--all`.")
     console.print(_what_is_left(planned))
-    if where := rival(study, file):
+    if where := conflicting_study(study, file):
         console.print(f"[yellow]`run` needs `--replace`: another study named {study.name}[/]", Text(f"{where}."))
     console.print()
     _print_claims(console, lacking)

@@ -1,4 +1,4 @@
-"""Prefect as the command line uses it: quiet, and with a server of its own where none is up."""
+"""Prefect for the command line: quiet, and with a temporary server if none is running."""
 
 import os
 import sys
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-# Before Prefect is imported: no telemetry, which fails loudly offline; and no log lines in a run's log, since Prefect's
+# Before Prefect is imported: no telemetry, which fails noisily offline; and no log lines in a run's log, since the
 # server keeps them.
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "headstream")
-os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # the text is made before the flow begins
+os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # text is prepared before the flow begins
 
 import httpx
 import prefect
@@ -21,24 +21,25 @@ from prefect.exceptions import PrefectException
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-from headstream.flows.server_health import answers
+from headstream.flows.server_health import wait_until_healthy
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines.services import Service, free_port, opened_services
 
-STOP_SECONDS = 5.0
+DRAIN_SECONDS = 5.0
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
 
 @contextmanager
 def starting_server() -> Iterator[Future[None]]:
-    """Reach Prefect's server in the background: the one that PREFECT_API_URL names, else one that is started here.
+    """Connect to Prefect's server in the background: the one that PREFECT_API_URL names, or else a temporary one.
 
-    The flow must wait for the result, which is an error if the server doesn't answer. Heartbeats are off: they tell a
-    scheduler which runs have died, which a run in a terminal doesn't need, and take a second to stop.
+    The flow must wait for the result, which is an error if the server doesn't answer. Heartbeats are off: they let a
+    scheduler notice dead runs, which a run in a terminal doesn't need, and take a second to stop.
     """
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}), ThreadPoolExecutor(2) as threads:
-        if address := PREFECT_API_URL.value():
-            yield threads.submit(_reach_server, address)
+        given = PREFECT_API_URL.value()
+        if given:
+            yield threads.submit(_reach_server, given)
         else:
             with _temporary_server() as (server, address), temporary_settings({PREFECT_API_URL: address}):
                 try:
@@ -53,7 +54,7 @@ def _reach_server(address: str) -> None:
             client.api_version()
     except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError) as error:
         raise UserError(
-            f"Prefect's server must answer at {address}, got {type(error).__name__}: {str(error).rstrip('.')}. Start it"
+            f"Prefect's server does not answer at {address}: {type(error).__name__}: {str(error).rstrip('.')}. Start it"
             " with `headstream up`; if it asks for a password, set PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to"
             " do without it."
         ) from error
@@ -61,10 +62,10 @@ def _reach_server(address: str) -> None:
 
 @contextmanager
 def _temporary_server() -> Iterator[tuple[Service, str]]:
-    """A server of Prefect's that ends with the block, or with this process, and the address of its API.
+    """Start a Prefect server that ends with the block, or with this process; yields it and the address of its API.
 
-    Prefect would start the same by itself, but import the whole server here first, which takes seconds, wait for a
-    process that has ended, and leave it behind when this one is killed.
+    Prefect would start one by itself, but it would import the whole server here first, which takes seconds, wait for
+    a process that has already exited, and leave the server running if this process is killed.
     """
     port = str(free_port())
     command = [sys.executable, "-m", "uvicorn", "--app-dir", str(prefect.__module_path__.parent), "--factory"]
@@ -75,20 +76,19 @@ def _temporary_server() -> Iterator[tuple[Service, str]]:
 
 
 def _send_what_is_left() -> None:
-    """Send logs and events while there is a server: Prefect would go on trying for a minute."""
+    """Send remaining logs and events while there is a server: otherwise Prefect would keep trying for a minute."""
     for worker in (APILogWorker, EventsWorker):
-        worker.drain_all(timeout=STOP_SECONDS)
+        worker.drain_all(timeout=DRAIN_SECONDS)
 
 
 def _await_server(server: Service, address: str) -> None:
-    """Wait until a server answers.
+    """Wait until a server wait_until_healthy.
 
     Raises:
-        WorkError: it ended, or didn't answer in time.
+        WorkError: it exited, or didn't answer in time.
     """
-    if not answers(server, address):
+    if not wait_until_healthy(server, address):
         raise WorkError(
-            "a temporary server of Prefect's must start on this machine, got its end with code"
-            f" {server.process.returncode}: {server.log} may say why. Run the command again; or start a server by"
-            " `headstream up` and name it in PREFECT_API_URL."
+            f"Prefect's temporary server exited with code {server.process.returncode}; {server.log} may say why. Run"
+            " the command again; or start a server with `headstream up` and set PREFECT_API_URL to it."
         )

@@ -1,4 +1,4 @@
-"""Progress of a run: a live picture in a terminal, plain lines in a file."""
+"""Shows a run's progress: as a live picture in a terminal, as plain lines in a file."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -15,43 +15,45 @@ from headstream.flows.study_progress import ModelProgress, StudyProgress, percen
 from headstream.tasks.progress import Event, listening
 
 PLAIN_SECONDS = 20.0
-OTHER_LINES = 4  # of a terminal: the study's, those that it wraps to, and what sums up models
+_OTHER_LINES = 4  # of a terminal: the study's own, wrapped ones, and the summary of other models
 
 
 @contextmanager
 def shown_progress(study: StudyProgress, file: TextIO) -> Iterator[None]:
-    """Show how far a study is while the block runs."""
+    """Show a study's progress while the block runs."""
     console = Console(file=file, highlight=False)
     if not console.is_terminal:
         lines = PlainLines(study, console)
 
-        def tell(event: Event) -> None:
-            if notice := study.hear(event):
+        def print_changes(event: Event) -> None:
+            notice = study.hear(event)
+            if notice:
                 lines.say(notice)
             lines.look(study)
 
-        with listening(tell):
+        with listening(print_changes):
             yield
         lines.say(study.summary())
         return
 
-    def hear(event: Event) -> None:
-        if notice := study.hear(event):
+    def print_notice(event: Event) -> None:
+        notice = study.hear(event)
+        if notice:
             console.print(Text(notice))
 
     def picture() -> Group:
         return study_picture(study, console)
 
     live = Live(console=console, get_renderable=picture, transient=True, redirect_stdout=False, redirect_stderr=False)
-    with live, listening(hear):
+    with live, listening(print_notice):
         yield
     console.print(Text(study.summary()))
 
 
 def study_picture(study: StudyProgress, console: Console) -> Group:
-    """A line for the study, one for each model in work as far as they fit, and one that counts the others."""
+    """A line for the study, one for each model in work, as far as they fit, and one that counts the others."""
     in_work = study.in_state("in work")
-    shown = in_work[: max(1, console.height - OTHER_LINES)]
+    shown = in_work[: max(1, console.height - _OTHER_LINES)]
     return Group(*summary_lines(study), model_lines(shown, console), *other_models(study, len(shown)))
 
 
@@ -63,7 +65,7 @@ def summary_lines(study: StudyProgress) -> list[RenderableType]:
 
 
 def model_lines(models: Sequence[ModelProgress], console: Console) -> Table:
-    """A line for each model that is in work."""
+    """A line for each model in work."""
     table = Table.grid(padding=(0, 2, 0, 0))
     phase, share = len("tokenising"), len("100 %")
     room = console.width - phase - share - 6  # for a name and the details, the latter at least a fifth
@@ -77,14 +79,14 @@ def model_lines(models: Sequence[ModelProgress], console: Console) -> Table:
 
 
 def other_models(study: StudyProgress, n_shown: int) -> list[Text]:
-    """A line that counts the models of which no line is shown, unless there are none."""
+    """A line that counts the models without a line of their own, if there are any."""
     others = {"more in work": len(study.in_state("in work")) - n_shown, "waiting": len(study.in_state("waiting"))}
     counted = ", ".join(f"{n} {what}" for what, n in others.items() if n)
     return [Text(counted, style="dim")] if counted else []
 
 
 class PlainLines:
-    """A line when a model comes to another phase or the study to another step, and how all are every PLAIN_SECONDS."""
+    """Prints a line when a model enters a new phase or the study a new step, and a summary every PLAIN_SECONDS."""
 
     def __init__(self, study: StudyProgress, console: Console) -> None:
         self._console = console
@@ -93,7 +95,7 @@ class PlainLines:
         self._summed_up = time.monotonic()
 
     def look(self, study: StudyProgress) -> None:
-        """Say what has changed since the last look, and if that was long ago, how all are."""
+        """Print what has changed since the last call, and a summary if the last one was long ago."""
         is_time = time.monotonic() - self._summed_up >= PLAIN_SECONDS
         new = study.shared_steps - self._steps
         self._steps |= new
@@ -107,7 +109,7 @@ class PlainLines:
             self.sum_up(study)
 
     def sum_up(self, study: StudyProgress) -> None:
-        """Say how far the study is, and each model in work."""
+        """Print the progress of the study and of each model in work."""
         self._summed_up = time.monotonic()
         self.say(study.headline())
         for model in study.in_state("in work"):

@@ -1,7 +1,7 @@
-"""Recovery of runs that died: they start again, and people are told of those that can't.
+"""Restarts runs that died, and notifies people of those that can't be restarted.
 
-Prefect's automations don't suffice: after a restart of its server they learn 15 minutes late of runs that were under
-way, and never of a state that was set while the server died.
+Prefect's automations are not enough: after a restart of its server they learn only after 15 minutes of runs that were
+in progress, and never of a state that was set while the server died.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -17,13 +17,13 @@ from headstream.flows.hooks import notify_of_failure
 
 SETTLED = timedelta(seconds=20)  # a worker reports a crash twice; restarted in between, a run would run twice
 MAX_CRASHES = 3  # of one run; after the last it has failed
-CANCELLED_BY_LIMIT = "Deployment concurrency limit reached."  # Prefect's message where another run was under way
+CANCELLED_BY_LIMIT = "Deployment concurrency limit reached."  # Prefect's message when another run is in progress
 
 
 def recover_runs(client: SyncPrefectClient, pool: str, listening_since: datetime, silence: timedelta) -> None:
     """Mark silent runs of a work pool as crashed, restart crashed runs, and fail those that crashed too often.
 
-    It depends on the server's records alone, so it can be called at any time, and again.
+    It depends on the server's records alone, so it can be called at any time, any number of times.
     """
     states = [StateType.PENDING, StateType.RUNNING, StateType.CRASHED]
     found = FlowRunFilter.model_validate({"state": {"type": {"any_": states}}})

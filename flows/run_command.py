@@ -11,12 +11,12 @@ from headstream.flows.study import run_study
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.finished_study import result_lines
 from headstream.tasks.machines.child_process import start_fork_server
-from headstream.tasks.machines.stopping import LastWords
+from headstream.tasks.machines.stopping import StopMessage
 from headstream.tasks.steps.report_steps import answer_of
 from headstream.tasks.study.schema import Study
 
 
-def run_with_progress(study: Study, terminal: TextIO, words: LastWords) -> list[str]:
+def run_with_progress(study: Study, terminal: TextIO, words: StopMessage) -> list[str]:
     """Run a study with live progress; its answer and the path of its report, line by line.
 
     Raises:

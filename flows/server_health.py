@@ -1,4 +1,4 @@
-"""Whether a server of Prefect's has started."""
+"""Waits until Prefect's server has started."""
 
 import time
 from contextlib import suppress
@@ -11,8 +11,8 @@ from headstream.tasks.machines.services import Service
 START_SECONDS = 120.0
 
 
-def answers(server: Service, address: str) -> bool:
-    """Whether a server answers at its API's address rather than ends, after waiting for either.
+def wait_until_healthy(server: Service, address: str) -> bool:
+    """Wait until a server wait_until_healthy at its API's address; returns False if it ended instead.
 
     Raises:
         WorkError: neither happened in time.
@@ -26,6 +26,6 @@ def answers(server: Service, address: str) -> bool:
                 return True
         time.sleep(0.1)
     raise WorkError(
-        f"Prefect's server must answer within {START_SECONDS:.0f} s, but did not: {server.log} may say why. Run the"
-        " command again."
+        f"Prefect's server did not answer within {START_SECONDS:.0f} s; {server.log} may say why. Run the command"
+        " again."
     )

@@ -1,4 +1,4 @@
-"""The commands `headstream check` and `headstream gc`: what is wrong in the store, and what no study needs."""
+"""The commands `headstream check` and `headstream gc`: find faults in the store, and remove what no study needs."""
 
 from contextlib import nullcontext
 
@@ -7,7 +7,7 @@ from rich.table import Table
 
 from headstream.tasks import places
 from headstream.tasks.storage.home_store import open_store
-from headstream.tasks.studies.housekeeping import check_all, find_unneeded, require_all_well
+from headstream.tasks.studies.housekeeping import check_all, find_unneeded, require_all_passed
 
 
 def print_check() -> None:
@@ -17,21 +17,21 @@ def print_check() -> None:
         WorkError: something is wrong.
     """
     table = Table("checked", "", "found", box=None, header_style="bold")
-    findings = list(check_all(open_store(), places.warehouse_file()))
-    for finding in findings:
-        table.add_row(finding.what, "[green]ok[/]" if finding.holds else "[red]wrong[/]", finding.seen)
+    checks = list(check_all(open_store(), places.warehouse_file()))
+    for check in checks:
+        table.add_row(check.subject, "[green]ok[/]" if check.passed else "[red]wrong[/]", check.finding)
     Console().print(table)
-    require_all_well(findings)
+    require_all_passed(checks)
 
 
 def remove_unneeded(days: float, dry_run: bool) -> None:
     """Remove artifacts that no study needs, and print each.
 
     Raises:
-        WorkError: a run is under way and might need any of them.
+        WorkError: a run is in progress, and might need any of them.
     """
     store = open_store()
-    with nullcontext() if dry_run else store.at_rest():
+    with nullcontext() if dry_run else store.exclusive_lock():
         found = find_unneeded(store, days)
         for what, folder, size in found:
             print(f"{what}, {size / 1e6:,.1f} MB")

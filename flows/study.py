@@ -16,7 +16,7 @@ from headstream.tasks.steps.compile_steps import compiling_ahead
 from headstream.tasks.steps.report_steps import index_results, record_study, write_report
 from headstream.tasks.steps.study_steps import make_models, make_text, require_device, require_success, require_text
 from headstream.tasks.storage.home_store import open_store, store_in_use
-from headstream.tasks.studies.own_names import sent_study, take_name
+from headstream.tasks.studies.own_names import reserve_name, study_from_prefect
 from headstream.tasks.study.schema import NamedStudy, ShippedStudy, Study
 from headstream.tasks.text.allowed_files import require_allowed, require_allowed_models
 
@@ -31,7 +31,7 @@ def _run_name() -> str:
     name="study",
     flow_run_name=_run_name,
     on_failure=[notify_of_failure],
-    validate_parameters=False,  # `sent_study` does, and says in one line what is wrong
+    validate_parameters=False,  # `study_from_prefect` does, and says in one line what is wrong
 )
 def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
     """Make whatever the study still lacks, and return where its report is.
@@ -69,9 +69,9 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
 
 def _admitted(sent: str | Study) -> Study:
     """The study that was sent; of one that a deployment runs, files and name are allowed."""
-    study, file = sent_study(sent)
+    study, file = study_from_prefect(sent)
     if runtime.deployment.id is not None:
         require_allowed(study.corpus)
         require_allowed_models(study.models)
-        take_name(study, file)
+        reserve_name(study, file)
     return study

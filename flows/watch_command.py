@@ -1,4 +1,4 @@
-"""The command `headstream watch`: a study that runs in another process, as far as it is."""
+"""The command `headstream watch`: shows a study that runs in another process."""
 
 import signal
 import time
@@ -13,7 +13,7 @@ from headstream.flows.study_progress import StudyProgress
 from headstream.flows.watch_picture import scores_in_words, watch_picture
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.machines.stopping import Ended, ended_by_signals, leave
+from headstream.tasks.machines.stopping import StopRequested, exit_immediately, raising_on_signals
 from headstream.tasks.report.explorer.model_files import EXPLORER
 from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.studies.known_studies import find_study
@@ -21,97 +21,100 @@ from headstream.tasks.studies.remembered_studies import remembered
 from headstream.tasks.studies.study_states import study_state
 from headstream.tasks.study.schema import read_study
 from headstream.tasks.watching.following import Following, followed
-from headstream.tasks.watching.models_so_far import Losses, WatchedModel, training_losses
+from headstream.tasks.watching.models_so_far import LossCurve, WatchedModel, training_losses
 from headstream.tasks.watching.page_server import PageServer, served_page
 from headstream.tasks.watching.run_snapshots import RunSnapshot, running_studies, snapshot_of
 from headstream.tasks.words.plain_text import terminal_safe
 
-LOOK_SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 REFRESHES = 2  # of the picture, a second
 
 
 def watch_study(study: str | None, wait: bool, port: int | None) -> int:
-    """Show a study until its run ends, and its explorer on a port, if one is given; the exit code.
+    """Show a study until its run ends, and serve its explorer on a port, if one is given. Returns the exit code.
 
     Raises:
-        UserError: no study runs, or several do; or the one asked for hasn't run, and isn't to be waited for.
+        UserError: no study is running, or several are; or the named one hasn't run, and isn't to be waited for.
     """
     console = Console(highlight=False)
     if study and not wait and study not in running_studies():
-        return _say_last(study, console)
-    with ended_by_signals():
+        return _print_last_outcome(study, console)
+    with raising_on_signals():
         try:
             name = _running(study, wait, console)
             with served_page(port) if port is not None else nullcontext() as server:
                 code = _watch(name, server, console)
-        except Ended as end:
+        except StopRequested as end:
             code = end.code
-        except SystemExit:  # rich's, when nobody reads any more, as after `| head`
+        except SystemExit:  # from rich, when nothing reads the output any more, as after `| head`
             code = 0
-    leave(code)
+    exit_immediately(code)
 
 
 def _running(study: str | None, wait: bool, console: Console) -> str:
-    """The study to watch: the one that is asked for, or that is running.
+    """The study to watch: the one that was named, or the one that is running.
 
     Raises:
         UserError: none is running, and none is to be waited for; or several are.
     """
-    said = False
-    while not (running := [name for name in running_studies() if study in (None, name)]):
-        if not wait:
-            raise UserError(
-                "a study must be running to be watched, got none. Run one: `headstream run quick`; or wait for one:"
-                " `headstream watch --wait`."
-            )
-        if not said:
-            console.print(Text(f"Waiting for a run of {study or 'a study'}. Ctrl-C ends this."))
-            said = True
-        time.sleep(LOOK_SECONDS)
+    running = _running_among(study)
+    if not running and not wait:
+        raise UserError(
+            "no study is running. Run one: `headstream run quick`; or wait for one: `headstream watch --wait`."
+        )
+    if not running:
+        console.print(Text(f"Waiting for a run of {study or 'a study'}. Ctrl-C ends this."))
+    while not running:
+        time.sleep(REFRESH_SECONDS)
+        running = _running_among(study)
     if len(running) > 1:
         raise UserError(
-            f"watch must be told which study, got none, while {' and '.join(running)} are running. Name one:"
-            f" `headstream watch {running[0]}`."
+            f"several studies are running: {' and '.join(running)}. Name one: `headstream watch {running[0]}`."
         )
     return running[0]
 
 
-def _say_last(study: str, console: Console) -> int:
-    """Say how a study ended that isn't running; the exit code.
+def _running_among(study: str | None) -> list[str]:
+    """The running studies, or of them only the named one."""
+    return [name for name in running_studies() if study in (None, name)]
+
+
+def _print_last_outcome(study: str, console: Console) -> int:
+    """Print the outcome of the last run of a study that isn't running. Returns the exit code.
 
     Raises:
-        UserError: it has not run yet, or not as it is now.
+        UserError: it has not run yet, or not in its present form.
     """
     state = study_state(open_store(), study).state
     if snapshot_of(study) is None and state != "done":
         raise UserError(
-            f"a study must be running to be watched, got {study}, which isn't: {state}. Run it:"
-            f" `headstream run {study}`; or wait until somebody does: `headstream watch {study} --wait`."
+            f"{study} is not running: {state}. Run it: `headstream run {study}`; or wait for somebody to run it:"
+            f" `headstream watch {study} --wait`."
         )
-    return _say_end(study, console)
+    return _print_outcome(study, console)
 
 
-def _say_end(study: str, console: Console) -> int:
-    """Say how a study's last run ended; exit code 1 if that was not well."""
-    left = snapshot_of(study)
-    if left is None:
-        said = f"{study} is done.\nReport: {places.report_folder(study) / 'report.md'}"
-    elif left.failure:
-        said = f"{study}: its run failed: {terminal_safe(left.failure)}"
+def _print_outcome(study: str, console: Console) -> int:
+    """Print the outcome of a study's last run. Returns the exit code: 1 if the run failed or was stopped."""
+    snapshot = snapshot_of(study)
+    if snapshot is None:
+        outcome = f"{study} is done.\nReport: {places.report_folder(study) / 'report.md'}"
+    elif snapshot.failure:
+        outcome = f"{study}: its run failed: {terminal_safe(snapshot.failure)}"
     else:
-        how_far = _progress_of(left).how_far()
-        said = f"{study}: its run was stopped{how_far}; `headstream run {study}` goes on from there."
-    console.print(Text(said), soft_wrap=True)
-    return int(left is not None)
+        how_far = _progress_of(snapshot).how_far()
+        outcome = f"{study}: its run was stopped{how_far}; `headstream run {study}` continues from there."
+    console.print(Text(outcome), soft_wrap=True)
+    return int(snapshot is not None)
 
 
 def _watch(name: str, server: PageServer | None, console: Console) -> int:
-    file = remembered(name) or find_study(name)  # as it was when it began, whatever has become of its file
+    file = remembered(name) or find_study(name)  # as it was when it began, even if its file has changed since
     if server:
         console.print(Text(f"Explorer: {server.address}"))
     with followed(read_study(file), open_store(), server) as following:
         _follow_to_its_end(name, following, console)
-    code = _say_end(name, console)
+    code = _print_outcome(name, console)
     if server and code == 0:
         server.show(places.report_folder(name) / EXPLORER, "done")
         console.print(Text(f"Explorer: {server.address}, until Ctrl-C"))
@@ -121,13 +124,13 @@ def _watch(name: str, server: PageServer | None, console: Console) -> int:
 
 
 def _progress_of(run: RunSnapshot) -> StudyProgress:
-    """Raises UserError when a run of another release left it."""
+    """The progress in a snapshot; raises UserError if another release wrote it."""
     try:
-        return StudyProgress.of_snapshot(run.told)
+        return StudyProgress.of_snapshot(run.progress)
     except (TypeError, LookupError):
         raise UserError(
-            f"a run must be watched by the release of Headstream that runs it, got {run.study}, which another one does."
-            " Watch it with that."
+            f"another release of Headstream runs {run.study}, and only that one can watch it. Use its `headstream"
+            " watch`."
         ) from None
 
 
@@ -136,7 +139,7 @@ def _watched(progress: StudyProgress, label: str) -> WatchedModel:
 
 
 def _follow_to_its_end(name: str, following: Following, console: Console) -> None:
-    """Show a run until it ends: a live picture in a terminal, plain lines in a file."""
+    """Show a run until it ends: as a live picture in a terminal, as plain lines in a file."""
     run = snapshot_of(name)
     if run is None:
         return
@@ -144,9 +147,9 @@ def _follow_to_its_end(name: str, following: Following, console: Console) -> Non
     lines = None if console.is_terminal else PlainLines(progress, console)
     if lines:
         lines.sum_up(progress)
-    said: dict[str, str] = {}
+    printed: dict[str, str] = {}
 
-    def losses(label: str) -> Losses:
+    def losses(label: str) -> LossCurve:
         return training_losses(open_store(), _watched(progress, label))
 
     def picture() -> Group:
@@ -154,14 +157,16 @@ def _follow_to_its_end(name: str, following: Following, console: Console) -> Non
 
     live = Live(console=console, get_renderable=picture, refresh_per_second=REFRESHES)
     with nullcontext() if lines else live:
-        while (run := snapshot_of(name)) and run.goes_on:
+        while run and run.is_running:
             progress = _progress_of(run)
             following.models = [_watched(progress, label) for label in progress.models]
             following.headline = progress.headline()
             if lines:
                 lines.look(progress)
                 for label, scores in following.scores.items():
-                    if said.get(label) != (words := scores_in_words(scores)):
-                        said[label] = words
+                    words = scores_in_words(scores)
+                    if printed.get(label) != words:
+                        printed[label] = words
                         lines.say(f"{label}: {words}")
-            time.sleep(LOOK_SECONDS)
+            time.sleep(REFRESH_SECONDS)
+            run = snapshot_of(name)

@@ -1,4 +1,4 @@
-"""Headstream in Python: a study's results as data frames, its models, and what they do with a text of your own.
+"""Headstream in Python: a study's results as data frames, its models, and their attention on your own text.
 
 >>> import headstream as hs
 >>> model = hs.open("quick").model("2L4H")
@@ -14,7 +14,7 @@ __all__ = ["Results", "UserError", "WorkError", "open", "run", "studies"]
 
 
 def __getattr__(name: str) -> Any:
-    """One of the names above, imported when it is first asked for: the command line needs none of them."""
+    """Import one of the names above when it is first used: the command line needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from headstream import opened_study

@@ -1,4 +1,4 @@
-"""A model at one of its checkpoints, and what it computes on a text."""
+"""A model at one of its checkpoints, and everything that it computes on a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,15 +42,11 @@ class Attention:
         name = head if isinstance(head, str) else str(Head(*head))
         if name not in self.heads:
             raise UserError(f"a head must be one of {', '.join(self.heads) or 'none'}, got {head!r}. Choose one.")
-        return next(
-            pattern
-            for layer, patterns in enumerate(self.layers)
-            for i, pattern in enumerate(patterns)
-            if str(Head(layer, i)) == name
-        )
+        patterns = [pattern for layer in self.layers for pattern in layer]
+        return patterns[self.heads.index(name)]
 
     def frame(self, head: str | tuple[int, int]) -> pd.DataFrame:
-        """The pattern of one head as a table: a row a query, a column a key, both named by place and token."""
+        """The pattern of one head as a table: a row per query and a column per key, named by position and token."""
         names = [f"{place} {token}" for place, token in enumerate(self.tokens)]
         return pd.DataFrame(self[head].numpy(), index=names, columns=names)
 
@@ -64,7 +60,7 @@ class Attention:
         return "\n".join([*lines, *(f"{head:<10}{self._shares(head)}" for head in self.heads)])
 
     def _shares(self, head: str) -> str:
-        """Where attention goes, over the queries after the first that have such keys: `after copies`, as induction."""
+        """Mean shares of attention to some kinds of keys, over queries after the first that have such keys."""
         ids = torch.tensor([[self.tokens.index(token) for token in self.tokens]])
         itself = torch.eye(ids.shape[1]).bool()[None]
         first, bos = itself[:, :1].expand_as(itself), 0 if self.opens_with_bos else NO_BOS
@@ -76,7 +72,7 @@ class Attention:
 
 
 class NamedTensors(dict[str, Tensor]):
-    """Tensors by name, and the tokens that their axis `pos` counts."""
+    """Tensors by name, and the tokens along their axis `pos`."""
 
     def __init__(self, tokens: Sequence[str], tensors: dict[str, Tensor]) -> None:
         super().__init__(tensors)
@@ -89,9 +85,9 @@ class NamedTensors(dict[str, Tensor]):
 
 
 class Model:
-    """A model of a study as it was after some training step, in float32 on the CPU.
+    """A model of a study as it was after a training step, in float32 on the CPU.
 
-    `module` is the transformer itself, a torch module that takes tokens [batch, pos] to logits [batch, pos, d_vocab].
+    `module` is the transformer itself, a torch module that maps tokens [batch, pos] to logits [batch, pos, d_vocab].
     """
 
     def __init__(self, label: str, model_id: str, training: Path, tokens: Path, step: int | None = None) -> None:
@@ -100,11 +96,11 @@ class Model:
         self.steps = checkpoint_steps(training)
         self.step = self.steps[-1] if step is None else step
         self.module: Transformer = load_model(training, self.step)
-        self.bos = self._tokens.bos  # NO_BOS of a model that was trained without
-        self.vocabulary = self._tokens.token_labels()  # each token as people read it: a space is `·`
+        self.bos = self._tokens.bos  # NO_BOS for a model that was trained without
+        self.vocabulary = self._tokens.token_labels()  # readable tokens: a space is `·`
 
     def at(self, step: int | None = None, tokens: float | None = None) -> "Model":
-        """The same model after that training step, or at the checkpoint nearest to that many tokens.
+        """The same model after a training step, or at the checkpoint nearest to a number of tokens.
 
         Raises:
             UserError: no weights were kept at that step.
@@ -112,25 +108,23 @@ class Model:
         if tokens is not None:
             known = {kept: seen for kept, seen in tokens_at(self._training).items() if seen is not None}
             if not known:
-                raise UserError(
-                    f"how many tokens {self.label} was trained on isn't known. Choose a step: {self.steps}."
-                )
+                raise UserError(f"the training tokens of {self.label} are not known. Choose a step: {self.steps}.")
             step = min(known, key=lambda kept: abs(known[kept] - tokens))
         if step not in self.steps:
             kept = ", ".join(map(str, self.steps))
-            raise UserError(f"a step must be one of those at which weights were kept ({kept}), got {step}. Choose one.")
+            raise UserError(f"no weights were kept at step {step}. Choose one of {kept}.")
         return Model(self.label, self.model_id, self._training, self._tokens.folder, step)
 
     @property
     def tokens_seen(self) -> int | None:
-        """Tokens that it was trained on up to here; None where that isn't known."""
+        """Number of tokens that it was trained on up to here; None if that isn't known."""
         return tokens_at(self._training)[self.step]
 
     def encode(self, text: str) -> Int[Tensor, "1 pos"]:
         """A text as token ids, after BOS, if the model was trained with one.
 
         Raises:
-            UserError: it is no text, or longer than the model's context.
+            UserError: it isn't text, or is longer than the model's context.
         """
         try:
             encoding = self._tokens.tokenizer.encode(text, add_special_tokens=False)
@@ -139,20 +133,20 @@ class Model:
         ids = opened(torch.tensor([encoding.ids], dtype=torch.int64), self.bos)
         n, n_ctx = ids.shape[1], self.module.architecture.n_ctx
         if n > n_ctx:
-            raise UserError(f"a text must fit n_ctx={n_ctx} tokens, BOS included, got {n}. Cut it shorter.")
+            raise UserError(f"a text must fit n_ctx={n_ctx} tokens, BOS included, got {n}. Shorten it.")
         if not n:
-            raise UserError("a text must hold a token for a model without BOS, got an empty one. Give some text.")
+            raise UserError("the text is empty, and the model has no BOS to read instead. Give some text.")
         return ids
 
     def tokens(self, text: str) -> list[str]:
-        """A text's tokens as people read them, after BOS, if the model was trained with one."""
+        """A text's tokens in readable form, after BOS, if the model was trained with one."""
         return [self.vocabulary[token] for token in self.encode(text)[0].tolist()]
 
     def attention(self, text: str) -> Attention:
-        """Which tokens of a text each head attends to.
+        """The attention of every head on a text.
 
         Raises:
-            UserError: it is no text, or longer than the model's context.
+            UserError: it isn't text, or is longer than the model's context.
         """
         layers = self.module.trace(self.encode(text)).layers
         return Attention(tuple(self.tokens(text)), tuple(layer.pattern[0] for layer in layers), self.bos != NO_BOS)
@@ -160,13 +154,13 @@ class Model:
     def trace(self, text: str) -> NamedTensors:
         """Everything that a forward pass over a text computes, by name.
 
-        `embedding` [pos, d_model]; of each layer, as L0: `L0.residual_in` [pos, d_model], `L0.pattern` [head, query,
+        `embedding` [pos, d_model]; for each layer, here L0: `L0.residual_in` [pos, d_model], `L0.pattern` [head, query,
         key], `L0.z` [head, pos, d_value], `L0.head_outputs` [head, pos, d_model], `L0.attention_out`,
-        `L0.feed_forward_out` (where it has one) and `L0.residual_out` [pos, d_model], `L0.gates` [head, pos] (where it
-        has them); `residual_final` [pos, d_model], after the final norm; `logits` [pos, d_vocab].
+        `L0.feed_forward_out` (if there is one) and `L0.residual_out` [pos, d_model], `L0.gates` [head, pos] (if there
+        are any); `residual_final` [pos, d_model], after the final norm; `logits` [pos, d_vocab].
 
         Raises:
-            UserError: it is no text, or longer than the model's context.
+            UserError: it isn't text, or is longer than the model's context.
         """
         traced = self.module.trace(self.encode(text))
         parts = ("residual_in", "pattern", "gates", "z", "head_outputs", "attention_out", "feed_forward_out")

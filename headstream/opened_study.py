@@ -1,4 +1,4 @@
-"""A study's results, asked from Python."""
+"""A study's results for use in Python."""
 
 import os
 import signal
@@ -27,9 +27,9 @@ from headstream.tasks.study.mistakes import nearest
 from headstream.tasks.study.schema import read_study
 
 PACKAGE = Path(__file__).parent
-INTERRUPT_SECONDS = 3.0  # in which a run that was interrupted ends
-NAMES = ["label", "name", "cell", "model_id"]  # columns by which a model is called
-# Which rows of a table are about a study, by the first of these columns that it has.
+INTERRUPT_SECONDS = 3.0  # for an interrupted run to end
+NAMES = ["label", "name", "cell", "model_id"]  # columns with names of a model
+# The condition for rows about a study, by the first of these columns that a table has.
 OF_STUDY = {
     "study": "study = {study}",
     "model_id": "model_id IN (SELECT model_id FROM study_models WHERE study = {study})",
@@ -38,7 +38,7 @@ OF_STUDY = {
 
 
 class Results:
-    """What a study's last run found."""
+    """The results of a study's last run."""
 
     def __init__(self, study: str) -> None:
         self.study = study
@@ -48,7 +48,7 @@ class Results:
 
     @property
     def models(self) -> pd.DataFrame:
-        """The study's models: what each is called, and a column for every setting."""
+        """The study's models: the names of each, and a column for every setting."""
         return _query(
             "SELECT label, cell, models.* FROM labelled_models JOIN models USING (model_id)"
             f" WHERE study = {quoted(self.study)} ORDER BY label, models.seed, model_id"
@@ -57,27 +57,25 @@ class Results:
     def model(
         self, name: str | None = None, *, step: int | None = None, tokens: float | None = None, **settings: Any
     ) -> Model:
-        """One of the study's models: after its last training step, after `step`, or nearest to so many `tokens`.
+        """One of the study's models: after its last training step, after `step`, or nearest to a number of `tokens`.
 
         `name` is its label in reports, like 2L4H, its place in the grid or its id; `settings` are columns of `models`,
         like seed=0.
 
         Raises:
-            UserError: that doesn't name one model, or no weights were kept at that step.
-            WorkError: its weights are not in the store as they were written.
+            UserError: that doesn't match exactly one model, or no weights were kept at that step.
+            WorkError: its weights in the store are missing or damaged.
         """
         models = self.models
         found = models if name is None else models[(models[NAMES] == name).any(axis=1)]
         for column, value in settings.items():
             if column not in models:
-                raise UserError(f"a setting must be a column of `models`, got {column!r}.{nearest(column, models)}")
+                raise UserError(f"there is no setting {column!r} in `models`.{nearest(column, models)}")
             found = found[[_plain(each) == value for each in found[column]]]
         if len(found) != 1:
             asked = " ".join(filter(None, [name, *(f"{column}={value}" for column, value in settings.items())]))
-            raise UserError(
-                f"a name and settings must be those of one model, got {asked or 'none'!r}, those of {len(found)}."
-                f" Choose one of {_listed(models if found.empty else found)}."
-            )
+            matches = f"{asked!r} matches {len(found)} models" if asked else f"the study has {len(found)} models"
+            raise UserError(f"{matches}; name exactly one of {_listed(models if found.empty else found)}.")
         model_id = found.model_id.iloc[0]
         model = Model(
             found.label.iloc[0], model_id, *stored_folders(Store(places.store_folder()), model_id, self.study)
@@ -93,7 +91,7 @@ class Results:
         columns = _query(f"SELECT column_name FROM duckdb_columns() WHERE table_name = {quoted(name)}").column_name
         if columns.empty:
             tables = _query("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal").table_name
-            raise UserError(f"a frame must be a table or view of the warehouse, got {name!r}.{nearest(name, tables)}")
+            raise UserError(f"there is no table or view {name!r} in the warehouse.{nearest(name, tables)}")
         of_study = next((where for column, where in OF_STUDY.items() if column in set(columns)), "true")
         return _query(f"FROM {name} WHERE {of_study.format(study=quoted(self.study))}")
 
@@ -119,16 +117,16 @@ def open(study: str) -> Results:
     store = Store(places.store_folder())
     name = study if study in latest_records(store) else read_study(find_study(study)).name
     if name not in latest_records(store):
-        raise UserError(f"a study must have run to be opened, got {study!r}. Run it: headstream.run({study!r}).")
+        raise UserError(f"the study {study!r} has not run yet. Run it: headstream.run({study!r}).")
     build_warehouse(store, places.warehouse_file())
     return Results(name)
 
 
 def run(study: str, *, jobs: int | None = None, replace: bool = False) -> Results:
-    """Make what a study still lacks, as `headstream run` does, and open its results.
+    """Make everything that a study still lacks, as `headstream run` does, and open its results.
 
-    It runs in a process of its own, whose progress is printed here. `jobs` is how many models are made at once;
-    `replace` has it take the place of another study of its name.
+    It runs in a process of its own, whose progress is printed here. `jobs` is the number of models made at once; with
+    `replace` it replaces another study of its name.
 
     Raises:
         UserError: the study is wrong.
@@ -150,7 +148,7 @@ def run(study: str, *, jobs: int | None = None, replace: bool = False) -> Result
                 line = following
         except KeyboardInterrupt:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(INTERRUPT_SECONDS)  # a terminal has interrupted it, too
+                process.wait(INTERRUPT_SECONDS)  # a terminal interrupts it, too
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
             print(line + process.stdout.read(), end="", flush=True)
@@ -174,7 +172,7 @@ def _in_one_line(error: Exception) -> list[str]:
     return [f"{type(error).__name__}: {error}"]
 
 
-# A notebook shows these errors as what they say, without the places in Headstream that they passed.
+# A notebook shows these errors by their message alone, without a traceback through Headstream.
 UserError._render_traceback_ = _in_one_line  # type: ignore[attr-defined]
 WorkError._render_traceback_ = _in_one_line  # type: ignore[attr-defined]
 
@@ -183,16 +181,17 @@ def _query(query: str) -> pd.DataFrame:
     with duckdb.connect() as connection:
         attach_warehouse(connection, places.warehouse_file())
         try:
-            if (rows := connection.sql(query)) is not None:
+            rows = connection.sql(query)
+            if rows is not None:
                 return rows.df()
         except duckdb.Error as error:
             reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
-            raise UserError(f"a query must be SQL that the warehouse can answer, got: {reason}") from None
-    raise UserError(f"a query must give rows, got {query!r:.100}. Write a SELECT.")
+            raise UserError(f"the query failed: {reason}") from None
+    raise UserError(f"the query {query!r:.100} returns no rows. Write a SELECT.")
 
 
 def _plain(value: Any) -> Any:
-    """A value of a frame as Python has it: arrays are lists."""
+    """A value of a frame in plain Python: arrays become lists."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 

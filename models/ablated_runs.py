@@ -1,9 +1,9 @@
-"""Runs of a batch with one head's z replaced, the heads of a layer side by side, against the run with none replaced.
+"""Runs of a batch with one head's z replaced, for all heads of a layer side by side, compared with the intact run.
 
-A head changes nothing before it, so its runs start from the intact stream at its own layer. With x what W_U reads, p
-the intact predictions and d for ablated minus intact,
+A head changes nothing before it, so its runs start from the intact stream at its own layer. With x the vector that W_U
+reads, p the intact predictions and d for ablated minus intact,
     rise of the loss = d logsumexp - dx . W_U[:, target]        KL(intact || ablated) = d logsumexp - dx . W_U p
-so that of an ablated run's logits nothing is needed but logsumexp.
+so that logsumexp is all that is needed of an ablated run's logits.
 """
 
 import torch
@@ -13,11 +13,11 @@ from torch import Tensor
 from headstream.models.stream_losses import log_normalisers
 from headstream.models.transformer import Fill, HeadMask, Transformer
 
-ROWS = 2**10  # positions of all runs at once: what a CPU keeps in its cache
+ROWS = 2**10  # positions of all runs at once: as many as fit in a CPU's cache
 
 
 class IntactRun:
-    """A batch's run that ablated ones start from; heads masked by 0 are pruned in all of them, and not ablated."""
+    """The run of a batch that ablated runs start from; heads masked by 0 are pruned in all of them, and not ablated."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class IntactRun:
         return [layer.z for layer in self.model.trace(sequences[:, :-1], self.head_mask, self.fill).layers]
 
     def is_last(self, layer: int) -> bool:
-        """Whether a layer is the last one."""
+        """True for the last layer."""
         return layer + 1 == len(self.layers)
 
     def effects(
         self, layer: int, z: Float[Tensor, "*batch n_heads _ d_value"], *, others: bool, full: bool
     ) -> Float[Tensor, "2 head batch"]:
-        """Rise of the loss, and KL divergence, when z replaces that of each head of a layer, or of all its others.
+        """Rise of the loss, and KL divergence, when `z` replaces that of each head of a layer, or of all its others.
 
         Unless `full`, later patterns stay as they were.
         """
@@ -62,7 +62,7 @@ class IntactRun:
     def effects_of(
         self, layer: int, written: Float[Tensor, "run batch pos d_model"], *, full: bool = True
     ) -> Float[Tensor, "2 run batch"]:
-        """The same of runs in which the heads of a layer write something more than they do."""
+        """The effects when the heads of a layer write `written` in addition to their own outputs."""
         traced = self.trace.layers[layer]
         attention_out = (traced.attention_out + written).flatten(0, 1)
         residual_in = traced.residual_in.expand_as(written).flatten(0, 1)
@@ -72,14 +72,14 @@ class IntactRun:
     def effects_from(
         self, layer: int, x: Float[Tensor, "run batch pos d_model"], *, full: bool = True
     ) -> Float[Tensor, "2 run batch"]:
-        """The same of runs in which x is what a layer reads."""
+        """The effects when x replaces the stream that a layer reads."""
         read = self._rerun(layer, x.flatten(0, 1), full).view_as(x)
         rows = read.flatten(0, 2)
         logsumexp = log_normalisers(self.model, len(rows), lambda part: self.model.unembed(rows[part]))
         return self._compare(read - self.trace.residual_final, logsumexp)
 
     def _rerun(self, first: int, x: Float[Tensor, "runs pos d_model"], full: bool) -> Float[Tensor, "runs pos d_model"]:
-        """What W_U reads if x is what a layer reads."""
+        """The vectors that W_U reads when x replaces the stream that a layer reads."""
         for i, later in enumerate(self.layers[first:], start=first):
             z = later.attention.mix_fused(later.read(x)) if full else self._mix_as_before(i, later.read(x))
             mask, fill = self.head_mask[i] if self.head_mask else None, self.fill[i] if self.fill else None
@@ -102,12 +102,12 @@ class IntactRun:
     ) -> Float[Tensor, "2 head batch"]:
         rise = logsumexp.view(dx.shape[:3]) - self.logsumexp
         loss, kl = (rise - torch.einsum("hbpd,bpdm->mhbp", dx, self.directions)).double().mean(-1).cpu()
-        return torch.stack([loss, kl.clamp(min=0)])  # below 0 by rounding alone
+        return torch.stack([loss, kl.clamp(min=0)])  # below 0 only by rounding
 
     def _linear_logsumexp(
         self, change: Float[Tensor, "head rows d_value"], W_O: Float[Tensor, "head d_value d_model"]
     ) -> Float[Tensor, "head_rows"]:
-        """Of ablated logits where they are linear in z: the intact ones plus what W_O W_U makes of its change."""
+        """Logsumexp of ablated logits that are linear in z: the intact ones plus the change of z times W_O W_U."""
         intact, W_OU = self.trace.logits.flatten(0, 1), W_O @ self.model.W_U
 
         def of_head(dz: Tensor, own: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The sizes of a transformer that follow from its architectural choices, and what they must satisfy."""
+"""The sizes of a transformer that follow from its architectural choices, and checks of them."""
 
 from typing import Self
 
@@ -7,7 +7,7 @@ from pydantic import model_validator
 from headstream.models.architecture_config import ArchitectureConfig
 
 LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
-DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys where n_ctx is short
+DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys if n_ctx is short
 
 
 class Architecture(ArchitectureConfig):
@@ -21,8 +21,8 @@ class Architecture(ArchitectureConfig):
                     f"d_head must be even with rotary positions, got {self.head_width}. Choose an even d_head."
                 )
             raise ValueError(
-                f"rotary_fraction must leave an even number of d_head={self.head_width} dimensions to turn, got"
-                f" {self.rotary_fraction:g}, which leaves {self.rotary_width}. Choose another fraction."
+                f"rotary_fraction must select an even number of d_head={self.head_width} dimensions, got"
+                f" {self.rotary_fraction:g}, which selects {self.rotary_width}. Choose another fraction."
             )
         if self.visible_distances[-1] >= self.n_ctx:
             longest = (self.n_ctx - 1) // self.visible_distances.step + 1
@@ -34,62 +34,62 @@ class Architecture(ArchitectureConfig):
 
     @property
     def heads_per_layer(self) -> tuple[int, ...]:
-        """Head count of each layer."""
+        """Number of heads in each layer."""
         return self.n_heads if isinstance(self.n_heads, tuple) else (self.n_heads,) * self.n_layers
 
     @property
     def head_width(self) -> int:
-        """Width of queries and keys: d_head, or d_model / n_heads where it is not set."""
+        """Width of queries and keys: d_head, or d_model / n_heads if it is not set."""
         return self.d_head or self.d_model // int(self.n_heads)  # type: ignore[arg-type]
 
     @property
     def value_width(self) -> int:
-        """Width of values: d_value, or that of queries and keys where it is not set."""
+        """Width of values: d_value, or that of queries and keys if it is not set."""
         return self.d_value or self.head_width
 
     def key_value_heads(self, n_heads: int) -> int:
-        """How many keys and values a layer of so many heads has: one a head, or one a group that shares them."""
+        """Number of keys and values in a layer of `n_heads` heads: one per head, or one per group that shares them."""
         return min(n_heads, self.n_key_value_heads or n_heads)
 
     @property
     def rotary_width(self) -> int:
-        """How many dimensions of queries and keys rotary positions turn."""
+        """Number of dimensions of queries and keys that rotary positions rotate."""
         return int(self.head_width * self.rotary_fraction)
 
     def epsilon_of(self, norm: str) -> float:
-        """What a norm of some kind adds to the variance or mean square."""
+        """The number that a norm of some kind adds to the variance or mean square."""
         if self.norm_epsilon is not None:
             return self.norm_epsilon
         return LAYERNORM_EPS if norm == "layernorm" else RMSNORM_EPS
 
     @property
     def has_biases(self) -> bool:
-        """Whether anything but what was read is added to a stream, a query, a key, a value or a logit."""
+        """True if there are biases on any sublayer or on the logits."""
         return self.biases or self.qkv_biases or self.output_biases
 
     @property
     def gated_feed_forward(self) -> bool:
-        """Whether feed-forward layers multiply two maps of what they read."""
+        """True if feed-forward layers multiply two maps of their input."""
         return self.feed_forward in ("swiglu", "geglu", "geglu_tanh")
 
     @property
     def mlp_maps(self) -> int:
-        """How many matrices a feed-forward layer has, one more if it is gated."""
+        """Number of matrices in a feed-forward layer, one more if it is gated."""
         return 3 if self.gated_feed_forward else 2
 
     @property
     def mlp_width(self) -> int:
-        """Width of feed-forward layers: d_mlp, or 4 d_model where it is not set; 0 without such layers."""
+        """Width of feed-forward layers: d_mlp, or 4 d_model if it is not set; 0 without such layers."""
         return 0 if self.feed_forward == "none" else self.d_mlp or 4 * self.d_model
 
     @property
     def windowed(self) -> bool:
-        """Whether a query sees only the keys of a window, adjacent or strided."""
+        """True if a query sees only the keys of a window, adjacent or strided."""
         return self.attention in ("local", "strided")
 
     @property
     def visible_distances(self) -> range:
-        """How many positions back the keys lie that a query can see, before top_k chooses among them."""
+        """Distances, in positions back, of the keys that a query can see, before top_k chooses among them."""
         if not self.windowed:
             return range(self.n_ctx)
         step = (self.stride or DEFAULT_STRIDE) if self.attention == "strided" else 1
@@ -98,12 +98,14 @@ class Architecture(ArchitectureConfig):
 
     @property
     def kept_keys(self) -> int | None:
-        """How many keys top_k attention keeps of each query; None where every key that a query sees counts."""
+        """Number of keys that top_k attention keeps for each query; None if all visible keys count."""
         return (self.top_k or min(DEFAULT_KEYS, self.n_ctx)) if self.attention == "top_k" else None
 
     @property
     def name(self) -> str:
-        """Short name for people, such as 2L4H."""
-        same = len(set(self.heads_per_layer)) <= 1
-        heads = str(self.heads_per_layer[0]) if same and self.n_layers else "-".join(map(str, self.heads_per_layer))
-        return f"{self.n_layers}L{heads}H" if self.n_layers else "0L"
+        """A short name for people, such as 2L4H."""
+        if not self.n_layers:
+            return "0L"
+        same = len(set(self.heads_per_layer)) == 1
+        heads = str(self.heads_per_layer[0]) if same else "-".join(map(str, self.heads_per_layer))
+        return f"{self.n_layers}L{heads}H"

@@ -1,4 +1,4 @@
-"""Every architectural choice of a transformer, with its default; what follows from them is in architecture.py."""
+"""Every architectural choice of a transformer, with its default; architecture.py has the sizes that follow."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,69 +11,70 @@ HeadCounts = HeadCount | tuple[HeadCount, ...]
 
 
 class ArchitectureConfig(BaseModel):
-    """Choices that make a decoder-only transformer; the defaults are the setting in which path expansion is exact."""
+    """The choices that define a decoder-only transformer; with the defaults, path expansion is exact."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    n_layers: int = Field(2, ge=0, le=64, description="Layers; 0 leaves embedding and unembedding alone.")
-    n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count a layer.")
+    n_layers: int = Field(2, ge=0, le=64, description="Layers; with 0, only embedding and unembedding remain.")
+    n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count per layer.")
     n_key_value_heads: int | None = Field(
         None,
         ge=1,
         le=MOST_HEADS,
-        description="Keys and values in every layer, each shared by a group of neighbouring heads; default one a head.",
+        description="Keys and values in every layer, each shared by a group of adjacent heads; default one per head.",
     )
     d_model: int = Field(128, ge=1, le=WIDEST, description="Width of the residual stream.")
     d_head: int | None = Field(
         None, ge=1, le=WIDEST, description="Width of queries and keys; default d_model / n_heads."
     )
     d_value: int | None = Field(None, ge=1, le=WIDEST, description="Width of values; default d_head.")
-    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Positions a sequence may have, BOS included.")
+    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Maximum length of a sequence, BOS included.")
     positions: Literal["relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"] = (
         Field(
             "relative",
-            description="relative: a learned bias per head and distance; shortformer: sinusoids added to what"
-            " queries and keys read, learned_shortformer: vectors that each layer learns; rotary: queries and keys"
-            " turned; learned, sinusoidal: added to the stream.",
+            description="relative: a learned bias per head and distance; shortformer: sinusoids added to the input of"
+            " queries and keys, learned_shortformer: vectors that each layer learns; rotary: queries and keys are"
+            " rotated; learned, sinusoidal: added to the stream.",
         )
     )
     rotary_base: float = Field(10_000.0, gt=1, le=1e9, description="Base of the wavelengths of rotary positions.")
     rotary_fraction: float = Field(
-        1.0, gt=0, le=1, description="Share of d_head, its first dimensions, that rotary positions turn."
+        1.0, gt=0, le=1, description="Fraction of d_head, its first dimensions, that rotary positions rotate."
     )
     rotary_pairs: Literal["neighbouring", "half-split"] = Field(
         "neighbouring",
-        description="Which dimensions rotary positions turn together: 0 and 1, 2 and 3, as in the paper; or 0 and r/2,"
-        " 1 and r/2 + 1 of the r that are turned, as in GPT-NeoX and Llama.",
+        description="Pairs of dimensions that rotary positions rotate together: 0 and 1, 2 and 3, as in the paper; or 0"
+        " and r/2, 1 and r/2 + 1 of the r that are rotated, as in GPT-NeoX and Llama.",
     )
-    normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Of the stream.")
-    normalization_place: Literal["pre", "post"] = Field("pre", description="Before or after each sublayer.")
+    normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Normalisation of the stream.")
+    normalization_place: Literal["pre", "post"] = Field("pre", description="Norms before or after each sublayer.")
     norm_epsilon: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="Added to the variance, or mean square, in every norm; default 1e-5 of LayerNorm, 1e-6 of RMSNorm.",
+        description="Number added to the variance, or mean square, in every norm; default 1e-5 in LayerNorm, 1e-6 in"
+        " RMSNorm.",
     )
     feed_forward: Literal["none", "relu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"] = Field(
         "none",
-        description="Feed-forward activation; gelu_tanh is the approximation of GPT-2. swiglu, geglu, geglu_tanh: gated"
-        " layers, in which the activation of one map multiplies another.",
+        description="Activation of feed-forward layers; gelu_tanh is GPT-2's approximation. swiglu, geglu, geglu_tanh:"
+        " gated layers, in which the activation of one map multiplies another.",
     )
     parallel_sublayers: bool = Field(
-        False, description="Feed-forward layers read the stream that enters their layer, beside attention."
+        False, description="Feed-forward layers read the stream that enters their layer, in parallel with attention."
     )
     d_mlp: int | None = Field(None, ge=1, le=4 * WIDEST, description="Feed-forward width; default 4 d_model.")
     biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
-    qkv_biases: bool = Field(False, description="Biases on queries, keys and values alone.")
+    qkv_biases: bool = Field(False, description="Biases only on queries, keys and values.")
     output_biases: bool = Field(
-        False, description="Biases on the outputs of attention alone, where pruned heads leave their mean."
+        False, description="Biases only on the outputs of attention, where pruned heads leave their mean."
     )
     tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
-    qk_normalization: bool = Field(False, description="RMS-normalise queries and keys of each head.")
+    qk_normalization: bool = Field(False, description="RMS-normalise the queries and keys of each head.")
     attention: Literal["full", "local", "strided", "top_k"] = Field(
         "full",
         description="Keys that a query sees. full: itself and all before it; local: the nearest of these; strided:"
-        " every stride-th; top_k: the highest scores. BOS is a key like any other.",
+        " every stride-th; top_k: those with the highest scores. BOS is a key like any other.",
     )
     attention_window: int | None = Field(
         None,
@@ -85,12 +86,12 @@ class ArchitectureConfig(BaseModel):
         None, ge=1, le=LONGEST, description="Distance between the keys of strided attention; default 4."
     )
     top_k: int | None = Field(
-        None, ge=1, le=LONGEST, description="Keys that top_k attention keeps of each query; default 32."
+        None, ge=1, le=LONGEST, description="Keys that top_k attention keeps for each query; default 32."
     )
     gates: Literal["none", "hard_concrete", "dynamic"] = Field(
         "none",
-        description="On what each head mixed. hard_concrete: a number a head, 0..1, learned under a penalty on open"
-        " gates; dynamic: open or closed for each token, by what the head reads.",
+        description="Gates on the mixed values of each head. hard_concrete: a number 0..1 per head, learned under a"
+        " penalty on open gates; dynamic: open or closed for each token, depending on the head's input.",
     )
 
     @model_validator(mode="after")
@@ -98,7 +99,7 @@ class ArchitectureConfig(BaseModel):
         if isinstance(self.n_heads, tuple):
             if len(self.n_heads) != self.n_layers:
                 raise ValueError(
-                    f"n_heads as a list must hold one count a layer, got {len(self.n_heads)} counts for"
+                    f"n_heads as a list must have one count per layer, got {len(self.n_heads)} counts for"
                     f" n_layers={self.n_layers}. Give {self.n_layers} counts, or one number for all layers."
                 )
             if self.d_head is None:
@@ -131,7 +132,8 @@ class ArchitectureConfig(BaseModel):
             )
         patterns = {"attention_window": ("local", "strided"), "stride": ("strided",), "top_k": ("top_k",)}
         for field, needed in patterns.items():
-            if (value := getattr(self, field)) is not None and self.attention not in needed:
+            value = getattr(self, field)
+            if value is not None and self.attention not in needed:
                 raise ValueError(
                     f"{field} needs attention = {' or '.join(map(repr, needed))}, got {field}={value} with"
                     f" attention={self.attention!r}. Set attention, or leave {field} out."

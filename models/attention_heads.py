@@ -18,7 +18,7 @@ from headstream.models.norms import Norm
 from headstream.models.parameters import DeclaringModule, declared
 from headstream.models.positions import Rotary, sinusoids
 
-SHARED = "_shared"  # ends the names of maps that groups of heads share
+SHARED_SUFFIX = "_shared"  # suffix of the names of maps that groups of heads share
 
 
 class Attention(DeclaringModule):
@@ -37,7 +37,7 @@ class Attention(DeclaringModule):
         self.windowed, self.distances, self.top_k = a.windowed, a.visible_distances, a.kept_keys
         self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
         n_shared = a.key_value_heads(n_heads)
-        axis = 0 if n_shared == n_heads else None  # what heads share is no head's own
+        axis = 0 if n_shared == n_heads else None  # a shared map belongs to no single head
         self._keep("W_K", declared("reading", n_shared, a.d_model, a.head_width, head_axis=axis))
         self._keep("W_V", declared("reading", n_shared, a.d_model, a.value_width, head_axis=axis))
         self.W_O = declared("writing", n_heads, a.value_width, a.d_model, head_axis=0)
@@ -64,7 +64,7 @@ class Attention(DeclaringModule):
         Float[Tensor, "batch head pos d_head"],
         Float[Tensor, "batch head pos d_value"],
     ]:
-        """Project the stream, one matrix product for all heads and all three maps where they read the same."""
+        """Project the stream, by one matrix product for all heads and all three maps if they have the same input."""
         x = x.to(self.W_Q.dtype)
         W_K, W_V, b_K, b_V = self.stored_keys_and_values()
         added = self.added_positions(x)
@@ -87,21 +87,21 @@ class Attention(DeclaringModule):
         return q, self.to_heads(k, dim=1), self.to_heads(v, dim=1)
 
     def stored_keys_and_values(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """W_K, W_V, b_K and b_V as they are stored: one for all heads that share it."""
+        """W_K, W_V, b_K and b_V as stored: shared ones only once."""
         return self.W_K, self.W_V, self.b_K, self.b_V
 
     def to_heads(self, stored: Float[Tensor, "*shape"], dim: int = 0) -> Float[Tensor, "*expanded"]:
-        """What is stored of keys or values, along their axis, as each head has it."""
+        """Expand stored keys or values along an axis, to one per head."""
         return stored
 
     def added_positions(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "pos d_model"] | None:
-        """What shortformer's positions add to what queries and keys read; None with others."""
+        """The vectors that shortformer positions add to the input of queries and keys; None with other positions."""
         if self.W_pos is not None:
             return self.W_pos[: x.shape[1]].to(x.dtype)
         return sinusoids(x.shape[1], x.shape[2], x) if self.positions == "shortformer" else None
 
     def position_scores(self, n: int) -> Float[Tensor, "*head q_pos k_pos"]:
-        """What position alone adds to the scores: -inf where it hides a key, and the bias of relative positions."""
+        """Scores by position alone: -inf for hidden keys, and the bias of relative positions."""
         if self.windowed:
             return relative_scores(at_every_distance(self.scores_by_distance(), self.distances.step, n))
         if self.position_bias is None:
@@ -109,26 +109,26 @@ class Attention(DeclaringModule):
         return relative_scores(self.position_bias[:, :n])
 
     def scores_by_distance(self) -> Float[Tensor, "head n_seen"]:
-        """What each distance of a window adds to the scores, one head for all where that is nothing."""
+        """Scores by distance within a window; a single row of zeros for all heads if there is no bias."""
         if self.position_bias is None:
             return self.W_Q.new_zeros(1, len(self.distances))
         return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """Attention pattern from the scores of queries and keys, q k / sqrt(d_head) of every pair."""
+        """The attention pattern from scores of queries and keys, q k / sqrt(d_head) for every pair."""
         scores = scores + self.position_scores(scores.shape[-1])
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
     def mix(
         self, x: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
-        """Whole attention pattern, even where most of it is 0, and the values each head mixed by it, gated."""
+        """The whole attention pattern, even if most of it is 0, and the values that each head mixed by it, gated."""
         q, k, v = self.queries_keys_values(x)
         pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
         return pattern, self._gated(pattern @ v, x)
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
-        """Values each head mixed, gated, by the fastest way there is: most keys that no query sees are left out."""
+        """The values that each head mixed, gated, computed the fastest way: most hidden keys are skipped."""
         q, k, v = self.queries_keys_values(x)
         scaled = q * self.d_head**-0.5
         if self.top_k is not None:
@@ -149,13 +149,13 @@ class Attention(DeclaringModule):
         return z if self.gates is None else z * self.gates(x)[..., None].to(z.dtype)
 
     def write(self, z: Float[Tensor, "batch head pos d_value"]) -> Float[Tensor, "batch pos d_model"]:
-        """What all heads together write to the stream."""
+        """The sum of all heads' outputs to the stream."""
         out = z.transpose(1, 2).flatten(2) @ self.W_O.flatten(0, 1)
         return out if self.b_O is None else out + self.b_O
 
 
 class GroupedAttention(Attention):
-    """Attention in which groups of neighbouring heads share keys and values; W_K and the like are as each head has it.
+    """Attention in which groups of adjacent heads share keys and values; W_K and the like are expanded to all heads.
 
     Source: Ainslie et al. 2023 (GQA).
     """
@@ -186,15 +186,15 @@ class GroupedAttention(Attention):
         return None if self.b_V_shared is None else self.to_heads(self.b_V_shared)
 
     def stored_keys_and_values(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """W_K, W_V, b_K and b_V as they are stored: one a group."""
+        """W_K, W_V, b_K and b_V as stored: one per group."""
         return self.W_K_shared, self.W_V_shared, self.b_K_shared, self.b_V_shared
 
     def to_heads(self, stored: Float[Tensor, "*shape"], dim: int = 0) -> Float[Tensor, "*expanded"]:
-        """What is stored of keys or values, along the axis of groups, as each head has it."""
+        """Expand stored keys or values along the axis of groups, to one per head."""
         return stored.repeat_interleave(self.W_Q.shape[0] // self.W_K_shared.shape[0], dim)
 
     def _keep(self, name: str, parameter: nn.Parameter | None) -> None:
-        setattr(self, name + SHARED, parameter)
+        setattr(self, name + SHARED_SUFFIX, parameter)
 
 
 def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model heads_width"]:

@@ -1,8 +1,8 @@
-"""Which keys a query sees, and attention that forms few scores of the others.
+"""The keys that a query sees, and attention that computes few scores of other keys.
 
-A query sees itself and what came before it: all of it (full), the nearest few positions (local), every stride-th of
-them (strided), or the few keys of highest score (top_k). BOS is a key like any other: a window that has moved past it
-doesn't see it. Scores by distance are [head, distance]; one head stands for all where they are the same.
+A query sees itself and earlier positions: all of them (full), the nearest few (local), every stride-th (strided), or
+the few keys of highest score (top_k). BOS is a key like any other: a window that has moved past it doesn't see it.
+Scores by distance are [head, distance], with a single row if all heads have the same.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from headstream.models.blocks import query_block, window_block
 
 
 def causal_mask(n: int, like: Tensor) -> Float[Tensor, "q_pos k_pos"]:
-    """What the causal mask adds to scores: 0 where a key is visible, -inf where it lies in the future."""
+    """The causal mask, to be added to scores: 0 for visible keys, -inf for those in the future."""
     return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu(1)
 
 
@@ -26,7 +26,7 @@ def relative_scores(bias: Float[Tensor, "head distance"]) -> Float[Tensor, "head
 
 
 def _relative_scores(bias: Tensor) -> Tensor:
-    """Each row of the result is a window of one line of 2n - 1 numbers, moved by one from row to row."""
+    """Take each row of the result as a window of one line of 2n - 1 numbers, shifted by one from row to row."""
     n_heads, n = bias.shape
     line = torch.cat([bias.flip(1), bias.new_full((n_heads, n - 1), float("-inf"))], dim=1)  # line[n - 1 + k - q]
     return line.unfold(1, n, 1).flip(1)
@@ -35,7 +35,7 @@ def _relative_scores(bias: Tensor) -> Tensor:
 def _sum_by_distance(scores: Tensor) -> Tensor:
     """Sums of scores over the pairs at each distance, [head, distance]: the backward pass of `relative_scores`.
 
-    Rows of 2n - 1 numbers, read as rows of 2n, move by one from row to row: (k - q) mod 2n is then a column.
+    Rows of 2n - 1 numbers, read as rows of 2n, shift by one from row to row: (k - q) mod 2n is then a column.
     """
     n_heads, n = scores.shape[:2]
     rows = scores.new_zeros(n_heads, 2 * n * n)
@@ -45,16 +45,16 @@ def _sum_by_distance(scores: Tensor) -> Tensor:
 
 
 def _operator(name: str, run: Callable[[Tensor], Tensor], shape: Callable[[Tensor], Tensor]) -> None:
-    """An operator of its own, or a compiler would work out places anew for every sequence of a batch.
+    """Register an operator, since a compiler would otherwise recompute indices for every sequence of a batch.
 
-    `torch.library.custom_op` would import the compiler at the first call, which takes a process seconds.
+    `torch.library.custom_op` would import the compiler at the first call, which takes seconds.
     """
     torch.library.define(name, "(Tensor x) -> Tensor", tags=[torch.Tag.pt2_compliant_tag])
     torch.library.impl(name, "default", run)
     torch.library.register_fake(name, shape)
 
 
-if not hasattr(torch.ops.headstream, "relative_scores"):  # a process has one of a name, and may import this file twice
+if not hasattr(torch.ops.headstream, "relative_scores"):  # names are unique per process, which may import this twice
     _operator("headstream::relative_scores", _relative_scores, lambda bias: bias.new_empty(*bias.shape, bias.shape[1]))
     _operator("headstream::sum_by_distance", _sum_by_distance, lambda scores: scores.new_empty(scores.shape[:2]))
     torch.library.register_autograd(
@@ -63,7 +63,7 @@ if not hasattr(torch.ops.headstream, "relative_scores"):  # a process has one of
 
 
 def at_every_distance(scores: Float[Tensor, "head n_seen"], stride: int, n: int) -> Float[Tensor, "head distance"]:
-    """Scores of the distances 0, stride, 2 stride, ... among all n distances, where the others are -inf."""
+    """Scores at distances 0, stride, 2 stride, ... spread over all n distances, with -inf at the others."""
     scores = F.pad(scores[:, :, None], (0, stride - 1), value=float("-inf")).flatten(1)
     return F.pad(scores, (0, n - scores.shape[1]), value=float("-inf"))
 
@@ -74,7 +74,7 @@ def full_attention(
     v: Float[Tensor, "batch head pos d_value"],
     by_position: Float[Tensor, "... pos pos"],
 ) -> Float[Tensor, "batch head pos d_value"]:
-    """Values mixed over all keys up to each query's own; `by_position` adds to the scores, -inf in the future."""
+    """Values mixed over all keys up to each query's own; `by_position` is added to the scores, -inf in the future."""
     n, mixed = q.shape[2], []
     block = query_block(n)
     for start in range(0, n, block):
@@ -91,10 +91,10 @@ def windowed_attention(
     by_distance: Float[Tensor, "#head n_seen"],
     stride: int,
 ) -> Float[Tensor, "batch head pos d_value"]:
-    """Values mixed over the keys at distances 0, stride, 2 stride, ...; `by_distance` adds to the scores of each.
+    """Values mixed over the keys at distances 0, stride, 2 stride, ...; `by_distance` is added to the scores of each.
 
-    Positions of one remainder modulo stride see one another alone, at distances 0, 1, 2, ...: they are put side by
-    side and cut into blocks at least as long as the window, so that a block of queries needs the keys of its own block
+    Positions of one remainder modulo stride see only one another, at distances 0, 1, 2, ...: they are put side by side
+    and cut into blocks at least as long as the window, so that a block of queries needs only the keys of its own block
     and of the one before. Time and memory grow with the number of positions, not with its square.
     """
     n = q.shape[2]
@@ -123,9 +123,9 @@ def _mix(q: Tensor, k: Tensor, v: Tensor, scores: Tensor) -> Tensor:
 
 
 def keep_top(scores: Float[Tensor, "*batch q_pos k_pos"], k: int) -> Float[Tensor, "*batch q_pos k_pos"]:
-    """Scores with all but the k highest of each query replaced by -inf; of equal ones, those of the nearest keys stay.
+    """Scores with all but the k highest of each query replaced by -inf; among equals, the nearest keys are kept.
 
-    All scores must be there to choose from: time and memory grow with the square of the number of positions.
+    All scores must be computed to choose from: time and memory grow with the square of the number of positions.
     """
     least = scores.topk(min(k, scores.shape[-1])).values[..., -1:]
     above, equal = scores > least, scores == least

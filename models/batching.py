@@ -1,4 +1,4 @@
-"""Sequences a few at a time, so that memory doesn't grow with their number."""
+"""Batches of a few sequences at a time, so that memory doesn't grow with their number."""
 
 from collections.abc import Iterator
 
@@ -13,20 +13,20 @@ GPU_FACTOR = 2**6
 
 
 def at_once(numbers: int, like: Tensor) -> int:
-    """How many numbers to work on at once where a tensor is: as many as a CPU should, more to keep a GPU busy."""
+    """Amount of numbers to process at once on a tensor's device: `numbers` on a CPU, more to keep a GPU busy."""
     return numbers * GPU_FACTOR if like.is_cuda else numbers
 
 
 def batches(
     model: Transformer, sequences: Int[Tensor, "batch pos"], *, traced: bool = True
 ) -> Iterator[Int[Tensor, "size pos"]]:
-    """Sequences on the model's device, as many at a time as fit, with or without a trace of each being held."""
+    """Sequences on the model's device, as many at a time as fit, with a trace of each held in memory or not."""
     size = sequences_at_once(model, sequences.shape[1], traced=traced)
     return (batch.to(model.W_E.device) for batch in sequences.split(size))
 
 
 def sequences_at_once(model: Transformer, n_tokens: int, *, traced: bool = True) -> int:
-    """How many sequences of so many tokens fit, 1 at least."""
+    """Number of sequences of `n_tokens` tokens that fit in a batch, at least 1."""
     heads = model.architecture.heads_per_layer
     weights = n_tokens * n_tokens * (sum(heads) if traced else max(heads, default=0))
     numbers = at_once(BATCH_NUMBERS if traced else PASS_NUMBERS, model.W_E)

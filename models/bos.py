@@ -1,14 +1,14 @@
-"""BOS, the token that opens whatever a model reads; some models were trained without."""
+"""BOS, the token that opens every sequence of a model; some models were trained without one."""
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-NO_BOS = -1  # in place of BOS's id, of a model that was trained without: no token has it
+NO_BOS = -1  # stands for BOS's id in models that were trained without; no token has it
 
 
 def n_bos(bos: int) -> int:
-    """How many tokens BOS takes at the beginning of a sequence: 1, or 0 of a model without."""
+    """Number of tokens that BOS takes at the start of a sequence: 1, or 0 for a model without."""
     return int(bos != NO_BOS)
 
 
@@ -18,5 +18,5 @@ def opened(sequences: Int[Tensor, "batch pos"], bos: int) -> Int[Tensor, "batch 
 
 
 def without_bos(counts: Int[Tensor, "d_vocab"], bos: int) -> Int[Tensor, "d_vocab"]:
-    """What is counted of each token, and 0 of BOS."""
+    """The counts of tokens, with that of BOS set to 0."""
     return counts.where(torch.arange(len(counts), device=counts.device) != bos, 0)

@@ -1,6 +1,6 @@
-"""Means over sequences of text, with standard errors and intervals that know which sequences share a document.
+"""Means over sequences of text, with standard errors and intervals that account for sequences sharing a document.
 
-Sequences of one document are alike, so what is independent are documents: clusters, of very different sizes.
+Sequences of one document are alike, so the independent units are documents: clusters of very different sizes.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ MIN_EFFECTIVE_CLUSTERS = 2.0  # below, nothing is known of how clusters differ
 
 
 class ClusteredMean(NamedTuple):
-    """Means of quantities, their standard errors, NaN where they can't be known, and the t distribution's degrees."""
+    """Means, standard errors (NaN where they can't be estimated), and degrees of freedom of the t distribution."""
 
     mean: Float[Tensor, "*quantities"]
     sem: Float[Tensor, "*quantities"]
@@ -27,11 +27,11 @@ class ClusteredMean(NamedTuple):
 
 
 def clustered_mean(values: Float[Tensor, "*quantities sequence"], cluster: Int[Tensor, "sequence"]) -> ClusteredMean:
-    """Mean of each quantity over sequences of equal length, given which cluster each sequence is from.
+    """Mean of each quantity over sequences of equal length, given the cluster of each sequence.
 
-    The mean is a ratio of two sums over clusters, linearised. With h the share of the sequences that a cluster has, its
-    squared part is divided by 1 - h, which makes the variance exact where sequences are independent, and clusters count
-    as 1 / sum h^2. A bootstrap of clusters would cover 0.91 where this covers 0.94 to 0.95.
+    The mean is a ratio of two sums over clusters, linearised. With h a cluster's share of the sequences, its squared
+    part is divided by 1 - h, which makes the variance exact if sequences are independent; the effective number of
+    clusters is 1 / sum h^2. A bootstrap of clusters would cover 0.91 where this covers 0.94 to 0.95.
     Source: Bell & McCaffrey 2002 (their CR2, of a mean); Kish 1965, effective sample size.
     """
     _, place, size = cluster.unique(return_inverse=True, return_counts=True)

@@ -1,6 +1,6 @@
-"""What a model loses without its feed-forward layers or groups of their neurons, measured as for heads.
+"""Effects of ablating feed-forward layers, or groups of their neurons, measured as for heads.
 
-What is ablated are activations, between W_in and W_out; the output bias stays. Later layers see the difference.
+Activations, between W_in and W_out, are ablated; the output bias stays. Later layers see the difference.
 """
 
 from collections import defaultdict
@@ -17,12 +17,12 @@ from headstream.models.batching import at_once, batches
 from headstream.models.losses import token_losses
 from headstream.models.transformer import Layer, LayerTrace, Transformer
 
-NeuronFill = Sequence[Float[Tensor, "_"]]  # takes the place of activations: [neuron] a layer
+NeuronFill = Sequence[Float[Tensor, "_"]]  # replaces activations: one [neuron] tensor per layer
 
 
 @dataclass(frozen=True)
 class NeuronAblation:
-    """What the model loses without some neurons of a layer."""
+    """The effects of ablating some neurons of a layer."""
 
     layer: int
     part: str  # all, or a group like `group 3`
@@ -33,20 +33,21 @@ class NeuronAblation:
 
 
 def neuron_parts(n_neurons: int, n_groups: int) -> dict[str, slice]:
-    """All neurons of a layer, and at most `n_groups` groups of neighbours, as equal as can be.
+    """All neurons of a layer, and at most `n_groups` groups of adjacent ones, as equal as possible.
 
     >>> neuron_parts(7, 2)
     {'all': slice(0, 7, None), 'group 0': slice(0, 4, None), 'group 1': slice(4, 7, None)}
     """
     parts, start = {"all": slice(0, n_neurons)}, 0
     for i, group in enumerate(torch.arange(n_neurons).tensor_split(min(n_groups, n_neurons))):
-        parts[f"group {i}"] = slice(start, start := start + len(group))
+        parts[f"group {i}"] = slice(start, start + len(group))
+        start += len(group)
     return parts
 
 
 @torch.inference_mode()
 def mean_activations(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> NeuronFill:
-    """Each neuron's mean activation over sequences and positions; the last token is only predicted, never read."""
+    """Each neuron's mean activation over sequences and positions; the last token is only predicted, not read."""
     sums = [model.W_E.new_zeros(model.architecture.mlp_width, dtype=torch.float64) for _ in model.layers]
     for batch in batches(model, sequences):
         for total, (layer, trace) in zip(sums, _layer_traces(model, batch[:, :-1]), strict=True):
@@ -59,7 +60,7 @@ def mean_activations(model: Transformer, sequences: Int[Tensor, "batch pos"]) ->
 def neuron_ablations(
     model: Transformer, sequences: Int[Tensor, "batch pos"], fills: Mapping[str, NeuronFill], n_groups: int
 ) -> list[NeuronAblation]:
-    """What the model loses without each feed-forward layer and group of its neurons; `fills` is by method."""
+    """The effects of ablating each feed-forward layer and each group of its neurons; `fills` is by method."""
     parts = neuron_parts(model.architecture.mlp_width, n_groups)
     cases = list(product(fills, parts))
     effects: dict[tuple[int, str, str], list[Tensor]] = defaultdict(list)
@@ -95,7 +96,7 @@ def losses_without_feed_forward(
 
 
 def activations(layer: Layer, trace: LayerTrace) -> Float[Tensor, "batch pos neuron"]:
-    """What the neurons of a layer output: what W_out reads."""
+    """The activations of a layer's neurons, which W_out reads."""
     assert layer.feed_forward is not None
     mid = layer.residual_mid(trace.residual_in, trace.attention_out)
     return layer.feed_forward.hidden(layer.read_mid(trace.residual_in, mid))
@@ -108,7 +109,7 @@ def residual_without(
     neurons: slice,
     fill: Float[Tensor, "neuron"],
 ) -> Float[Tensor, "batch pos d_model"]:
-    """The stream after a layer of which some neurons' activations are replaced."""
+    """The stream after a layer with some neurons' activations replaced."""
     assert layer.feed_forward is not None
     assert trace.feed_forward_out is not None
     missing = (hidden[:, :, neurons] - fill[neurons]) @ layer.feed_forward.W_out[neurons]
@@ -117,7 +118,7 @@ def residual_without(
 
 
 def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Iterator[tuple[Layer, LayerTrace]]:
-    """Each layer with what it computes, one held at a time."""
+    """Each layer with its trace, one held at a time."""
     x = model.embed(tokens)
     for layer in model.layers:
         trace = layer.trace(x)

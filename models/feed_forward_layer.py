@@ -39,12 +39,12 @@ class FeedForward(DeclaringModule):
         self.b_out = declared("vector", a.d_model, start=0) if a.biases else None
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        """What the layer writes to the stream."""
+        """The layer's output to the stream."""
         hidden = self.hidden(x)
         return hidden @ self.W_out if self.b_out is None else hidden @ self.W_out + self.b_out
 
     def hidden(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos neuron"]:
-        """What W_out reads: the neurons' activations."""
+        """The neurons' activations, which W_out reads."""
         x = x.to(self.W_in.dtype)
         read = x @ self.W_in if self.b_in is None else x @ self.W_in + self.b_in
         if self.W_gate is None:

@@ -1,6 +1,6 @@
 """Floating-point operations of a model's matrix products, by formula: all that the code multiplies on a CPU.
 
-An addition and a multiplication are two. Softmax, norms and activation functions are not matrix products.
+An addition and a multiplication count as two. Softmax, norms and activation functions are not matrix products.
 """
 
 from headstream.models.architecture import Architecture

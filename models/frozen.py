@@ -1,7 +1,7 @@
-"""A run with its attention patterns, gates and norm scales held at their true values: linear in the residual stream.
+"""A run with its attention patterns, gates and norm scales frozen at their true values: linear in the residual stream.
 
-The stream is then a sum of parts that travel through the model without touching one another. A model without norms is
-linear as it stands; with norms the result is "linearised": exact for this run, and blind to changes of scale.
+The stream is then a sum of parts that pass through the model independently. A model without norms is linear as it
+stands; with norms the result is "linearised": exact for this run, and blind to changes of scale.
 """
 
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ Sources = dict[Node, Float[Tensor, "batch pos d_model"]]
 
 @dataclass(frozen=True)
 class FrozenNorm:
-    """A norm whose scale is held where a run had it: a linear map, and a bias apart from it."""
+    """A norm whose scale is frozen at its value in a run: a linear map, and a separate bias."""
 
-    scale: Float[Tensor, "*batch width"] | None  # weight over standard deviation; None is no norm
+    scale: Float[Tensor, "*batch width"] | None  # weight over standard deviation; None for no norm
     centred: bool
     bias: Float[Tensor, "width"] | None
 
     def __call__(self, part: Float[Tensor, "*parts width"]) -> Float[Tensor, "*parts width"]:
-        """What the norm makes of a part of the vector that it normalised, bias apart."""
+        """Apply the norm, without its bias, to a part of the vector that it normalised."""
         if self.scale is None:
             return part
         return (part - part.mean(-1, keepdim=True) if self.centred else part) * self.scale
 
     def backwards(self, reader: Float[Tensor, "*parts width"]) -> Float[Tensor, "*parts width"]:
-        """Who reads a part before the norm as `reader` reads it after: the transposed map."""
+        """Apply the transposed map: the vector that reads a part before the norm as `reader` reads it after."""
         if self.scale is None:
             return reader
         scaled = reader * self.scale
@@ -57,42 +57,42 @@ class FrozenLayer:
     k_norm: FrozenNorm
 
     def queries(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_head"]:
-        """What each head's queries owe to a part of the stream."""
+        """The contribution of a part of the stream to each head's queries."""
         return self._query(self.norm_before(part))
 
     def keys(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_head"]:
-        """What each head's keys owe to a part of the stream."""
+        """The contribution of a part of the stream to each head's keys."""
         return self._key(self.norm_before(part))
 
     def values(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts head pos d_value"]:
-        """What each head's values owe to a part of the stream."""
+        """The contribution of a part of the stream to each head's values."""
         return _by_head(self.norm_before(part), self.attention.W_V)
 
     def heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "head batch pos d_model"]:
-        """What each head writes of a part of the stream, by its true pattern and gate, as it is when the layer ends."""
+        """Each head's output from a part of the stream, by its true pattern and gate, as of the end of the layer."""
         return self.carry(torch.einsum("bhpv,hvd->hbpd", self._z(part), self.attention.W_O))
 
     def all_heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        """What all heads of the layer together write of a part of the stream."""
+        """The sum of all heads' outputs from a part of the stream."""
         return self.carry(self._z(part).transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1))
 
     def carry(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts pos d_model"]:
-        """What becomes, by the end of the layer, of a part of the stream or of something its heads write."""
+        """Carry a part of the stream, or of a head's output, to the end of the layer, through the norms there."""
         for norm in self.norms_after:
             part = norm(part)
         return part
 
     def written(self) -> Float[Tensor, "head batch pos d_model"]:
-        """What each head writes of the whole stream, value biases included, as it is when the layer ends."""
+        """Each head's output from the whole stream, value biases included, as of the end of the layer."""
         return self.carry(self.trace.head_outputs.transpose(0, 1))
 
     def feed_forward(self) -> Float[Tensor, "batch pos d_model"] | None:
-        """What the feed-forward layer writes, held at its true value; None without one."""
+        """The feed-forward layer's output, frozen at its true value; None without such a layer."""
         out = self.trace.feed_forward_out
         return self.norms_after[-1](out) if self.norms_after and out is not None else out
 
     def bias(self) -> Float[Tensor, "batch pos d_model"]:
-        """What the layer's output bias and the norms behind it add to the stream."""
+        """The part that the layer's output bias and the norms after it add to the stream."""
         constant = torch.zeros_like(self.trace.residual_in)
         if self.attention.b_O is not None:
             constant = constant + self.attention.b_O
@@ -101,7 +101,7 @@ class FrozenLayer:
         return constant
 
     def value_bias(self) -> Float[Tensor, "batch pos d_model"]:
-        """What the heads write whatever they attend to, gated: the rows of a pattern sum to 1."""
+        """The heads' gated output that doesn't depend on what they attend to, since rows of a pattern sum to 1."""
         a = self.attention
         z = a.W_V.new_zeros(a.W_V.shape[0], a.W_V.shape[2])
         if self.norm_before.bias is not None:
@@ -116,7 +116,7 @@ class FrozenLayer:
     def query_and_key_sources(
         self, sources: Sources
     ) -> tuple[dict[Node, Float[Tensor, "batch head pos d_head"]], dict[Node, Float[Tensor, "batch head pos d_head"]]]:
-        """Queries and keys by the node that wrote what they read; shortformer's sinusoids count as the position's."""
+        """Queries and keys by the node that wrote their input; shortformer's sinusoids count as the position's."""
         a = self.attention
         read = {node: self.norm_before(part) for node, part in sources.items()}
         if self.norm_before.bias is not None:
@@ -155,13 +155,13 @@ class FrozenRun:
     final: FrozenNorm
 
     def carry(self, part: Float[Tensor, "*parts pos d_model"], after_layer: int) -> Float[Tensor, "*parts pos d_model"]:
-        """What W_U reads of a part of the stream after a layer, if no later head takes it up."""
+        """Carry a part of the stream after a layer directly to W_U, past later heads."""
         for layer in self.layers[after_layer + 1 :]:
             part = layer.carry(part)
         return self.final(part)
 
     def sources(self) -> tuple[Sources, ...]:
-        """The stream that each layer reads, and what W_U reads, each as a sum of what nodes wrote."""
+        """The stream that each layer reads, and finally W_U, each as a sum of nodes' outputs."""
         a, token = self.model.architecture, F.embedding(self.tokens, self.model.W_E)
         parts: Sources = {Terminal.EMBEDDING: token}
         if a.positions in ("learned", "sinusoidal"):
@@ -183,7 +183,7 @@ class FrozenRun:
         return tuple(read)
 
     def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:
-        """What each head adds directly to the logit of one token a position, less its mean over the vocabulary."""
+        """Each head's direct contribution to the logit of one token per position, less its mean over the vocabulary."""
         W_U = self.model.W_U
         read = self.final.backwards(F.embedding(targets, (W_U - W_U.mean(1, keepdim=True)).T))
         by_layer = []
@@ -197,7 +197,7 @@ class FrozenRun:
 
 
 def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
-    """A norm held as it acted on x."""
+    """Freeze a norm as it acted on x."""
     if norm.weight is None:
         return NO_NORM
     if norm.kind == "layernorm":
@@ -207,19 +207,19 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
 
 
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
-    """Run the model and hold its patterns and norm scales as they were."""
+    """Run the model and freeze its patterns and norm scales."""
     return freeze_trace(model, tokens, model.trace(tokens))
 
 
 def freeze_trace(model: Transformer, tokens: Int[Tensor, "batch pos"], trace: Trace) -> FrozenRun:
-    """Hold the patterns and norm scales of a run as they were."""
+    """Freeze the patterns and norm scales of a run."""
     layers = tuple(freeze_layer(layer, traced) for layer, traced in zip(model.layers, trace.layers, strict=True))
     stream = trace.layers[-1].residual_out if trace.layers else trace.embedding
     return FrozenRun(model, tokens, trace, layers, freeze_norm(model.final_norm, stream))
 
 
 def freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
-    """Hold the patterns and norm scales of a layer as a run had them."""
+    """Freeze the patterns and norm scales of a layer in a run."""
     a, x, before = layer.attention, traced.residual_in, NO_NORM
     after: tuple[FrozenNorm, ...] = ()
     if layer.post:

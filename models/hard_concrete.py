@@ -1,4 +1,4 @@
-"""The hard-concrete distribution: numbers in 0..1 that are often exactly 0 or 1, with a gradient for where they lie.
+"""The hard-concrete distribution: numbers in 0..1 that are often exactly 0 or 1, and still have a gradient.
 
 A gate has one parameter, log_alpha; gates have any shape. Source: Louizos et al. 2018, Learning Sparse Neural Networks
 through L0 Regularization; temperature and stretch as in Voita et al. 2019.
@@ -14,20 +14,20 @@ OPEN_LOG_ALPHA = math.log(-HIGH / LOW)  # a gate without noise just reaches 1: o
 
 
 def noisy(log_alpha: Float[Tensor, "*#gates"], uniform: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """log_alpha with noise from random numbers in 0..1: its gates without noise are sampled gates."""
+    """log_alpha with noise from random numbers in 0..1, for which `gates_without_noise` gives sampled gates."""
     return (uniform.logit() + log_alpha) / TEMPERATURE
 
 
 def sampled_gates(log_alpha: Float[Tensor, "*#gates"], uniform: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """Gates as they are in training, sampled by random numbers in 0..1."""
+    """Gates as in training, sampled with random numbers in 0..1."""
     return gates_without_noise(noisy(log_alpha, uniform))
 
 
 def gates_without_noise(log_alpha: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """Gates as they are after training, without noise."""
+    """Gates as after training, without noise."""
     return log_alpha.sigmoid().mul(HIGH - LOW).add(LOW).clamp(0, 1)
 
 
 def open_probability(log_alpha: Float[Tensor, "*gates"]) -> Float[Tensor, "*gates"]:
-    """Chance that a sampled gate is not 0."""
+    """Probability that a sampled gate is not 0."""
     return (log_alpha - TEMPERATURE * math.log(-LOW / HIGH)).sigmoid()

@@ -1,17 +1,17 @@
-"""Options of an architecture that another forward pass knows: a page's, or the definition of a format.
+"""Options of an architecture that another forward pass knows: the page's, or the definition of a format.
 
-Each declares what it knows, and refuses an option that is added to `Architecture` until it does.
+Each declares the options that it knows, and refuses one that is added to `Architecture` until it knows that, too.
 """
 
 from collections.abc import Collection, Mapping
 
 from headstream.models.architecture import Architecture
 
-KnownOptions = Mapping[str, Collection[object] | None]  # values by field; None: whatever it may be
+KnownOptions = Mapping[str, Collection[object] | None]  # values by field; None: any value
 
 
 def unknown_options(architecture: Architecture, known: KnownOptions) -> list[str]:
-    """What of an architecture isn't known, as `field = value`; of a field that isn't declared its default is known."""
+    """Options of an architecture that aren't known, as `field = value`; undeclared fields must have their defaults."""
     unknown = []
     for name, field in type(architecture).model_fields.items():
         value, values = getattr(architecture, name), known.get(name, (field.default,))

@@ -1,4 +1,4 @@
-"""Next-token losses, in nats per token, and what they say about the use of context."""
+"""Next-token losses, in nats per token, and measures of the use of context derived from them."""
 
 import torch
 from jaxtyping import Float, Int
@@ -23,7 +23,7 @@ def token_losses(
 def sequence_losses(
     model: Transformer, sequences: Int[Tensor, "batch pos"], head_mask: HeadMask | None = None, fill: Fill | None = None
 ) -> Float[Tensor, "batch"]:
-    """Mean loss of each sequence, of predicting each token but the first, in float64.
+    """Mean loss of each sequence, over all tokens but the first, in float64.
 
     Masked heads are replaced by `fill` (see `Transformer.forward`), which must not differ from sequence to sequence.
     """
@@ -35,17 +35,17 @@ def sequence_losses(
 
 
 def next_token_losses(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos-1"]:
-    """Loss of predicting each token but the first."""
+    """Loss of every token but the first."""
     losses = [token_losses(model(batch[:, :-1]), batch[:, 1:]).cpu() for batch in batches(model, sequences)]
     return torch.cat(losses)
 
 
 def text_losses(losses: Float[Tensor, "batch pos"], documents: Int[Tensor, "batch"]) -> Losses:
-    """Summary of the losses on sequences of running text, with standard errors over the documents that they are from.
+    """Summary of the losses on sequences of running text, with standard errors over their documents.
 
-    In-context learning is the loss at a late position, 500 of 506 or more, else 0.95 n, minus that at an early one, 50
-    or 0.1 n. Both are means over 5 positions either side, fewer (but as many on both sides) at the ends of a short
-    sequence. Source: Olsson et al. 2022, "in-context learning score".
+    In-context learning is the loss at a late position (500 of 506 or more, else 0.95 n) minus that at an early one (50
+    or 0.1 n). Both are means over 5 positions on either side, or equally many fewer near the ends of a short sequence.
+    Source: Olsson et al. 2022, "in-context learning score".
     """
     losses, n = losses.double(), losses.shape[1]
     early, late = (50, 500) if n > 505 else (n // 10, n * 19 // 20)
@@ -70,9 +70,10 @@ def text_losses(losses: Float[Tensor, "batch pos"], documents: Int[Tensor, "batc
 
 
 def repeat_losses(losses: Float[Tensor, "batch pos"], occurrence: Int[Tensor, "batch pos"]) -> Losses:
-    """Summary of the losses on repeated tokens, NaN where there are none; `occurrence` counts from 1 at the first.
+    """Summary of the losses on repeated tokens, NaN if there are none; `occurrence` counts from 1 at the first.
 
     The standard error of the gain is over sequences, which are drawn independently.
+
     """
     losses = losses.double()
     of_first, of_later = (losses.where(own, torch.nan) for own in (occurrence == 1, occurrence > 1))
@@ -89,7 +90,7 @@ def repeat_losses(losses: Float[Tensor, "batch pos"], occurrence: Int[Tensor, "b
 
 
 def parts_of_mean(values: Float[Tensor, "*quantities sequence pos"]) -> Float[Tensor, "*quantities sequence"]:
-    """What each sequence adds to the error of the mean over all values that are not NaN; the parts sum to 0.
+    """The contribution of each sequence to the error of the mean over all values that are not NaN; they sum to 0.
 
     Source: Cochran 1977, Sampling Techniques, section 6.3: sequences may have different numbers of values.
     """
@@ -100,6 +101,6 @@ def parts_of_mean(values: Float[Tensor, "*quantities sequence pos"]) -> Float[Te
 def sem_of_parts(
     parts: Float[Tensor, "*quantities sequence"], cluster: Int[Tensor, "sequence"] | None = None
 ) -> Float[Tensor, "*quantities"]:
-    """Standard error of what such parts are of, over clusters; without any, each sequence is one of its own."""
+    """Standard error of a mean from its `parts_of_mean`, over clusters, or over sequences if none are given."""
     n = parts.shape[-1]
     return clustered_mean(parts * n, torch.arange(n) if cluster is None else cluster).sem

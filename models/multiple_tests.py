@@ -1,4 +1,4 @@
-"""Many tests at once: what is significant among all that were tried."""
+"""Multiple testing: significance among many tests at once."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -6,9 +6,9 @@ from torch import Tensor
 
 
 def holm_adjusted(chance: Float[Tensor, "*test"]) -> Float[Tensor, "*test"]:
-    """Each test's chance under its null hypothesis, adjusted for the number of tests by Holm's rule; NaN is no test.
+    """The p-values of tests, adjusted for their number by Holm's rule; NaN stands for no test.
 
-    With probability 1 - level or more, no test whose null hypothesis is true comes out at or under that level.
+    With probability 1 - level or more, no test whose null hypothesis is true gets an adjusted p-value up to that level.
     Source: Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure.
     """
     ranked, order = chance.flatten().sort(stable=True)  # NaN last
@@ -18,5 +18,5 @@ def holm_adjusted(chance: Float[Tensor, "*test"]) -> Float[Tensor, "*test"]:
 
 
 def significant(chance: Float[Tensor, "*test"], level: float) -> Bool[Tensor, "*test"]:
-    """Which tests are significant by Holm's rule."""
+    """True for tests that are significant by Holm's rule."""
     return holm_adjusted(chance) <= level

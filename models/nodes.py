@@ -1,8 +1,8 @@
-"""The nodes of a transformer's graph, the edges between them, and the label that a node has wherever it is named.
+"""The nodes of a transformer's graph, the edges between them, and the label of each node wherever it is named.
 
-Nodes write to the residual stream and read what earlier ones wrote: `embedding`, the `position` embedding where it is
-apart, `bias` (all biases but those of values, which belong to their heads), heads (`L0H3`), feed-forward layers
-(`L0MLP`) and `logits`.
+Nodes write to the residual stream and read the outputs of earlier ones: `embedding`, a separate `position` embedding,
+`bias` (all biases but those of values, which belong to their heads), heads (`L0H3`), feed-forward layers (`L0MLP`) and
+`logits`.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 
 class Terminal(StrEnum):
-    """A node at either end of the graph: into all but the logits no edge leads, and out of the logits none."""
+    """A node at either end of the graph: no edge leads into any but the logits, nor out of the logits."""
 
     EMBEDDING = "embedding"
     POSITION = "position"
@@ -20,7 +20,7 @@ class Terminal(StrEnum):
 
 
 class Head(NamedTuple):
-    """A head by its layer and its place in it."""
+    """A head by its layer and its index there."""
 
     layer: int
     head: int
@@ -30,7 +30,7 @@ class Head(NamedTuple):
 
 
 class MLP(NamedTuple):
-    """A feed-forward layer, by the layer that it is in."""
+    """A feed-forward layer, by its layer."""
 
     layer: int
 
@@ -39,14 +39,14 @@ class MLP(NamedTuple):
 
 
 Node = Terminal | Head | MLP
-Port = Literal["Q", "K", "V", "in"]  # the queries, keys or values of a head; "in" is all that another node reads
+Port = Literal["Q", "K", "V", "in"]  # the queries, keys or values of a head; "in" for the whole input of other nodes
 HEAD_PORTS: tuple[Port, ...] = ("Q", "K", "V")
 HEAD_LABEL = re.compile(r"\bL(\d+)H(\d+)\b")
 _MLP_LABEL = re.compile(r"L(\d+)MLP")
 
 
 class Edge(NamedTuple):
-    """What one node reads of another's output, through one of its ports."""
+    """The part of one node's input, at one of its ports, that comes from another node's output."""
 
     writer: Node
     reader: Node

@@ -1,4 +1,4 @@
-"""Muon, the optimiser of matrices, and the schedule of learning rates."""
+"""Muon, an optimiser for matrices, and the schedule of learning rates."""
 
 import math
 from collections import defaultdict
@@ -25,12 +25,12 @@ def orthogonalise(matrices: Float[Tensor, "batch rows cols"]) -> Float[Tensor, "
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum, orthogonalised: every matrix moves by a map whose singular values are all the learning rate.
+    """Orthogonalised momentum: every matrix moves by a map whose singular values all equal the learning rate.
 
-    The heads of a layer count as one matrix: side by side where they read from the stream ([head, d_model, width]), on
-    top of each other where they write to it ([head, width, d_model]); heads on their own train worse. All matrices of
-    one shape are stacked and handled at once, since one by one they are too small to keep a core busy. The iteration
-    multiplies in `products`: bfloat16 is enough, but is slower than float32 where no hardware multiplies it.
+    The heads of a layer count as one matrix: side by side if they read from the stream ([head, d_model, width]), on
+    top of each other if they write to it ([head, width, d_model]); heads on their own train worse. All matrices of one
+    shape are stacked and updated at once, since single ones are too small to keep a core busy. The iteration
+    multiplies in `products`: bfloat16 is precise enough, but slower than float32 without hardware for it.
     Source: Jordan et al. 2024, with Nesterov momentum.
     """
 
@@ -64,7 +64,7 @@ class Muon(torch.optim.Optimizer):
         changes = self._changes(ahead, writes)
         rate = group["lr"]
         torch._foreach_mul_(parameters, 1 - rate * group["weight_decay"])
-        if isinstance(rate, Tensor):  # an alpha would be read, for which the CPU waits
+        if isinstance(rate, Tensor):  # passed as alpha, it would be read, and the CPU would wait for the GPU
             torch._foreach_sub_(parameters, torch._foreach_mul(changes, rate))
         else:
             torch._foreach_sub_(parameters, changes, alpha=rate)
@@ -76,7 +76,7 @@ class Muon(torch.optim.Optimizer):
         return state["momentum"]
 
     def _changes(self, ahead: Sequence[Tensor], writes: Sequence[bool]) -> list[Tensor]:
-        """What each parameter would move by at a learning rate of 1."""
+        """The change of each parameter at a learning rate of 1."""
         joined = [_join_heads(x, own) for x, own in zip(ahead, writes, strict=True)]
         stacks: dict[torch.Size, list[int]] = defaultdict(list)
         for place, matrix in enumerate(joined):
@@ -103,7 +103,7 @@ def _split_heads(matrix: Float[Tensor, "rows cols"], like: Tensor, writes: bool)
 
 
 def rate_factor(step: int, n_steps: int, warmup_steps: int, final_fraction: float) -> float:
-    """What the learning rates are multiplied by at a step: linear warm-up, then a cosine down to the final fraction.
+    """The factor on learning rates at a step: linear warm-up, then a cosine down to the final fraction.
 
     >>> [round(rate_factor(s, 300, 100, 0.1), 2) for s in (0, 49, 99, 200, 300)]
     [0.01, 0.5, 1.0, 0.55, 0.1]

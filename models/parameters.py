@@ -1,4 +1,4 @@
-"""What each parameter of a model is, declared where it is made: nothing is guessed from its name."""
+"""Declarations of a model's parameters, made where each is created: nothing is guessed from names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,24 +12,25 @@ Role = Literal["reading", "writing", "embedding", "vector", "position_bias", "ga
 
 @dataclass(frozen=True)
 class Declaration:
-    """What those who initialise, train, cast or prune a model must know of one of its parameters."""
+    """The properties of a parameter that matter for initialising, training, casting and pruning a model."""
 
-    role: Role  # of a matrix: whether it reads or writes the stream; decides optimiser, rate and decay
-    in_products: bool  # whether it takes part in matrix products, whose precision may be reduced
-    head_axis: int | None  # the axis along which each head has a part of its own; None where heads share it
-    start: float | None  # what every entry is before training; None: drawn at random
+    role: Role  # decides optimiser, rate and decay; a matrix reads or writes the stream
+    in_products: bool  # True if it takes part in matrix products, whose precision may be reduced
+    head_axis: int | None  # the axis along which each head has its own part; None if heads share it
+    start: float | None  # value of every entry before training; None: drawn at random
 
 
 class DeclaringModule(nn.Module):
-    """A module that knows the declarations of its own parameters, even when others have taken their places."""
+    """A module that keeps the declarations of its parameters, even when the parameters are replaced."""
 
     def __init__(self) -> None:
         super().__init__()
         self.declarations: dict[str, Declaration] = {}
 
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
-        """Keep a parameter, and its declaration if it brings one: those read from a file don't."""
-        if declaration := getattr(param, "declaration", None):
+        """Register a parameter, and its declaration if it has one: parameters read from a file don't."""
+        declaration = getattr(param, "declaration", None)
+        if declaration:
             self.declarations[name] = declaration
         super().register_parameter(name, param)
 
@@ -37,7 +38,7 @@ class DeclaringModule(nn.Module):
 def declared(
     role: Role, *shape: int, in_products: bool = True, head_axis: int | None = None, start: float | None = None
 ) -> nn.Parameter:
-    """A new parameter that brings its declaration to the `DeclaringModule` that it becomes an attribute of."""
+    """A new parameter with its declaration, to become an attribute of a `DeclaringModule`."""
     parameter = nn.Parameter(torch.empty(shape) if start is None else torch.full(shape, start, dtype=torch.float32))
     parameter.declaration = Declaration(role, in_products, head_axis, start)  # type: ignore[attr-defined]
     return parameter
@@ -52,11 +53,12 @@ def declared_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter, D
     for place, module in model.named_modules():
         declarations = getattr(module, "declarations", {})
         for name, parameter in module.named_parameters(place, recurse=False):
-            if (own_name := name.rpartition(".")[2]) not in declarations:
-                raise TypeError(f"every parameter must be declared, but {name} is not. Make it with `declared`.")
+            own_name = name.rpartition(".")[2]
+            if own_name not in declarations:
+                raise TypeError(f"the parameter {name} has no declaration. Make it with `declared`.")
             yield name, parameter, declarations[own_name]
 
 
 def count_parameters(model: nn.Module) -> int:
-    """How many numbers the parameters of a model hold."""
+    """Number of entries in all parameters of a model."""
     return sum(parameter.numel() for parameter in model.parameters())

@@ -1,4 +1,4 @@
-"""Positions by formula: sinusoids, and queries and keys that are turned."""
+"""Positions by formula: sinusoids, and rotations of queries and keys."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ def sinusoids(n: int, width: int, like: Tensor, base: float = SINUSOID_BASE) -> 
 
 @dataclass(frozen=True)
 class Rotary:
-    """Rotary positions: pairs of coordinates turned by angles that grow with position. Source: Su et al. 2021."""
+    """Rotary positions: pairs of coordinates rotated by angles that grow with position. Source: Su et al. 2021."""
 
-    width: int  # how many coordinates, the first ones, are turned
+    width: int  # number of coordinates, from the first on, that are rotated
     base: float
-    half_split: bool  # whether pairs are i and i + width / 2, not 2 i and 2 i + 1
+    half_split: bool  # True if pairs are i and i + width / 2, not 2 i and 2 i + 1
 
     def __call__(self, x: Float[Tensor, "*batch pos d_head"]) -> Float[Tensor, "*batch pos d_head"]:
-        """Turn queries or keys, the first position by nothing."""
+        """Rotate queries or keys; those at the first position stay."""
         sin, cos = sinusoids(x.shape[-2], self.width, x, self.base).unflatten(1, (-1, 2)).unbind(-1)
         turned, rest = x[..., : self.width], x[..., self.width :]
         pairs, axis = ((2, -1), -2) if self.half_split else ((-1, 2), -1)

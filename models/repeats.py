@@ -1,7 +1,7 @@
-"""Sequences of repeated random tokens, in which only a head that matches and looks one further can predict.
+"""Sequences of repeated random tokens, which only heads that match a token and look one further can predict.
 
-A sequence opens with BOS, if the model has one. No token comes twice within a period, so that a token tells what will
-follow it.
+A sequence opens with BOS, if the model has one. No token occurs twice within a period, so that each token determines
+its successor.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from headstream.models.bos import n_bos, opened
 
 @dataclass(frozen=True)
 class Repeats:
-    """Sequences made of one period of tokens over and over."""
+    """Sequences in which one period of tokens repeats."""
 
     tokens: Int[Tensor, "batch pos"]
-    occurrence: Int[Tensor, "batch pos"]  # 1 where a token comes for the first time, then 2, ...; 0 at BOS
+    occurrence: Int[Tensor, "batch pos"]  # 1 where a token occurs for the first time, then 2, ...; 0 at BOS
 
 
 def middle_tokens(counts: Int[Tensor, "d_vocab"], bos: int) -> Int[Tensor, "token"]:
-    """Tokens of the middle of the corpus' frequency ranking: its top and bottom 4 % are left out.
+    """Tokens in the middle of the corpus's frequency ranking: its top and bottom 4 % are left out.
 
     BOS and tokens that the corpus never uses have no rank. Source: Olsson et al. 2022, prefix matching score.
     """
@@ -35,9 +35,9 @@ def middle_tokens(counts: Int[Tensor, "d_vocab"], bos: int) -> Int[Tensor, "toke
 def fixed_period_repeats(
     counts: Int[Tensor, "d_vocab"], bos: int, n_ctx: int, n_sequences: int, generator: Generator
 ) -> Repeats | None:
-    """Sequences of 25 tokens four times over, and one token more to predict.
+    """Sequences of 25 tokens repeated four times, and one more token to predict.
 
-    The period is shorter where n_ctx or the vocabulary is too small; None where not even two tokens fit.
+    The period is shorter if n_ctx or the vocabulary is too small; None if not even two tokens fit.
     Source: Olsson et al. 2022, prefix matching score.
     """
     pool, n_repeats = middle_tokens(counts, bos), 4
@@ -50,10 +50,10 @@ def fixed_period_repeats(
 def random_period_repeats(
     counts: Int[Tensor, "d_vocab"], bos: int, n_ctx: int, n_sequences: int, generator: Generator
 ) -> Repeats | None:
-    """Sequences that fill n_ctx, and one token more to predict, of periods from n_ctx / 8 to n_ctx / 2.
+    """Sequences that fill n_ctx, and one more token to predict, with periods from n_ctx / 8 to n_ctx / 2.
 
-    No fixed offset fits them all.
-    All periods come equally often, give or take one. None where the vocabulary is too small for them.
+    No fixed offset fits them all. All periods occur equally often, give or take one. None if the vocabulary is too
+    small for them.
     """
     pool = middle_tokens(counts, bos)
     shortest, longest = max(2, n_ctx // 8), min(n_ctx // 2, len(pool))
@@ -68,7 +68,7 @@ def random_period_repeats(
 def repeat_tokens(
     pool: Int[Tensor, "token"], bos: int, periods: Int[Tensor, "batch"], length: int, generator: Generator
 ) -> Repeats:
-    """BOS, if there is one, and `length` tokens in each sequence: as many of the pool as its period, over and over."""
+    """BOS, if there is one, and `length` tokens in each sequence: random ones of the pool, repeated with its period."""
     drawn = torch.rand(len(periods), len(pool), generator=generator).argsort(dim=1)
     step = torch.arange(length).expand(len(periods), -1)
     tokens = pool[drawn.gather(1, step % periods[:, None])]
@@ -77,7 +77,7 @@ def repeat_tokens(
 
 
 def repeated_bigrams(tokens: Int[Tensor, "batch pos"], bos: int) -> Int[Tensor, "batch"]:
-    """How many different bigrams come more than once in each sequence, those with BOS left out."""
+    """Number of distinct bigrams that occur more than once in each sequence, not counting those with BOS."""
     first, second = tokens[:, :-1], tokens[:, 1:]
     alone = -1 - torch.arange(first.shape[1], device=tokens.device)
     bigrams = torch.where((first == bos) | (second == bos), alone, first * (tokens.max() + 1) + second)

@@ -1,7 +1,7 @@
 """The transformer under study: weights by head, one forward pass, everything inside it returned by name.
 
 Row vectors throughout: x is [pos, d_model] and maps act on the right (x @ W). An attention pattern is
-[query position, key position] and its rows sum to 1. Elhage et al. 2021 write the transposes.
+[query position, key position] and its rows sum to 1. Elhage et al. 2021 use the transposes.
 
 Matrix products run in the dtype of their weights and the residual stream in that of the embedding, so a model whose
 other weights are bfloat16 keeps a float32 stream.
@@ -23,18 +23,18 @@ from headstream.models.norms import Norm
 from headstream.models.parameters import DeclaringModule, declared, declared_parameters
 from headstream.models.positions import sinusoids
 
-HeadMask = Sequence[Float[Tensor, "_"]]  # one number a head, a tensor a layer
-Fill = Sequence[Float[Tensor, "... _ _ _"]]  # takes the place of masked z: [(batch,) head, pos or 1, d_value] a layer
+HeadMask = Sequence[Float[Tensor, "_"]]  # one number per head, one tensor per layer
+Fill = Sequence[Float[Tensor, "... _ _ _"]]  # replaces masked z: [(batch,) head, pos or 1, d_value] per layer
 
 
 @dataclass(frozen=True)
 class LayerTrace:
-    """What one layer computed."""
+    """Everything that one layer computed."""
 
     residual_in: Float[Tensor, "batch pos d_model"]
     pattern: Float[Tensor, "batch head q_pos k_pos"]
-    gates: Float[Tensor, "batch head pos"] | None  # what each head's z was multiplied by, before the head mask
-    z: Float[Tensor, "batch head pos d_value"]  # what each head mixed, after gates and the head mask, before W_O
+    gates: Float[Tensor, "batch head pos"] | None  # factors on each head's z, before the head mask
+    z: Float[Tensor, "batch head pos d_value"]  # each head's mixed values, after gates and the head mask, before W_O
     W_O: Float[Tensor, "head d_value d_model"]
     attention_out: Float[Tensor, "batch pos d_model"]
     feed_forward_out: Float[Tensor, "batch pos d_model"] | None
@@ -42,17 +42,17 @@ class LayerTrace:
 
     @property
     def head_outputs(self) -> Float[Tensor, "batch head pos d_model"]:
-        """What each head writes to the stream: z W_O (the layer's output bias belongs to no head)."""
+        """Each head's output to the stream: z W_O (the layer's output bias belongs to no head)."""
         return self.z @ self.W_O
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What one forward pass computed."""
+    """Everything that one forward pass computed."""
 
     embedding: Float[Tensor, "batch pos d_model"]
     layers: tuple[LayerTrace, ...]
-    residual_final: Float[Tensor, "batch pos d_model"]  # after the final norm, what W_U reads
+    residual_final: Float[Tensor, "batch pos d_model"]  # after the final norm, as W_U reads it
     logits: Float[Tensor, "batch pos d_vocab"]
 
 
@@ -77,7 +77,7 @@ class Layer(nn.Module):
         fill: Tensor | None = None,
         gates: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
-        """The stream after this layer, by the fastest attention that the device has; its gates go into `gates`."""
+        """The stream after this layer, by the device's fastest attention; the layer's gates are appended to `gates`."""
         read = self.read(x)
         if gates is not None and self.attention.gates is not None:
             gates.append(self.attention.gates(read))
@@ -97,13 +97,13 @@ class Layer(nn.Module):
         return LayerTrace(x, pattern, gates, z, W_O, attention_out, feed_forward_out, residual_out)
 
     def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        """What the heads read of the stream."""
+        """The heads' input: the stream, after the norm if that comes first."""
         return x if self.post else self.attention_norm(x)
 
     def write(
         self, x: Tensor, z: Tensor, mask: Tensor | None = None, fill: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        """Each head's z after the mask, what attention and feed-forward layer write, and the stream after that."""
+        """Each head's z after the mask, the outputs of attention and feed-forward layer, and the stream after them."""
         if mask is not None:
             mask = mask[:, None, None].to(z.dtype)
             z = z * mask if fill is None else z * mask + fill * (1 - mask)
@@ -113,19 +113,19 @@ class Layer(nn.Module):
     def residual_mid(
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos d_model"]:
-        """The stream after attention has written and before the feed-forward layer does."""
+        """The stream after attention and before the feed-forward layer."""
         return self.attention_norm(x + attention_out) if self.post else x + attention_out
 
     def read_mid(
         self, x: Float[Tensor, "batch pos d_model"], mid: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos d_model"]:
-        """What the feed-forward layer reads of the stream: after attention has written, or beside it, before."""
+        """The feed-forward layer's input: from the stream after attention or, with parallel sublayers, before it."""
         return mid if self.post else self.feed_forward_norm(x if self.parallel else mid)
 
     def after_attention(
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> tuple[Float[Tensor, "batch pos d_model"] | None, Float[Tensor, "batch pos d_model"]]:
-        """What the feed-forward layer writes after attention has written, and the stream after both."""
+        """The feed-forward layer's output, given that of attention, and the stream after both."""
         mid = self.residual_mid(x, attention_out)
         if self.feed_forward is None:
             return None, mid
@@ -153,11 +153,11 @@ class Transformer(DeclaringModule):
 
     @property
     def W_U(self) -> Float[Tensor, "d_model d_vocab"]:
-        """The unembedding matrix: W_E transposed where embeddings are tied."""
+        """The unembedding matrix: W_E transposed if embeddings are tied."""
         return self.W_E.T if self.W_U_free is None else self.W_U_free
 
     def initialize(self, generator: torch.Generator) -> "Transformer":
-        """Draw every parameter that has no declared start at standard deviation 0.8 / sqrt(d_model)."""
+        """Draw every parameter without a declared start from a normal of standard deviation 0.8 / sqrt(d_model)."""
         scale = 0.8 * self.architecture.d_model**-0.5
         for _, parameter, declaration in declared_parameters(self):
             if declaration.start is None:
@@ -173,8 +173,8 @@ class Transformer(DeclaringModule):
     ) -> Float[Tensor, "batch pos d_vocab"]:
         """Logits of the next token.
 
-        `head_mask` has one [head] tensor a layer that scales each head's z, and `fill` what makes up for it:
-        z becomes mask z + (1 - mask) fill. Without `fill` that is zero. Each layer's gates are appended to `gates`.
+        `head_mask` has one [head] tensor per layer that scales each head's z, and `fill` replaces the rest: z becomes
+        mask z + (1 - mask) fill, where no `fill` means zero. Each layer's gates are appended to `gates`.
         """
         return self.forward_from(self.embed(tokens), 0, head_mask, fill, gates)
 
@@ -186,9 +186,9 @@ class Transformer(DeclaringModule):
         fill: Fill | None = None,
         gates: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch pos d_vocab"]:
-        """Logits from the stream that some layer reads, the rest of a forward pass; masks are of all layers."""
+        """Logits from the stream that a layer reads: the rest of a forward pass; masks are those of all layers."""
         for i in range(first_layer, len(self.layers)):
-            own: list[Tensor] | None = None if gates is None else []  # code compiled for one layer serves all
+            own: list[Tensor] | None = None if gates is None else []  # so that code compiled for one layer serves all
             x = self.layers[i](x, head_mask[i] if head_mask else None, fill[i] if fill else None, own)
             if gates is not None and own:
                 gates += own
@@ -210,17 +210,17 @@ class Transformer(DeclaringModule):
         """The stream before the first layer.
 
         Raises:
-            ValueError: more positions than n_ctx.
+            ValueError: there are more positions than n_ctx.
         """
         n = tokens.shape[1]
         if n > self.architecture.n_ctx:
-            raise ValueError(f"a sequence must fit n_ctx={self.architecture.n_ctx}, got {n} positions. Cut it shorter.")
+            raise ValueError(f"a sequence must fit n_ctx={self.architecture.n_ctx}, got {n} positions. Shorten it.")
         x = F.embedding(tokens, self.W_E)
         if self.W_pos is not None:
             return x + self.W_pos[:n]
         return x + sinusoids(n, x.shape[2], x) if self.architecture.positions == "sinusoidal" else x
 
     def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
-        """Logits of the final residual stream, after the final norm."""
+        """Logits from the final residual stream, after the final norm."""
         logits = x.to(self.W_U.dtype) @ self.W_U
         return logits if self.b_U is None else logits + self.b_U

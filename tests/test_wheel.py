@@ -1,4 +1,4 @@
-"""What a wheel holds: all packages, and every file that a run reads."""
+"""A wheel holds all packages, and every file that a run reads."""
 
 import tomllib
 

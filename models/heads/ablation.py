@@ -1,4 +1,4 @@
-"""What the loss owes to each head: its output z is replaced, for all heads in one pass over the text.
+"""The effect of each head on the loss: its output z is replaced, for all heads in one pass over the text.
 
 Source: Michel et al. 2019, sections 3.2 (zero) and 3.3 (others); Chan et al. 2022, Causal Scrubbing (resample).
 """
@@ -16,22 +16,22 @@ from headstream.models.batching import at_once
 from headstream.models.heads.references import derangement
 from headstream.models.transformer import Fill, HeadMask, Transformer
 
-Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or which other sequence's z each sequence gets
+Replacement = Fill | Int[Tensor, "sequence"]  # values for z, or the index of the sequence whose z each sequence gets
 
 
 class Ablation(NamedTuple):
     """One way to ablate every head."""
 
-    ablated: Literal["head", "others"]  # this head, or all of its layer but this one
-    method: str  # which replacements take the place of z
-    scope: Literal["full", "frozen_patterns"]  # what later layers compute anew: everything, or all but their patterns
+    ablated: Literal["head", "others"]  # this head, or all heads of its layer but this one
+    method: str  # name of the replacements for z
+    scope: Literal["full", "frozen_patterns"]  # what later layers recompute: everything, or all but their patterns
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What ablation changes, ablated minus intact, nats per token, mean over replacements; NaN for pruned heads."""
+    """Effects of ablation, ablated minus intact, nats per token, mean over replacements; NaN for pruned heads."""
 
-    loss_nats: list[Float[Tensor, "_ sequence"]]  # a tensor a layer, one row a head, in float64
+    loss_nats: list[Float[Tensor, "_ sequence"]]  # a tensor per layer, a row per head, in float64
     kl_nats: list[Float[Tensor, "_ sequence"]]  # KL(intact || ablated)
 
 
@@ -44,9 +44,9 @@ def ablation_effects(
     head_mask: HeadMask | None = None,
     fill: Fill | None = None,
 ) -> dict[Ablation, Effects]:
-    """Effects on the loss of ablating every head in each of some ways; NaN where a method has no replacements.
+    """Effects of ablating every head, for each kind of ablation; NaN if a method has no replacements.
 
-    With a head mask (of 0 and 1), intact means with `fill` in the place of masked heads, which have no effects.
+    With a head mask (of 0 and 1), intact means with `fill` in place of masked heads, which have no effects.
     """
     text, heads_per_layer = text.to(model.W_E.device), model.architecture.heads_per_layer
     found = {
@@ -56,10 +56,7 @@ def ablation_effects(
     runs_rows = text.shape[1] * max([1, *heads_per_layer])
     for rows in torch.arange(len(text)).split(max(1, at_once(ROWS, text) // runs_rows)):
         run = IntactRun(model, text[rows], head_mask, fill)
-        drawn = {
-            method: [run.z_of(text[draw[rows]]) if isinstance(draw, Tensor) else draw for draw in draws]
-            for method, draws in replacements.items()
-        }
+        drawn = {method: [_fill_of(run, text, draw, rows) for draw in draws] for method, draws in replacements.items()}
         for layer in (layer for layer, heads in enumerate(run.heads) if len(heads)):
             for ablation, effects in _layer_effects(run, layer, ablations, drawn).items():
                 found[ablation][layer][:, run.heads[layer].cpu()[:, None], rows] = effects
@@ -68,14 +65,19 @@ def ablation_effects(
     }
 
 
+def _fill_of(run: IntactRun, text: Int[Tensor, "sequence pos"], draw: Replacement, rows: Tensor) -> Fill:
+    """Values to replace z by on some rows of the text: those given, or z on the sequences drawn."""
+    return run.z_of(text[draw[rows]]) if isinstance(draw, Tensor) else draw
+
+
 def zero_z(model: Transformer) -> Fill:
-    """A fill of zeros: what zero ablation puts in the place of each head's z."""
+    """A fill of zeros, which zero ablation puts in place of each head's z."""
     values = [layer.attention.W_V for layer in model.layers]
     return [W_V.new_zeros(len(W_V), 1, W_V.shape[2]) for W_V in values]
 
 
 def other_sequences(n: int, draws: int, seed: int) -> list[Int[Tensor, "n"]]:
-    """Which other of n sequences each one takes its z from, draw by draw; no draws where there is no other."""
+    """The index of another of n sequences that each one takes its z from, draw by draw; none if there is no other."""
     generator = torch.Generator().manual_seed(seed)
     return [derangement(n, generator) for _ in range(draws)] if n > 1 else []
 

@@ -1,4 +1,4 @@
-"""Importance by trial: how much the loss rises, nats per token, when a head's output is replaced."""
+"""Importance by ablation: the rise of the loss, nats per token, when a head's output is replaced."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def ablation_mean(evidence: Evidence) -> HeadScores:
 
 
 def ablation_resample(evidence: Evidence) -> HeadScores:
-    """Effect on the loss of replacing a head's output by that on other sequences, nats per token; NaN without any."""
+    """Effect on the loss of replacing a head's output by that on other sequences, nats per token; NaN if none."""
     return _mean_effects(evidence, other_sequences(len(evidence.text), draws=5, seed=0))
 
 

@@ -1,6 +1,6 @@
-"""Which keys a head of some kind would attend to, given the tokens, and how much attention they get.
+"""Masks of the keys that a kind of head attends to, given the tokens, and the attention that those keys get.
 
-A mask is True at the keys that earn a score. BOS never does, as a query or as a key: heads rest on it.
+A mask is True at the keys that count. BOS never counts, as a query or as a key: heads rest on it.
 """
 
 import torch
@@ -16,20 +16,20 @@ def previous_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tens
 
 
 def duplicate_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
-    """Earlier keys that hold the query's token, which a duplicate-token head attends to."""
+    """Earlier keys with the query's token, which a duplicate-token head attends to."""
     return _not_bos(tokens, bos) & (tokens[:, :, None] == tokens[:, None, :]).tril(-1)
 
 
 def induction_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:
     """Keys right after an earlier occurrence of the query's token, which an induction head attends to."""
-    after = duplicate_token_keys(tokens, bos).roll(1, dims=2)  # what wraps round lies in the future
+    after = duplicate_token_keys(tokens, bos).roll(1, dims=2)  # entries that wrap round lie in the future
     return _not_bos(tokens, bos) & after.tril(-1)
 
 
 def attention_on(
     pattern: Float[Tensor, "batch head q_pos k_pos"], keys: Bool[Tensor, "batch q_pos k_pos"]
 ) -> Float[Tensor, "batch head q_pos"]:
-    """Attention that each query gives to the keys of a mask, 0..1; NaN where it has no such key."""
+    """Attention that each query gives to the keys of a mask, 0..1; NaN if it has no such key."""
     return (pattern * keys[:, None]).sum(-1).where(keys.any(-1)[:, None], torch.nan)
 
 

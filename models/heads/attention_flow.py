@@ -1,8 +1,8 @@
 """Attention of all heads, and of all layers down to the tokens, as one pattern.
 
-A layer passes on its mean pattern A, and the residual stream passes on what was there: A' = (A + I) / 2. Rollout
+A layer passes information on by its mean pattern A, and the residual stream by identity: A' = (A + I) / 2. Rollout
 multiplies A' over layers. Flow takes A' as capacities of a graph whose nodes are the positions before and after each
-layer, and asks how much could flow from a query to a token. Source: Abnar & Zuidema 2020.
+layer, and computes the maximum flow from a query to a token. Source: Abnar & Zuidema 2020.
 """
 
 import torch
@@ -14,16 +14,16 @@ from torch import Tensor
 from headstream.models.heads.head import mask_without, removed_heads
 from headstream.models.transformer import Transformer
 
-UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
+CAPACITY_UNIT = 2**30  # capacity 1: maximum_flow counts in 32-bit integers
 
 Patterns = Float[Tensor, "layer q_pos k_pos"]
 
 
 @torch.inference_mode()
 def aggregate_attention(model: Transformer, tokens: Int[Tensor, "pos"]) -> dict[str, Patterns]:
-    """Attention of all heads put together up to each layer, by method; rows sum to 1.
+    """Attention of all heads combined up to each layer, by method; rows sum to 1.
 
-    mean: of the layer's own heads, NaN where it has none. rollout, flow: from the layer back to the tokens.
+    mean: over the layer's own heads, NaN if it has none. rollout, flow: from the layer back to the tokens.
     """
     layers = model.trace(tokens[None].to(model.W_E.device)).layers
     there = [mask.bool() for mask in mask_without(model, removed_heads(model))]
@@ -49,25 +49,25 @@ def rollout(passed: Patterns) -> Patterns:
 
 
 def max_flow(passed: Patterns) -> Patterns:
-    """Attention flow: the largest from each query after each layer to each token alone; A' itself for the first layer.
+    """Attention flow: the maximum from each query after each layer to each single token; A' for the first layer.
 
-    Through two layers every way has one position in the middle, so that flow is a sum of minima; from three on it is
-    searched for. Capacities are rounded to multiples of 1 / `UNIT`, which moves a flow by half of that at most for each
-    edge of its smallest cut.
+    Through two layers every path has one position in the middle, so that the flow is a sum of minima; from three on, an
+    algorithm finds it. Capacities are rounded to multiples of 1 / `CAPACITY_UNIT`, which changes a flow by at most half
+    of that for each edge of its minimum cut.
 
-    Cost: a search for each layer from the third on, query and key before it, which grows with the layers below.
+    Cost: a search for each layer from the third on, each query and each earlier key, growing with the layers below.
     """
-    capacity = (passed * UNIT).round().long()
+    capacity = (passed * CAPACITY_UNIT).round().long()
     flows = capacity.clone()
     if len(passed) > 1:
         flows[1] = torch.stack([torch.minimum(query[:, None], capacity[0]).sum(0) for query in capacity[1]])
     for top in range(2, len(passed)):
-        flows[top] = _searched(capacity[: top + 1])
-    return flows.to(passed.dtype) / UNIT
+        flows[top] = _max_flow_from_last(capacity[: top + 1])
+    return flows.to(passed.dtype) / CAPACITY_UNIT
 
 
-def _searched(capacity: Int[Tensor, "layer q_pos k_pos"]) -> Int[Tensor, "q_pos k_pos"]:
-    """The largest flows from after the last of some layers."""
+def _max_flow_from_last(capacity: Int[Tensor, "layer q_pos k_pos"]) -> Int[Tensor, "q_pos k_pos"]:
+    """The maximum flows from the positions after the last of some layers."""
     n_layers, n = capacity.shape[:2]
     numbers = capacity.int().numpy(force=True)
     layers, queries, keys = numbers.nonzero()

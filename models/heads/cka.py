@@ -1,7 +1,7 @@
-"""How alike two heads' outputs are, whatever direction of the stream they write to: linear CKA.
+"""Linear CKA: the similarity of two heads' outputs, independent of the directions that they write to.
 
-Of outputs X and Y, a row a token and their columns centred, it is ||X^T Y||_F^2 / (||X^T X||_F ||Y^T Y||_F): 0..1,
-where 1 is the same but for rotation and scale. Source: Kornblith et al. 2019, 3.
+For outputs X and Y, with a row per token and centred columns, it is ||X^T Y||_F^2 / (||X^T X||_F ||Y^T Y||_F): 0..1,
+where 1 means equal up to rotation and scale. Source: Kornblith et al. 2019, 3.
 """
 
 from itertools import accumulate
@@ -18,19 +18,19 @@ ROUNDING = 1e-12  # share of a head's squared output below which its variance is
 
 @torch.inference_mode()
 def output_cka(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> Float[Tensor, "head head"]:
-    """CKA of what any two heads write, over all tokens but BOS; NaN where a head always writes the same.
+    """CKA of the outputs of any two heads, over all tokens but BOS; NaN if a head's output is constant.
 
-    Of z of all tokens is held, and covariances of the heads of two layers at a time.
+    The z of all tokens is held in memory, and covariances of the heads of two layers at a time.
     """
-    by_batch = [
-        [layer.z.transpose(1, 2)[batch[:, :-1] != bos] for layer in model.trace(batch[:, :-1]).layers]
-        for batch in batches(model, sequences)
-    ]
+    by_batch = []
+    for batch in batches(model, sequences):
+        tokens = batch[:, :-1]
+        by_batch.append([layer.z.transpose(1, 2)[tokens != bos] for layer in model.trace(tokens).layers])
     z = [torch.cat(parts) for parts in zip(*by_batch, strict=True)]
     turned = [torch.linalg.qr(layer.attention.W_O.double().mT, mode="r").R.mT for layer in model.layers]
 
     def outputs(layer: int) -> Float[Tensor, "token head width"]:
-        """As coordinates of the few directions that each head writes to, which leaves CKA as it is."""
+        """Outputs in coordinates of the few directions that each head writes to, which doesn't change CKA."""
         return (z[layer].double().transpose(0, 1) @ turned[layer]).transpose(0, 1)
 
     starts = [0, *accumulate(model.architecture.heads_per_layer)]

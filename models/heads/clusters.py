@@ -1,4 +1,4 @@
-"""Which heads belong together: hierarchical clustering by the distances between them."""
+"""Hierarchical clustering of heads by the distances between them."""
 
 import torch
 from jaxtyping import Float, Int
@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 def cluster_heads(distances: Float[Tensor, "head head"], cut: float) -> dict[str, Int[Tensor, "head"]]:
-    """Clusters of heads: the two nearest merge, by mean distance between their heads, while that is at most `cut`.
+    """Cluster heads: the two nearest clusters, by mean distance between heads, merge while that is at most `cut`.
 
-    `cluster` is counted from 0 in the order of the leaves, `leaf` is a head's place in an order that puts similar heads
+    `cluster` counts from 0 in the order of the leaves; `leaf` is a head's place in an order that puts similar heads
     next to each other.
     """
     n_heads = len(distances)

@@ -1,4 +1,4 @@
-"""What scores of importance are computed from, and what a score is."""
+"""The inputs of importance scores, and the type of the scores."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,19 +9,19 @@ from torch import Tensor
 from headstream.models.heads.loss_slopes import loss_slopes
 from headstream.models.transformer import Fill, HeadMask, Transformer
 
-HeadScores = list[Float[Tensor, "_"]]  # one number a head, a tensor a layer, in float64 on the CPU: high = matters
+HeadScores = list[Float[Tensor, "_"]]  # one number per head, a tensor per layer, float64 on the CPU: high = matters
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the importance of a model's heads is computed from."""
+    """Everything that the importance of a model's heads is computed from."""
 
     model: Transformer
     text: Int[Tensor, "batch pos"]  # BOS first; the last token is only predicted
-    fill: Fill  # each head's mean z on other text: [head, 1, d_value] a layer
-    head_mask: HeadMask | None = None  # 0: the head is pruned, `fill` in its place; 1: it is there; None: all are
+    fill: Fill  # each head's mean z on other text: [head, 1, d_value] per layer
+    head_mask: HeadMask | None = None  # 0: the head is pruned, with `fill` in its place; None: no head is
 
     @cached_property
     def slopes(self) -> list[Float[Tensor, "batch _ q_pos"]]:
-        """Slopes of the loss by head and position, computed once for all scores that are made of them."""
+        """Slopes of the loss by head and position, computed once for all scores that use them."""
         return loss_slopes(self.model, self.text, self.fill, self.head_mask)

@@ -1,4 +1,4 @@
-"""Which tokens open which heads' gates."""
+"""The activity of heads' gates by class of token."""
 
 import torch
 from jaxtyping import Float, Int
@@ -12,9 +12,9 @@ from headstream.models.transformer import Transformer
 def gate_activity(
     model: Transformer, sequences: Int[Tensor, "batch pos"], token_classes: Int[Tensor, "d_vocab"]
 ) -> list[Float[Tensor, "_ token_class"]]:
-    """Share of the tokens of each class at which a head's gate is open, a [head, class] tensor a layer.
+    """Fraction of the tokens of each class at which a head's gate is open, as a [head, class] tensor per layer.
 
-    The model must have gates. NaN for a class that doesn't come. The last token of a sequence is only predicted, never
+    The model must have gates. NaN for a class that doesn't occur. The last token of a sequence is only predicted, not
     read.
     """
     n_classes = int(token_classes.max()) + 1

@@ -1,6 +1,6 @@
-"""Gates on heads that learn to close: one hard-concrete gate a head, on a trained model whose weights stay.
+"""Training of gates that learn to close: one hard-concrete gate per head, on a trained model with fixed weights.
 
-A closed head writes nothing. Source: Voita et al. 2019, section 5, who let the weights train on; Louizos et al. 2018.
+A closed head writes nothing. Source: Voita et al. 2019, section 5, who train the weights, too; Louizos et al. 2018.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from headstream.models.hard_concrete import OPEN_LOG_ALPHA, open_probability, sa
 from headstream.models.losses import token_losses
 from headstream.models.transformer import Transformer
 
-WITH_GRADIENTS = 8  # times as many sequences as in other passes are held at once, with all that gradients need
+WITH_GRADIENTS = 8  # times as many sequences as in other passes are held at once, with everything gradients need
 
 
 def train_gates(
@@ -24,11 +24,11 @@ def train_gates(
     rate: float,
     generator: torch.Generator,
 ) -> list[list[Float[Tensor, "_"]]]:
-    """log_alpha of each head, a tensor a layer, for each penalty on a head that is expected open.
+    """log_alpha of each head, a tensor per layer, for each penalty on the expected number of open heads.
 
-    Adam on the loss plus the penalty, a step a batch of windows. Every sequence samples gates of its own, which makes
-    gradients less noisy than one sample a batch. All penalties see the same windows and noise, so that they learn side
-    by side, and share what no gate changes: the first layer's z.
+    Adam on the loss plus the penalty, one step per batch of windows. Every sequence samples its own gates, which makes
+    gradients less noisy than one sample per batch. All penalties see the same windows and noise, so that they learn
+    side by side, and share the first layer's z, which no gate changes.
 
     Cost: a forward and a backward pass of each window for each penalty.
     """

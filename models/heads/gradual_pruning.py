@@ -1,4 +1,4 @@
-"""Pruning while a model trains: the heads that matter least to the loss are removed one by one.
+"""Pruning during training: the heads that matter least to the loss are removed one by one.
 
 A pruned head writes nothing (its W_O is exactly 0) and no longer learns.
 """
@@ -16,7 +16,7 @@ IMPORTANCE_DECAY = 0.98  # of the running mean of importance, per step
 
 
 def n_heads_left(step: int, n_steps: int, n_heads: int, share_left: float) -> int:
-    """How many heads are left after a step: many are pruned early, few late. Source: Zhu & Gupta 2017, equation 1.
+    """Number of heads left after a step: many are pruned early, few late. Source: Zhu & Gupta 2017, equation 1.
 
     >>> [n_heads_left(step, 100, 8, share_left=0.5) for step in (25, 30, 40, 50, 75, 100)]
     [8, 7, 6, 5, 4, 4]
@@ -27,10 +27,10 @@ def n_heads_left(step: int, n_steps: int, n_heads: int, share_left: float) -> in
 
 
 class GradualPruning:
-    """Which heads of a model in training are left, and how much each matters.
+    """The heads of a model in training that are left, and the importance of each.
 
-    Importance is the running mean over batches of |sum over tokens of z . dL/dz|, which is |<W_O, dL/dW_O>|: the
-    gradient of the step tells it. Source: Michel et al. 2019, equation 2, with the absolute value taken once a batch.
+    Importance is the running mean over batches of |sum over tokens of z . dL/dz|, which equals |<W_O, dL/dW_O>| and so
+    comes from the gradient of the step. Source: Michel et al. 2019, equation 2, with one absolute value per batch.
     """
 
     def __init__(self, model: Transformer, n_steps: int, share_left: float) -> None:
@@ -43,7 +43,7 @@ class GradualPruning:
 
     @torch.no_grad()
     def before_step(self) -> None:
-        """Learn from the gradients of a batch, and drop those of pruned heads."""
+        """Update importance from the gradients of a batch, and zero those of pruned heads."""
         gradients = [W_O.grad for W_O in self._writing if W_O.grad is not None]
         products = [(W_O * gradient).sum((1, 2)) for W_O, gradient in zip(self._writing, gradients, strict=True)]
         products.append(self.importance[:0])  # there may be no layer
@@ -52,7 +52,7 @@ class GradualPruning:
 
     @torch.no_grad()
     def after_step(self, step: int) -> None:
-        """Prune the least important heads that are too many after this step, and keep pruned ones at zero."""
+        """Prune the least important heads down to the number for this step, and keep pruned ones at zero."""
         self.n_left = n_heads_left(step, self.n_steps, len(self.left), self.share_left)
         self.left[self.importance.where(self.left, -1.0).argsort(descending=True)[self.n_left :]] = False
         self._close([W_O.data for W_O in self._writing])

@@ -14,21 +14,23 @@ HeadSet = frozenset[Head]
 
 
 def heads_of(model: Transformer) -> list[Head]:
-    """Every head that a model has, by layer and then by head: those that training removed are none."""
+    """Every head of a model, by layer and then by head, without those that training removed."""
     removed = removed_heads(model)
     every = [Head(layer, head) for layer, n in enumerate(model.architecture.heads_per_layer) for head in range(n)]
     return [head for head in every if head not in removed]
 
 
 def removed_heads(model: Transformer) -> HeadSet:
-    """Heads that write nothing, whatever they read, as pruning in training and static gates that close leave them."""
-    return frozenset(
-        Head(i, head) for i, layer in enumerate(model.layers) for head in (~_writes(layer)).nonzero().flatten().tolist()
-    )
+    """Heads that never write anything, because of pruning in training or closed static gates."""
+    removed: set[Head] = set()
+    for i, layer in enumerate(model.layers):
+        silent = (~_writes(layer)).nonzero().flatten().tolist()
+        removed.update(Head(i, head) for head in silent)
+    return frozenset(removed)
 
 
 def _writes(layer: Layer) -> Bool[Tensor, "head"]:
-    """Whether a head's W_O, and its gate if it has one for all tokens, are anything but exactly 0."""
+    """True for heads whose W_O, and static gate if there is one, aren't exactly 0."""
     attention = layer.attention
     writes: Tensor = (attention.W_O != 0).flatten(1).any(1)
     if isinstance(attention.gates, StaticGates):

@@ -1,6 +1,6 @@
-"""What a model and each of its heads do on sequences: one number a quantity, NaN where it has none.
+"""Measures the behaviour of a model and of each head on sequences: one number per quantity, NaN if it has none.
 
-A sequence opens with BOS, and its last token is only predicted, never read.
+A sequence opens with BOS, and its last token is only predicted, not read.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,12 +34,12 @@ from headstream.models.transformer import LayerTrace, Trace, Transformer
 
 ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
 ByHead = dict[str, Float[Tensor, "_"]]
-Statistics = Callable[[Trace, Tensor, Tensor], list[ByQuery]]  # of each layer, of a run, its tokens and what follows
+Statistics = Callable[[Trace, Tensor, Tensor], list[ByQuery]]  # from a run, its tokens and targets, for each layer
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a model and its heads do on some stimuli."""
+    """The behaviour of a model and its heads on some stimuli."""
 
     text: Losses
     repeats: Losses
@@ -88,7 +88,7 @@ def _text_statistics(
 ) -> ByQuery:
     """Every statistic of a pattern on running text, by name; keys are visible at `distances`.
 
-    Attention on keys is 0..1, distances are in positions. `without_bos`: BOS is no key and rows are rescaled.
+    Attention on keys is 0..1, distances are in positions. `without_bos`: BOS isn't a key, and rows are rescaled.
     """
     pattern = pattern.float()
     visible, content = (visible_keys(tokens, bos, with_bos=with_bos, distances=distances) for with_bos in (True, False))
@@ -106,7 +106,7 @@ def _text_statistics(
 def _head_behaviour(
     on_text: ByQuery, prefix_matching: ByHead, random_period: ByHead, documents: Int[Tensor, "batch"]
 ) -> ByHead:
-    """Every score of a layer's heads; of those that give roles standard errors, over documents where text is read."""
+    """Every score of a layer's heads; scores that decide roles have standard errors, over documents for text."""
     scores = {name: values.double().nanmean(dim=(0, 2)) for name, values in on_text.items()}
     for name in ("previous_token", "duplicate_token"):
         parts = parts_of_mean(on_text[name].double().transpose(0, 1))
@@ -121,7 +121,7 @@ def _head_behaviour(
 def _logits_of_what_follows(
     model: Transformer, trace: Trace, tokens: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"], bos: int
 ) -> list[Float[Tensor, "batch head q_pos"]]:
-    """What each head's own output adds to the logit of the next token, at queries whose token occurred before."""
+    """Each head's direct contribution to the logit of the next token, at queries whose token occurred before."""
     occurred = induction_keys(tokens, bos).any(-1)[:, None]
     return [
         logits.float().where(occurred, torch.nan)
@@ -138,10 +138,9 @@ def _on_repeats(
     """
     if repeats is None:
         nothing = torch.empty(1, 0)
+        columns = [f"{name}{suffix}" for name in names for suffix in ("", "_sem")]
         missing = [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
-        return repeat_losses(nothing, nothing.long()), [
-            {f"{name}{suffix}": own for name in names for suffix in ("", "_sem")} for own in missing
-        ]
+        return repeat_losses(nothing, nothing.long()), [dict.fromkeys(columns, own) for own in missing]
     losses, by_layer = _observe(model, repeats.tokens, statistics)
     return repeat_losses(losses, repeats.occurrence[:, 1:]), list(map(_means_and_errors, by_layer))
 
@@ -155,22 +154,23 @@ def _means_and_errors(statistics: ByQuery) -> ByHead:
 def _observe(
     model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Statistics
 ) -> tuple[Float[Tensor, "batch pos-1"], list[ByQuery]]:
-    """Losses, and statistics of each layer's patterns; no more than a batch's patterns are held at once."""
+    """Losses, and statistics of each layer's patterns; only one batch's patterns are held at a time."""
     losses, measured = [], []
     for batch in batches(model, sequences):
         tokens, targets = batch[:, :-1], batch[:, 1:]
         trace = model.trace(tokens)
         losses.append(token_losses(trace.logits, targets).cpu())
         measured.append(statistics(trace, tokens, targets))
-    by_layer = [
-        {name: torch.cat([batch[name].cpu() for batch in layer]) for name in layer[0]}
-        for layer in zip(*measured, strict=True)
-    ]
-    return torch.cat(losses), by_layer
+    return torch.cat(losses), list(map(_joined, zip(*measured, strict=True)))
+
+
+def _joined(by_batch: Sequence[ByQuery]) -> ByQuery:
+    """The statistics of a layer over all batches, on the CPU."""
+    return {name: torch.cat([batch[name].cpu() for batch in by_batch]) for name in by_batch[0]}
 
 
 def _open(layer: LayerTrace) -> Float[Tensor, "batch head pos"]:
-    """1 at the positions where a head's gate is open, 0 where it is closed, NaN without gates."""
+    """1 at positions where a head's gate is open, 0 where it is closed, NaN without gates."""
     if layer.gates is None:
         return layer.z.new_full(layer.z.shape[:3], torch.nan)
     return (layer.gates > 0).to(layer.z.dtype)

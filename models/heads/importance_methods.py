@@ -1,4 +1,4 @@
-"""Every way of scoring how much a head matters, by name."""
+"""Every method of scoring the importance of heads, by name."""
 
 from collections.abc import Callable, Mapping
 
@@ -28,7 +28,7 @@ METHODS: Mapping[str, Callable[[Evidence], HeadScores]] = {
 
 
 def head_scores(method: str, evidence: Evidence) -> HeadScores:
-    """Each head's score by a method of `METHODS`, high = matters; NaN for pruned heads, and where it isn't defined."""
+    """Each head's score by a method of `METHODS`, high = matters; NaN for pruned heads, and where it is undefined."""
     scores = METHODS[method](evidence)
     if evidence.head_mask is None:
         return scores
@@ -37,7 +37,7 @@ def head_scores(method: str, evidence: Evidence) -> HeadScores:
 
 
 def normalise(scores: HeadScores) -> HeadScores:
-    """Scores divided by the norm of their layer's scores, NaN left out; NaN in a layer of zeros.
+    """Scores divided by the norm of their layer's scores, ignoring NaN; NaN in a layer of zeros.
 
     Source: Michel et al. 2019, section 4.1.
     """

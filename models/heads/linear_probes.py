@@ -1,6 +1,6 @@
-"""Linear probes: logistic regressions that tell a token's label from what is at one site of a model.
+"""Linear probes: logistic regressions that predict a token's label from the activations at one site of a model.
 
-A linear probe of what a head writes, z W_O, is one of z, too: weights w of the one are W_O w of the other. So heads are
+A linear probe of a head's output z W_O is also one of z: weights w of the former are W_O w of the latter. So heads are
 probed by z, which is narrower.
 """
 
@@ -15,7 +15,7 @@ from headstream.models.batching import batches
 from headstream.models.bos import n_bos
 from headstream.models.transformer import Transformer
 
-TOLERANCE = 1e-6  # nats; accuracies are then within 0.002 of those at the optimum, where thousands of tokens are tested
+TOLERANCE = 1e-6  # nats; accuracies are then within 0.002 of those at the optimum, if thousands of tokens are tested
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Probes:
     converged: Bool[Tensor, "site problem"]
 
     def predict(self, features: Float[Tensor, "site example feature"]) -> Int[Tensor, "site problem example"]:
-        """The label that each probe finds likeliest for each example."""
+        """The likeliest label of each example by each probe."""
         scores = self.weights.flatten(1, 2) @ features.transpose(1, 2)
         return scores.unflatten(1, self.weights.shape[1:3]).argmax(2)
 
@@ -35,10 +35,10 @@ class Probes:
 def site_activations(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int
 ) -> Iterator[tuple[Float[Tensor, "head example d_value"], Float[Tensor, "example d_model"]]]:
-    """Activations at every token but BOS, layer after layer: z of its heads, and the stream before it.
+    """Activations at every token but BOS, layer by layer: z of its heads, and the stream before it.
 
-    The stream at the end comes last, without heads. Examples are the tokens of all sequences, one sequence after the
-    other. One layer is held at a time.
+    The final stream comes last, without heads. Examples are the tokens of all sequences in order. One layer is held at
+    a time.
     """
     first, streams = n_bos(bos), [model.embed(batch) for batch in batches(model, sequences)]
     for layer in model.layers:
@@ -55,9 +55,9 @@ def site_activations(
 def standardise(
     train: Float[Tensor, "site example feature"], *others: Float[Tensor, "site _ feature"]
 ) -> list[Float[Tensor, "site _ feature+1"]]:
-    """Features with mean 0 and standard deviation 1 in training, and a 1 for the bias, of training and other text.
+    """Features scaled to mean 0 and standard deviation 1 on training text, with a 1 for the bias; other text alike.
 
-    A feature that never changes in training is 0.
+    A feature that is constant in training becomes 0.
     """
     deviation, mean = torch.std_mean(train, dim=1, keepdim=True, correction=0)
     scale = torch.where(deviation > 1e-6 * mean.abs(), 1 / deviation, 0)
@@ -88,11 +88,11 @@ def _fit_site(
     penalty: float,
     max_steps: int,
 ) -> tuple[Float[Tensor, "problem label feature"], Bool[Tensor, "problem"]]:
-    """The weights that minimise mean cross-entropy plus `penalty` times the sum of their squares; where they do.
+    """Minimise mean cross-entropy plus `penalty` times the sum of squared weights; returns weights and convergence.
 
-    That includes the bias: of a label that never comes it would have no optimum. A step goes to the minimum of a
+    The bias is penalised, too: for a label that never occurs it would have no optimum. A step goes to the minimum of a
     quadratic upper bound of the loss, which all labels and problems share, from a point ahead (Nesterov), and momentum
-    is lost where it leads uphill. A probe has converged, and is left, when the bound promises less than `TOLERANCE`.
+    restarts when it leads uphill. A probe has converged, and stops, when the bound promises less than `TOLERANCE`.
     Source: Böhning 1992 (the bound); O'Donoghue & Candès 2015 (the restarts).
     """
     n_examples, n_features = features.shape
@@ -128,7 +128,7 @@ def _fit_site(
 def control_labels(
     labels: Int[Tensor, "example"], n_labels: int, d_vocab: int, n_draws: int, generator: torch.Generator
 ) -> Int[Tensor, "draw d_vocab"]:
-    """Random labels for each token of the vocabulary, as likely as they are among `labels`.
+    """Random labels for each token of the vocabulary, with the frequencies of `labels`.
 
     Source: Hewitt & Liang 2019, control tasks.
     """

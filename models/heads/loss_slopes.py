@@ -1,7 +1,7 @@
-"""What the loss would do, to first order, if a head's output faded.
+"""Slopes of the loss: its first-order change if a head's output faded.
 
 The slope z . dL/dz of a head at a position, where L is a sequence's mean loss in nats per token, is the derivative of L
-in a factor on z there. Dynamic gates have their straight-through gradient.
+with respect to a factor on z there. Dynamic gates have their straight-through gradient.
 """
 
 import torch
@@ -18,7 +18,7 @@ from headstream.models.transformer import Fill, HeadMask, Transformer
 def loss_slopes(
     model: Transformer, text: Int[Tensor, "batch pos"], fill: Fill, head_mask: HeadMask | None = None
 ) -> list[Float[Tensor, "batch _ q_pos"]]:
-    """Z . dL/dz by head and position: a tensor a layer, in float64 on the CPU; 0 for heads that a mask of 0 prunes.
+    """Slopes z . dL/dz by head and position, a tensor per layer, in float64 on the CPU; 0 for pruned heads.
 
     Cost: a forward and a backward pass of the text.
     """

@@ -1,4 +1,4 @@
-"""What the loss is without one head and without two: whether either can stand in for the other."""
+"""The loss without one head and without two, which shows if either can stand in for the other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from headstream.models.nodes import Head
 from headstream.models.transformer import Fill, Transformer
 
 CHEAP_SHARE = 0.01  # of the intact loss: either head must cost less
-EXCESS_SHARE = 0.005  # of the intact loss: by so much at least both must cost more than the sum
-LEVEL = 0.05  # chance that pairs of which none is redundant have any that counts
+EXCESS_SHARE = 0.005  # of the intact loss: both must cost at least this much more than the sum
+REDUNDANCY_LEVEL = 0.05  # probability of a false positive among pairs of which none is redundant
 
 Pair = tuple[int, int]  # two heads by their places in a list, the first before the second
 
 
 @dataclass(frozen=True)
 class PairEffects:
-    """By how much the loss rises without one head or two, and what that says of a pair."""
+    """The rise of the loss without one head or two, and the redundancy of pairs."""
 
     alone_nats: Float[Tensor, "head"]
     both_nats: Float[Tensor, "pair"]
     excess_nats: Float[Tensor, "pair"]  # of both over the sum
-    excess_sem_nats: Float[Tensor, "pair"]  # its standard error; NaN where it can't be known
-    excess_chance: Float[Tensor, "pair"]  # of as much, were it `EXCESS_SHARE` of the loss; adjusted for all pairs
+    excess_sem_nats: Float[Tensor, "pair"]  # its standard error; NaN if it can't be estimated
+    excess_chance: Float[Tensor, "pair"]  # p-value of an excess over `EXCESS_SHARE` of the loss; adjusted for all pairs
     redundant: list[bool | None]  # None without a standard error
 
 
@@ -41,12 +41,12 @@ def pair_effects(
     pairs: Sequence[Pair],
     documents: Int[Tensor, "batch"],
 ) -> PairEffects:
-    """What the losses of sequences, given which document each is from, say of pairs.
+    """The effects of pairs, from the losses of sequences and the document of each.
 
-    Redundant: losing either costs under `CHEAP_SHARE` of the loss, and both exceed the sum by `EXCESS_SHARE` of it or
-    more, at `LEVEL` by Holm's rule. A least size matters, as any two heads of a layer interact a little, and with
-    enough text the least excess is significant. Of three copies of a head every pair is redundant if losing two
-    hurts, and none if the third is enough.
+    Redundant: losing either costs under `CHEAP_SHARE` of the loss, and losing both exceeds the sum by `EXCESS_SHARE` of
+    it or more, at `REDUNDANCY_LEVEL` by Holm's rule. A minimum size is needed, since any two heads of a layer interact
+    a little, and with enough text the smallest excess is significant. Of three copies of a head every pair is redundant
+    if losing two hurts, and none if the third is enough.
     """
     alone, both = alone - intact, both - intact
     first, second = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
@@ -55,7 +55,7 @@ def pair_effects(
     above = clustered_mean(excess - EXCESS_SHARE * intact, documents)
     chance = holm_adjusted(torch.from_numpy(stats.t.sf(above.mean / above.sem, above.degrees_of_freedom)))
     cheap = alone.mean(1) < CHEAP_SHARE * intact.mean()
-    redundant = (cheap[first] & cheap[second] & (chance <= LEVEL)).tolist()
+    redundant = (cheap[first] & cheap[second] & (chance <= REDUNDANCY_LEVEL)).tolist()
     known = chance.isfinite().tolist()
     return PairEffects(
         alone.mean(1),
@@ -70,7 +70,7 @@ def pair_effects(
 def ablation_losses(
     model: Transformer, sequences: Int[Tensor, "batch pos"], fill: Fill, heads: Sequence[Head], pairs: Sequence[Pair]
 ) -> tuple[Float[Tensor, "batch"], Float[Tensor, "head batch"], Float[Tensor, "pair batch"]]:
-    """Mean loss of each sequence, intact and with `fill` for z of each head alone and of both heads of each pair."""
+    """Mean loss of each sequence, intact and with `fill` for z of each single head and of both heads of each pair."""
     alone = [frozenset([head]) for head in heads]
     both = [frozenset([heads[first], heads[second]]) for first, second in pairs]
     intact: HeadSet = frozenset()

@@ -1,7 +1,7 @@
-"""How differently two heads attend: the Jensen-Shannon distance of their patterns.
+"""The Jensen-Shannon distance between two heads' patterns.
 
-Of two rows P and Q it is the square root of the Jensen-Shannon divergence H((P + Q) / 2) - (H(P) + H(Q)) / 2, entropies
-in bits: 0 (same)..1 (no key in common), and a metric. Source: Endres & Schindelin 2003.
+For rows P and Q it is the square root of the Jensen-Shannon divergence H((P + Q) / 2) - (H(P) + H(Q)) / 2, entropies in
+bits: 0 (same)..1 (no key in common), and a metric. Source: Endres & Schindelin 2003.
 """
 
 import math
@@ -16,7 +16,7 @@ from headstream.models.transformer import Transformer
 
 @torch.inference_mode()
 def pattern_distances(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int) -> Float[Tensor, "head head"]:
-    """Mean distance over queries between the patterns of any two heads; a query that is BOS doesn't count."""
+    """Mean distance over queries between the patterns of any two heads; BOS doesn't count as a query."""
     sums, n_queries = [], 0
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
@@ -32,9 +32,9 @@ def pattern_distances(model: Transformer, sequences: Int[Tensor, "batch pos"], b
 def sampled_patterns(
     model: Transformer, sequences: Int[Tensor, "batch pos"], bos: int, n_queries: int
 ) -> tuple[Int[Tensor, "query 2"], Float[Tensor, "head query key"]]:
-    """At queries drawn from all but BOS, which sequence and position each is, and every head's attention on keys.
+    """Random queries other than BOS, as sequence and position, and every head's attention at each.
 
-    They are the same ones for all models that are shown the same sequences.
+    The queries are the same for all models that are shown the same sequences.
     """
     places = (sequences[:, :-1] != bos).nonzero()
     drawn = torch.randperm(len(places), generator=torch.Generator().manual_seed(0))[:n_queries]
@@ -48,7 +48,7 @@ def sampled_patterns(
 
 
 def jensen_shannon_distances(rows: Float[Tensor, "head query key"]) -> Float[Tensor, "head head query"]:
-    """Distance of the rows of any two heads, query by query; a head's pairs are all that is held at once."""
+    """Distance between the rows of any two heads, query by query; only one head's pairs are held at a time."""
     n_heads, n_queries, _ = rows.shape
     entropy = _entropy(rows)
     distances = rows.new_zeros(n_heads, n_heads, n_queries)

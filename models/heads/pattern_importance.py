@@ -1,4 +1,4 @@
-"""Scores from attention patterns alone. BOS sees nothing but itself: as a query it doesn't count."""
+"""Scores from attention patterns alone. BOS sees only itself, so it doesn't count as a query."""
 
 import torch
 
@@ -8,7 +8,7 @@ from headstream.models.heads.evidence import Evidence, HeadScores
 
 @torch.inference_mode()
 def attention_variance(evidence: Evidence) -> HeadScores:
-    """Variance over sequences of the attention of a query to a key, mean over all pairs that the mask allows.
+    """Variance over sequences of a query's attention to a key, mean over all pairs that the mask allows.
 
     NaN for a single sequence.
     """
@@ -23,7 +23,7 @@ def attention_variance(evidence: Evidence) -> HeadScores:
     scores: HeadScores = []
     for layer, (sums, squares) in zip(model.layers, moments, strict=True):
         visible = layer.attention.position_scores(n).isfinite().expand_as(sums).cpu()
-        variance = (squares - sums.square() / n_sequences).clamp(min=0) / (n_sequences - 1)  # below 0 by rounding alone
+        variance = (squares - sums.square() / n_sequences).clamp(min=0) / (n_sequences - 1)  # below 0 only by rounding
         scores.append((variance * visible)[:, 1:].sum((1, 2)) / visible[:, 1:].sum((1, 2)))
     return scores
 

@@ -1,4 +1,4 @@
-"""What an attention pattern looks like, whatever the tokens are: how spread, how far, how certain."""
+"""Statistics of attention patterns that don't depend on the tokens: spread, distance and confidence."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -8,9 +8,9 @@ from torch import Tensor
 def visible_keys(
     tokens: Int[Tensor, "batch pos"], bos: int, *, with_bos: bool, distances: range | None = None
 ) -> Bool[Tensor, "batch q_pos k_pos"]:
-    """Keys that each query sees, with or without BOS among them; a BOS query sees none: it never counts.
+    """Mask of the keys that each query sees, with or without BOS; a BOS query sees none, since it never counts.
 
-    `distances` are those of a sparse pattern (`Architecture.visible_distances`); without, all that came before is seen.
+    `distances` are those of a sparse pattern (`Architecture.visible_distances`); by default, all earlier keys are seen.
     """
     n = tokens.shape[1]
     content = tokens != bos
@@ -26,9 +26,9 @@ def visible_keys(
 def pattern_statistics(
     pattern: Float[Tensor, "batch head q_pos k_pos"], visible: Bool[Tensor, "batch q_pos k_pos"]
 ) -> dict[str, Float[Tensor, "batch head q_pos"]]:
-    """What each query's row looks like, scaled to sum to 1 over visible keys.
+    """Statistics of each query's row, scaled to sum to 1 over visible keys.
 
-    NaN where a query sees fewer than two keys or attends to none.
+    NaN if a query sees fewer than two keys or attends to none.
     """
     n = pattern.shape[-1]
     position = torch.arange(n, dtype=pattern.dtype, device=pattern.device)
@@ -39,9 +39,9 @@ def pattern_statistics(
     confidence, argmax = weight.max(-1)
     counted = (n_visible > 1) & (mass > 0)
     statistics = {
-        "entropy": torch.special.entr(weight).sum(-1) / n_visible.log(),  # 0..1, where 1 = all keys get the same
+        "entropy": torch.special.entr(weight).sum(-1) / n_visible.log(),  # 0..1, where 1 = uniform
         "mean_distance": position - weight @ position,  # positions back, expected under the pattern
-        "argmax_distance": position - argmax,  # positions back, of the key attended to most
+        "argmax_distance": position - argmax,  # positions back, to the key attended to most
         "confidence": confidence,  # largest weight of the row. Source: Voita et al. 2019
     }
     return {name: values.where(counted, torch.nan) for name, values in statistics.items()}
@@ -50,7 +50,7 @@ def pattern_statistics(
 def positional_offset(
     argmax_distance: Float[Tensor, "batch head q_pos"],
 ) -> tuple[Float[Tensor, "head"], Float[Tensor, "head"]]:
-    """Most frequent distance of the key attended to most, and its share of all queries.
+    """Most frequent distance to the key attended to most, and its share of all queries.
 
     A share of 0.9 or more makes a positional head. Source: Voita et al. 2019.
     """

@@ -1,4 +1,4 @@
-"""What a probe's accuracy owes neither to the commonest label, nor to the token, nor to the probe: its gain."""
+"""The gain of a probe: accuracy that neither the commonest label, nor the token, nor the probe itself explains."""
 
 import math
 from typing import NamedTuple
@@ -12,9 +12,9 @@ from headstream.models.clustered_errors import clustered_mean
 
 
 class Gains(NamedTuple):
-    """Fractions of examples that probes label right, and what is left of them beyond each baseline.
+    """Fractions of examples that probes label correctly, and differences from baselines.
 
-    Standard errors and intervals are over documents and draws of control labels; NaN where they can't be known.
+    Standard errors and intervals are over documents and draws of control labels; NaN if they can't be estimated.
     """
 
     accuracy: Float[Tensor, "site"]
@@ -35,7 +35,7 @@ def commonest_labels(
 ) -> Int[Tensor, "d_vocab"]:
     """The commonest label of each token of the vocabulary.
 
-    Of labels that are equally common for a token, and of tokens that never come, the one that is commonest overall.
+    For ties, and for tokens that never occur, it is the label that is commonest overall.
     """
     counts = torch.zeros(d_vocab * n_labels).index_add_(0, types * n_labels + labels, torch.ones(len(labels)))
     counts = counts.double().view(d_vocab, n_labels)
@@ -51,9 +51,9 @@ def gains(
 ) -> Gains:
     """Gains of probes: accuracy minus the highest of the majority, type and control baselines.
 
-    The variance of selectivity is that over documents, given the draws, plus that of the mean over draws, given the
-    text. The standard error of the gain is that of the least of the three differences. Its interval reaches from the
-    lowest lower end to the lowest upper end of theirs, so that it lies above a bar only if all three do (an
+    The variance of selectivity is the variance over documents, given the draws, plus that of the mean over draws, given
+    the text. The standard error of the gain is that of the smallest of the three differences. Its interval extends from
+    the lowest lower end to the lowest upper end of theirs, so that it lies above a threshold only if all three do (an
     intersection-union test, which needs no correction).
     Source: Hewitt & Liang 2019 (selectivity); Berger 1982 (the test).
     """
@@ -64,7 +64,7 @@ def gains(
     control_sem = controls.mean(2).std(1) / math.sqrt(n_draws)
     draws_sem = torch.stack([control_sem, torch.zeros_like(control_sem), torch.zeros_like(control_sem)])
     sem = (beyond.sem**2 + draws_sem**2).sqrt()
-    # Welch & Satterthwaite's degrees of freedom, of a sum of two variances
+    # Degrees of freedom of a sum of two variances, by Welch & Satterthwaite.
     degrees = sem**4 / (beyond.sem**4 / beyond.degrees_of_freedom + draws_sem**4 / (n_draws - 1))
     half = torch.where(sem > 0, torch.from_numpy(stats.t.ppf(0.975, degrees.numpy())) * sem, sem)
     least = beyond.mean.argmin(0, keepdim=True)

@@ -1,4 +1,4 @@
-"""Losses of a model without each of many sets of heads, in little more than the passes that they differ in."""
+"""Losses of a model without each of many sets of heads, sharing the parts of the passes that are equal."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -20,14 +20,14 @@ def losses_without(
 ) -> dict[HeadSet, Float[Tensor, "batch"]]:
     """Mean loss of each sequence with each set of heads pruned, in float64 on the CPU.
 
-    Sets that prune the same heads of the first layers share the pass up to there, and z of the layer after. From where
-    a set is alone, what its pruned heads do isn't computed.
+    Sets that prune the same heads of the first layers share the pass up to there, and z of the next layer. From the
+    layer on where a set differs from all others, its pruned heads aren't computed.
 
-    Cost: a pass a set, less what is shared and left out.
+    Cost: a pass per set, less what is shared and skipped.
     """
     masks = {heads: mask_without(model, heads) for heads in pruned}
-    # Filled in place: thousands of small tensors that stay, between large ones that go, would keep these from being
-    # used again, and memory would grow to gigabytes.
+    # Filled in place: thousands of small tensors that are kept, between large ones that are freed, would prevent the
+    # reuse of memory, which would grow to gigabytes.
     losses = {heads: torch.empty(len(sequences), dtype=torch.float64) for heads in masks}
     start = 0
     for batch in batches(model, sequences, traced=False):
@@ -45,7 +45,7 @@ def _branches(
     masks: dict[HeadSet, HeadMask],
     fill: Fill | None,
 ) -> Iterator[tuple[HeadSet, Float[Tensor, "batch pos d_vocab"]]]:
-    """Logits for each of the sets, which prune the same heads of the layers before `first_layer`."""
+    """Logits for each of some sets, which prune the same heads of the layers before `first_layer`."""
     if first_layer == len(model.layers):
         (heads,) = masks
         yield heads, model.unembed(model.final_norm(x))

@@ -1,4 +1,4 @@
-"""In which order heads are pruned: the least important first."""
+"""Orders in which heads are pruned, the least important first."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -10,9 +10,9 @@ from headstream.models.nodes import Head
 
 
 def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:
-    """Heads in the order of their scores, the lowest first, equal ones by layer and head.
+    """Heads in the order of their scores, the lowest first, ties by layer and head.
 
-    Heads without a score (NaN) come last: nothing says that they can be removed.
+    Heads without a score (NaN) come last: nothing suggests that they can be removed.
     """
 
     def key(head: Head) -> tuple[bool, float, Head]:
@@ -23,10 +23,10 @@ def by_importance(scores: HeadScores, heads: Collection[Head]) -> list[Head]:
 
 
 def pruning_sizes(n_heads: int, most: int) -> list[int]:
-    """How many heads have gone each time that a model without them is looked at, all of them in the end.
+    """Numbers of pruned heads at which a model is examined, up to all of them.
 
-    Every number, if they are no more than `most`; else they grow as squares, closest where few heads have gone, and
-    half of the heads is among them.
+    Every number, if there are at most `most`; otherwise numbers that grow as squares, denser at the start, and half of
+    the heads.
 
     >>> pruning_sizes(4, most=8), pruning_sizes(48, most=8)
     ([1, 2, 3, 4], [1, 3, 7, 12, 19, 24, 27, 37, 48])
@@ -40,7 +40,7 @@ def pruning_sizes(n_heads: int, most: int) -> list[int]:
 def iterative_order(
     scores: HeadScores, scores_without: Callable[[HeadSet], HeadScores], heads: Collection[Head], sizes: Sequence[int]
 ) -> list[Head]:
-    """The order in which heads are pruned if those that are left are scored anew whenever one of `sizes` is reached."""
+    """The pruning order if the remaining heads are rescored whenever one of `sizes` is reached."""
     order: list[Head] = []
     for size in sizes:
         if order:
@@ -50,10 +50,10 @@ def iterative_order(
 
 
 def random_orders(heads: Sequence[Head], n: int, generator: torch.Generator) -> list[list[Head]]:
-    """Random pruning orders, the control."""
+    """Random pruning orders, as a control."""
     return [[heads[i] for i in torch.randperm(len(heads), generator=generator).tolist()] for _ in range(n)]
 
 
 def prefixes(order: Sequence[Head], sizes: Sequence[int]) -> list[HeadSet]:
-    """The heads pruned, none at first, at each of `sizes` of an order."""
+    """The sets of pruned heads along an order: none, and then at each of `sizes`."""
     return [frozenset(order[:n]) for n in (0, *sizes)]

@@ -1,4 +1,4 @@
-"""What an ablated head's z is replaced by, estimated on text that effects are not measured on."""
+"""Replacements for an ablated head's z, estimated on text other than that of the measurements."""
 
 import torch
 from jaxtyping import Int
@@ -11,7 +11,7 @@ from headstream.models.transformer import Fill, Transformer
 def mean_z(model: Transformer, sequences: Int[Tensor, "batch pos"], *, by_position: bool = False) -> Fill:
     """Each head's mean z over sequences and positions, or over sequences at each position.
 
-    The last token of a sequence is only predicted, never read. [head, 1 or pos, d_value] a layer.
+    The last token of a sequence is only predicted, not read. [head, 1 or pos, d_value] per layer.
     """
     sums: list[Tensor] = []
     for batch in batches(model, sequences):
@@ -24,7 +24,7 @@ def mean_z(model: Transformer, sequences: Int[Tensor, "batch pos"], *, by_positi
 
 
 def derangement(n: int, generator: torch.Generator) -> Int[Tensor, "n"]:
-    """A random permutation of two or more numbers that leaves none in its place: a cycle through all of them."""
+    """A random permutation of two or more numbers without fixed points: a cycle through all of them."""
     order = torch.randperm(n, generator=generator)
     partner = torch.empty(n, dtype=torch.long)
     partner[order] = order.roll(1)

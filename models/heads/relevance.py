@@ -1,15 +1,15 @@
-"""Layer-wise relevance propagation: which share of what makes a prediction passes through each head.
+"""Layer-wise relevance propagation: the share of a prediction's relevance that passes through each head.
 
 Relevance starts as 1 on the predicted token's logit and moves back through the run. Where an output is a sum of terms,
 terms of its sign and of the other share its relevance half and half (alpha = beta = 0.5), each kind by size; a kind
-whose sum is small beside EPS counts for less, and one that is absent leaves all to the other. So relevance is never
-negative and its sum is kept, step by step; only what a bias alone explains is lost. The terms of
-  a matrix product (W_U, W_O, W_V, feed-forward): input times weight, biases and the fill of pruned heads left out
-  the residual stream: what was there and what the sublayer wrote
-  z: attention times value; patterns are held as they are, so a head that only changes later patterns earns nothing
-  a gated feed-forward layer's activations: gate times what W_in reads; gates are held as patterns are
-Norms, activations and gates hand on what they get.
-Source: Voita et al. 2019, section 4, and its code, lib/layers/lrp.py, which instead restores the sum once a layer
+whose sum is small compared with EPS counts for less, and one that is absent leaves all to the other. So relevance is
+never negative and its sum is preserved at each step; only the part that a bias alone explains is lost. The terms of
+  a matrix product (W_U, W_O, W_V, feed-forward): input times weight, without biases and the fill of pruned heads
+  the residual stream: the stream before, and the output of the sublayer
+  z: attention times value; patterns are held fixed, so a head that only changes later patterns gets nothing
+  a gated feed-forward layer's activations: gate times the output of W_in; gates are held fixed like patterns
+Norms, activations and gates pass their relevance on.
+Source: Voita et al. 2019, section 4, and its code, lib/layers/lrp.py, which instead restores the sum once per layer
 and, unless `consider_attn_constant`, lets queries and keys share by the softmax's derivative. Bach et al. 2015.
 """
 
@@ -22,14 +22,14 @@ from headstream.models.heads.evidence import Evidence, HeadScores
 from headstream.models.transformer import HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
-MIN_STRENGTH = 1e-12  # terms of less strength are too small to divide by
+MIN_STRENGTH = 1e-12  # weaker terms are too small to divide by
 
 
 @torch.inference_mode()
 def lrp(evidence: Evidence) -> HeadScores:
     """Share of a prediction's relevance that passes through each head, mean over predictions, 0..1.
 
-    The source divides each prediction's by its layer's sum.
+    The source divides each prediction's relevance by its layer's sum.
     """
     model, found = evidence.model, []
     for batch in batches(model, evidence.text):
@@ -41,7 +41,7 @@ def lrp(evidence: Evidence) -> HeadScores:
 def relevance(
     model: Transformer, trace: Trace, head_mask: HeadMask | None
 ) -> tuple[list[Float[Tensor, "batch _ pos"]], list[Float[Tensor, "batch pos d_model"]]]:
-    """Relevance of all predictions together in each head's z, and in the stream that each layer reads, and W_U.
+    """Relevance of all predictions together in each head's z, and in the stream that each layer, and W_U, reads.
 
     Each position of a sequence starts with 1.
     """
@@ -60,7 +60,7 @@ def relevance(
 def _through_layer(
     layer: Layer, traced: LayerTrace, z: Float[Tensor, "batch head pos d_value"], r: Float[Tensor, "batch pos d_model"]
 ) -> tuple[Float[Tensor, "batch head pos d_value"], Float[Tensor, "batch pos d_model"]]:
-    """From the stream after a layer to its z, and to the stream before it."""
+    """Propagate relevance from the stream after a layer to its z, and to the stream before it."""
     x, attention = traced.residual_in, layer.attention
     beside: Tensor | float = 0.0  # of what a parallel feed-forward layer read
     if layer.feed_forward is not None and traced.feed_forward_out is not None:
@@ -82,7 +82,7 @@ def _through_layer(
 
 
 def _to_terms(r: Float[Tensor, "..."], terms: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
-    """From a sum along a dimension to its terms."""
+    """Propagate relevance from a sum along a dimension to its terms."""
     raising, lowering = _signs(terms)
     per_raising, per_lowering = _per_unit(r, raising.sum(dim, keepdim=True), lowering.sum(dim, keepdim=True))
     return raising * per_raising + lowering * per_lowering
@@ -91,7 +91,7 @@ def _to_terms(r: Float[Tensor, "..."], terms: Float[Tensor, "..."], dim: int) ->
 def _through_product(
     r: Float[Tensor, "batch pos out"], x: Float[Tensor, "batch pos in"], weight: Float[Tensor, "in out"]
 ) -> Float[Tensor, "batch pos in"]:
-    """From x @ weight to x."""
+    """Propagate relevance from x @ weight to x."""
     (x_up, x_down), (w_up, w_down) = _signs(x), _signs(weight)
     per_raising, per_lowering = _per_unit(r, x_up @ w_up + x_down @ w_down, x_up @ w_down + x_down @ w_up)
     up, down = per_raising @ w_up.T + per_lowering @ w_down.T, per_raising @ w_down.T + per_lowering @ w_up.T
@@ -103,7 +103,7 @@ def _through_mix(
     pattern: Float[Tensor, "batch head q_pos k_pos"],
     values: Float[Tensor, "batch head k_pos d_value"],
 ) -> Float[Tensor, "batch head k_pos d_value"]:
-    """From pattern @ values to values."""
+    """Propagate relevance from pattern @ values to values."""
     up, down = _signs(values)
     per_raising, per_lowering = _per_unit(r, pattern @ up, pattern @ down)
     return up * (pattern.mT @ per_raising) + down * (pattern.mT @ per_lowering)
@@ -112,7 +112,7 @@ def _through_mix(
 def _per_unit(
     r: Float[Tensor, "..."], raising: Float[Tensor, "..."], lowering: Float[Tensor, "..."]
 ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
-    """Relevance for each unit of the terms that raise a sum and of those that lower it, given what they come to."""
+    """Relevance per unit of the terms that raise a sum, and of those that lower it, given the two totals."""
     strength = raising / (raising + EPS) + lowering / (lowering - EPS)
     r = (r / strength).where(strength > MIN_STRENGTH, 0)
     return r / (raising + EPS), r / (lowering - EPS)

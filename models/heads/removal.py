@@ -5,22 +5,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headstream.models.architecture import Architecture
-from headstream.models.attention_heads import SHARED
+from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Fill, HeadMask, Layer, Transformer
 
-State = dict[str, Tensor]
+_State = dict[str, Tensor]
 
 
 def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = None) -> Transformer:
-    """A smaller model without the heads that a mask has at 0, whose logits are those of the masked one.
+    """A smaller model without the heads that a mask sets to 0, whose logits are those of the masked model.
 
-    Heads that shared keys and values get their own. A mask between 0 and 1 goes into W_O, and what fills in for z
-    into b_O, which every layer gets if it had none. A layer vanishes that is left without heads, feed-forward layer,
-    b_O and norm after it.
+    Heads that shared keys and values get their own. A mask between 0 and 1 is folded into W_O, and the fill for z into
+    b_O, which every layer gets if it had none. A layer that is left without heads, feed-forward layer, b_O and norm
+    after it vanishes.
 
     Raises:
-        ValueError: a fill that differs between positions, which no bias can hold.
+        ValueError: the fill differs between positions, which no bias can express.
     """
     states = []
     for i, layer in enumerate(model.layers):
@@ -37,7 +37,7 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
 def layer_without_heads(
     architecture: Architecture, layer: Layer, head_mask: Float[Tensor, "head"], fill: Tensor | None
 ) -> Layer:
-    """A smaller layer that computes the same; what no head owns it shares with the whole."""
+    """A smaller layer that computes the same; it shares parameters that belong to no head with the original."""
     state = _masked_state(layer, head_mask, fill)
     changed = {"output_biases": not architecture.biases and "attention.b_O" in state, "n_key_value_heads": None}
     with torch.device("meta"):  # every parameter is given
@@ -46,7 +46,7 @@ def layer_without_heads(
     return smaller.requires_grad_(False)
 
 
-def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> State:
+def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor, "head pos d_value"] | None) -> _State:
     """Parameters of a layer with a mask and its fill folded in, by name."""
     W_O = layer.attention.W_O.detach()
     kept, scale = mask.nonzero().flatten().to(W_O.device), mask.to(W_O)[:, None, None]
@@ -54,21 +54,22 @@ def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor,
     for name, _, declaration in declared_parameters(layer):
         if declaration.head_axis is not None:
             state[name] = state[name].index_select(declaration.head_axis, kept)
-        elif name.endswith(SHARED):  # the heads that are left may not be whole groups: each gets its own
+        elif name.endswith(SHARED_SUFFIX):  # the remaining heads may not form whole groups, so each gets its own
             own = layer.attention.to_heads(state.pop(name))
-            state[name.removesuffix(SHARED)] = own.index_select(0, kept)
+            state[name.removesuffix(SHARED_SUFFIX)] = own.index_select(0, kept)
     if fill is not None and (mask != 1).any():
         if fill.shape[1] != 1:
             raise ValueError(
                 f"a fill must be the same at every position to become a bias, got {fill.shape[1]} positions."
                 " Take means over positions."
             )
+
         constant = (fill.to(W_O) @ W_O * (1 - scale)).sum((0, 1))
         state["attention.b_O"] = state.get("attention.b_O", 0) + constant
     return state
 
 
-def _assembled(model: Transformer, layers: list[State]) -> Transformer:
+def _assembled(model: Transformer, layers: list[_State]) -> Transformer:
     """The model with these layers in place of its own."""
     a = model.architecture
     state = {name: weight.clone() for name, weight in model.state_dict().items() if not name.startswith("layers.")}

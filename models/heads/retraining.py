@@ -1,4 +1,4 @@
-"""Pruning with training in between: the heads that are left learn to do without the one that was removed."""
+"""Pruning with training in between: the remaining heads learn to compensate for those that were removed."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -24,13 +24,13 @@ def prune_and_retrain(
     rate: float,
     sizes: Sequence[int],
 ) -> Iterator[tuple[HeadSet, Transformer]]:
-    """Prune until each of `sizes` is reached: all that have gone by then, and the smaller model after retraining.
+    """Prune to each of `sizes` in turn; yields all heads pruned so far, and the smaller model after retraining.
 
-    The least important heads are removed first. Scores and means are those of the model that is left.
+    The least important heads are removed first. Scores and means are those of the remaining model.
     """
-    places = heads_of(model)  # in the original model, of the heads that are left
+    places = heads_of(model)  # of the remaining heads, in the original model
     gone: HeadSet = frozenset()
-    model = remove_heads(model, mask_without(model, removed_heads(model)))  # which would learn to write again
+    model = remove_heads(model, mask_without(model, removed_heads(model)))  # otherwise they would learn to write again
     for size in sizes:
         fill, left = means(model), heads_of(model)
         going = by_importance(score(model, fill), left)[: size - len(gone)]
@@ -42,7 +42,7 @@ def prune_and_retrain(
 
 
 def retrain(model: Transformer, batches: Iterator[Int[Tensor, "batch pos"]], n_steps: int, rate: float) -> None:
-    """Train a model on, in place: AdamW without decay, its rate falling to 0 by a cosine."""
+    """Continue to train a model in place: AdamW without decay, its rate falling to 0 by a cosine."""
     model.requires_grad_(True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0, fused=True)
     for step in range(n_steps):

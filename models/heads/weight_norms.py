@@ -1,4 +1,4 @@
-"""Scores from weights alone: Frobenius norms. The weights of norms are not folded in."""
+"""Scores from weights alone: Frobenius norms of matrices, without the weights of norms folded in."""
 
 import torch
 
@@ -11,7 +11,7 @@ def weight_norm(evidence: Evidence) -> HeadScores:
     for layer in evidence.model.layers:
         W_V, W_O = layer.attention.W_V.double(), layer.attention.W_O.double()
         squares.append(((W_V.mT @ W_V) * (W_O @ W_O.mT)).sum((1, 2)))
-    return [square.clamp(min=0).sqrt().cpu() for square in squares]  # below 0 by rounding alone
+    return [square.clamp(min=0).sqrt().cpu() for square in squares]  # below 0 only by rounding
 
 
 def qkv_norm(evidence: Evidence) -> HeadScores:

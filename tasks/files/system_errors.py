@@ -1,4 +1,4 @@
-"""Errors of the system behind those of libraries: a full disk, too little memory."""
+"""Full disks and exhausted memory, recognised in the errors of whichever library met them."""
 
 import errno
 import os
@@ -16,20 +16,20 @@ _NO_MEMORY = (os.strerror(errno.ENOMEM), "can't allocate memory", "out of memory
 
 
 def disk_is_full(error: BaseException) -> bool:
-    """Whether an error means that the disk is full, or a quota or limit on it is reached."""
+    """True if an error means that the disk is full, or that a quota or limit on it is reached."""
     code = error.errno if isinstance(error, OSError) else None
     said = str(error)
     return code in _FULL or any(os.strerror(full) in said for full in _FULL) or bool(_CUT_SHORT.fullmatch(said))
 
 
 def memory_is_short(error: BaseException) -> bool:
-    """Whether an error means that more memory was asked for than the machine, its GPU or a limit gives."""
+    """True if an error means that the machine, its GPU or a limit has less memory than was asked for."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
 @contextmanager
 def disk_errors_explained(root: Path) -> Iterator[None]:
-    """Turns the error of a full or read-only disk, from Python or a library that writes, into a WorkError."""
+    """Turn the error of a full or read-only disk, from Python or any library, into a WorkError."""
     try:
         yield
     except (UserError, WorkError):
@@ -39,12 +39,12 @@ def disk_errors_explained(root: Path) -> Iterator[None]:
         reason = f"{os.strerror(errno.ENOSPC)} ({said})" if _CUT_SHORT.fullmatch(said) else said
         if disk_is_full(error):
             raise WorkError(
-                f"{root} must have room for another artifact, got: {reason}. "
+                f"{root} has no room for another artifact: {reason}. "
                 "Free disk space (`headstream gc` removes what no study needs) and run again."
             ) from error
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and str(root) in str(error.filename):
             raise WorkError(
-                f"{root} must be a folder that can be read and written, got: {reason}. "
+                f"{root} can't be read and written: {reason}. "
                 "Correct its permissions, or mount it writable, and run again."
             ) from error
         raise

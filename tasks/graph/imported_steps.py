@@ -18,7 +18,7 @@ def steps_of_imported_models(study: Study, shared: Mapping[str, StepName], text:
     """The steps of a study's [[models]], model by model.
 
     Raises:
-        UserError: one can't be read; says which, what must hold and what to do.
+        UserError: one can't be read; says which, why and what to do.
     """
     for cell in read_imported(study.models):
         tokens = _tokens_step(cell, shared["corpus"], text)

@@ -1,4 +1,4 @@
-"""Files from elsewhere, read with care: regular files of bounded size, each mistake told in one line."""
+"""Reads files from elsewhere with care: regular files of bounded size, with a one-line message for each problem."""
 
 import json
 import os
@@ -9,16 +9,16 @@ import psutil
 
 from headstream.tasks.errors import UserError
 
-MOST_JSON_BYTES = 4 << 20  # of a config; those of the largest models have a few kB
+MOST_JSON_BYTES = 4 << 20  # of a config; even those of the largest models have only a few kB
 
 
 def is_there(path: Path) -> bool:
-    """Whether a folder has an entry of that name, be it a link to nothing."""
+    """True if a folder has an entry of that name, even a broken link."""
     return os.path.lexists(path)
 
 
 def require_file(path: Path) -> Path:
-    """The path of a regular file, links followed.
+    """Return a path if it is a regular file, links followed.
 
     Raises:
         UserError: there is none.
@@ -26,40 +26,37 @@ def require_file(path: Path) -> Path:
     try:
         resolved = path.resolve(strict=True)
     except FileNotFoundError:
-        raise UserError(f"{path} must be a file, got nothing there. Correct the path, or fetch the file.") from None
+        raise UserError(f"there is no file {path}. Correct the path, or download the file.") from None
     except (OSError, RuntimeError, ValueError) as error:
-        raise UserError(f"{path} must be a file that can be opened, got: {error}. Correct the path.") from None
+        raise UserError(f"can't open {path}: {error}. Correct the path.") from None
     if not resolved.is_file():
-        raise UserError(f"{path} must be a regular file, got something else. Correct the path.")
+        raise UserError(f"{path} is not a regular file. Correct the path.")
     return path
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
-    """The object that a JSON file holds.
+    """The object in a JSON file of at most `most_bytes` bytes.
 
     Raises:
-        UserError: it is no file, larger than that, or holds no JSON object.
+        UserError: it isn't a file, is larger, or doesn't hold a JSON object.
     """
-    if (size := require_file(path).stat().st_size) > most_bytes:
-        raise UserError(
-            f"{path} must hold at most {most_bytes:,} bytes, got {size:,}. Give the file that belongs here."
-        )
+    size = require_file(path).stat().st_size
+    if size > most_bytes:
+        raise UserError(f"{path} has {size:,} bytes, more than the {most_bytes:,} allowed. Is it the right file?")
     try:
         found = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
-        raise UserError(f"{path} must be JSON, got: {error}. Fetch the file again.") from None
+        raise UserError(f"{path} is not valid JSON: {error}. Download the file again.") from None
     if not isinstance(found, dict):
-        raise UserError(
-            f"{path} must hold a JSON object, got a {type(found).__name__}. Give the file that belongs here."
-        )
+        raise UserError(f"{path} holds data of type {type(found).__name__}, not a JSON object. Is it the right file?")
     return found
 
 
 def require_memory(path: Path, n_parameters: int) -> None:
-    """Refuses a model whose weights in float32 don't fit this machine's memory."""
+    """Refuse a model whose weights in float32 don't fit this machine's memory."""
     needed, there = 4 * n_parameters, psutil.virtual_memory().total
     if needed > there:
         raise UserError(
-            f"a model must fit this machine's memory of {there / 1e9:,.1f} GB, got {path} with {n_parameters:,}"
-            f" parameters, {needed / 1e9:,.1f} GB in float32. Choose a smaller model, or a larger machine."
+            f"{path} has {n_parameters:,} parameters, {needed / 1e9:,.1f} GB in float32, which don't fit this machine's"
+            f" memory of {there / 1e9:,.1f} GB. Choose a smaller model, or a larger machine."
         )

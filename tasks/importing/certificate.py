@@ -1,4 +1,4 @@
-"""The certificate of an import: that a model was read as it was meant, proved before anything is measured on it."""
+"""The certificate of an import: proof that a model was read correctly, made before anything is measured on it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -29,12 +29,12 @@ def certify(
     prompt: str | None = None,
     untrained: bool = False,
 ) -> list[dict[str, Any]]:
-    """Rows of the table `certificates` but for model and step: of a model in float32, on validation texts.
+    """Check a model in float32 on validation texts: rows of the table `certificates`, without model and step.
 
-    `name` is what it is called in errors. One told to be untrained needn't predict better than token counts do.
+    `name` is its name in errors. An `untrained` model needn't predict better than token counts do.
 
     Raises:
-        WorkError: it isn't fit to be measured; says by which check.
+        WorkError: it failed a check, which the message names.
     """
     checks = [
         _finite(model),
@@ -43,26 +43,28 @@ def certify(
         *loss_checks(model, tokens, texts, untrained=untrained),
         continuation(model, tokens, texts, prompt),
     ]
-    if failed := next((check for check in checks if check.passed is False), None):
-        raise WorkError(f"{name}: {_failure(failed)}")
+    for check in checks:
+        if check.passed is False:
+            raise WorkError(f"{name}: {_failure(check)}")
     return [asdict(check) | {"passed": check.passed} for check in checks]
 
 
 def _finite(model: Transformer) -> ImportCheck:
     n = sum(int((~parameter.isfinite()).sum()) for parameter in model.parameters())
-    return ImportCheck("finite", n, "weights that are infinite or no numbers", bar=0)
+    return ImportCheck("finite", n, "weights that are infinite or not numbers", bar=0)
 
 
 def _parity(model: Transformer, foreign: ForeignModel, tokens: Tokens) -> ImportCheck:
-    if reason := without_reference(foreign):
-        return ImportCheck("parity", None, f"not checked: no forward pass of our own is written for {reason}")
+    reason = without_reference(foreign)
+    if reason:
+        return ImportCheck("parity", None, f"not checked: there is no reference forward pass for {reason}")
     length = min(model.architecture.n_ctx, PARITY_TOKENS, len(tokens.validation))
     ids = torch.from_numpy(tokens.validation.spread_windows(PARITY_SEQUENCES, length))
     expected = reference_logits(foreign, ids)
     difference = float((model(ids).double() - expected).abs().max() / expected.std())
     detail = (
-        f"largest difference of logits over their standard deviation, {len(ids)} sequences of {length} tokens, to a"
-        f" forward pass in float64 written from the definition of {foreign.format}"
+        f"largest difference of logits over their standard deviation, on {len(ids)} sequences of {length} tokens, from"
+        f" a forward pass in float64 written from the definition of {foreign.format}"
     )
     return ImportCheck("parity", difference, detail, PARITY_BAR)
 
@@ -70,15 +72,15 @@ def _parity(model: Transformer, foreign: ForeignModel, tokens: Tokens) -> Import
 def _failure(check: ImportCheck) -> str:
     match check.checked:
         case "finite":
-            return f"weights must be finite, got {check.value:,.0f} that aren't. Give another checkpoint."
+            return f"{check.value:,.0f} weights are infinite or not numbers. Give another checkpoint."
         case "parity":
             return (
-                f"logits must be within {check.bar:.0e} of their standard deviation of those that the file's format"
-                f" defines, got {check.value:.1e}. Headstream reads it wrong: please report what `headstream inspect`"
-                " says of it."
+                f"logits differ by {check.value:.1e} of their standard deviation from those that the file's format"
+                f" defines; at most {check.bar:.0e} is allowed. Headstream misreads the file: please report it, with"
+                " what `headstream inspect` says about it."
             )
     return (
-        f"the loss on the corpus must be below that of token counts, {check.bar:.3g} nats per token, got"
-        f" {check.value:.3g}: the corpus is of another kind than the model, the tokenizer isn't its own, or it isn't"
-        " trained. Correct the first two, or set untrained = true."
+        f"the loss on the corpus is {check.value:.3g} nats per token, no better than that of token counts,"
+        f" {check.bar:.3g}: the corpus is unlike the model's text, the tokenizer isn't its own, or it isn't trained."
+        " Correct the first two, or set untrained = true."
     )

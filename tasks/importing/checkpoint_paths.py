@@ -1,4 +1,4 @@
-"""Where the checkpoints of a [[models]] section lie, and which steps of training they are of."""
+"""The paths of the checkpoints of a [[models]] section, and their training steps."""
 
 import glob
 import os
@@ -10,30 +10,28 @@ from pathlib import Path
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.installed_files import installed_files
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS
 
-MAGIC = "*?["
 LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
 def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
-    """The file or folder of each checkpoint, in the order given; those that a pattern finds by their last number.
+    """The file or folder of each checkpoint, in the order given; matches of a pattern are sorted by their last number.
 
     Raises:
-        UserError: a pattern finds nothing, or the package that holds the file isn't installed.
+        UserError: nothing matches a pattern, or the package that holds the file isn't installed.
     """
     if config.package:
         return [_in_package(config.package, path) for path in _given(config)]
     found: list[Path] = []
     for path in _given(config):
         path = os.path.expanduser(path)
-        if os.path.lexists(path) or not set(path) & set(MAGIC):
+        if os.path.lexists(path) or not GLOB_CHARACTERS & set(path):
             found.append(Path(path))
             continue
         matching = sorted(map(Path, glob.glob(path)), key=lambda each: (number_in(each) or 0, each.name))
         if not matching:
-            raise UserError(
-                f"[[models]] {config.name}: path must find a model, got {path!r}, which nothing matches. Correct it."
-            )
+            raise UserError(f"[[models]] {config.name}: nothing matches the path {path!r}. Correct it.")
         found += matching
     return found
 
@@ -45,8 +43,8 @@ def number_in(path: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def steps_of(config: ImportedModelConfig, paths: Sequence[Path], told: Sequence[int | None]) -> tuple[int, ...]:
-    """The step of each checkpoint: as the study says, as its file says, by its name, or its place among all, from 1.
+def steps_of(config: ImportedModelConfig, paths: Sequence[Path], in_files: Sequence[int | None]) -> tuple[int, ...]:
+    """The step of each checkpoint: from the study, the files, their names, or else their order, counted from 1.
 
     Raises:
         UserError: the steps given aren't one for each checkpoint, or don't ascend.
@@ -55,13 +53,13 @@ def steps_of(config: ImportedModelConfig, paths: Sequence[Path], told: Sequence[
     if config.steps:
         if len(config.steps) != len(paths):
             raise UserError(
-                f"{where}: steps must be one for each of {len(paths)} checkpoints, got {len(config.steps)}. Correct"
-                " the list."
+                f"{where}: steps must have one number for each of {len(paths)} checkpoints, got {len(config.steps)}."
+                " Correct the list."
             )
         steps = config.steps
     else:
         in_names = [number_in(path) for path in paths] if len(paths) > 1 else [None]
-        for source in (told, in_names):
+        for source in (in_files, in_names):
             known = [step for step in source if step is not None]
             if len(known) == len({*known}) == len(paths):
                 steps = tuple(known)
@@ -71,8 +69,8 @@ def steps_of(config: ImportedModelConfig, paths: Sequence[Path], told: Sequence[
     for (before, first), (after, second) in pairwise(zip(steps, paths, strict=True)):
         if after <= before:
             raise UserError(
-                f"{where}: checkpoints must be in the order of their steps, got {first} at {before} before {second} at"
-                f" {after}. Put them in order, or give `steps`."
+                f"{where}: checkpoints are not in the order of their steps: {first} is of step {before}, and {second}"
+                f" after it of step {after}. Put them in order, or give `steps`."
             )
     return steps
 
@@ -88,7 +86,7 @@ def _in_package(package: str, name: str) -> Path:
     if len(found) != 1:
         models = ", ".join(str(each) for each in there if each.suffix in (".gguf", ".safetensors", ".pt")) or "none"
         raise UserError(
-            f"path must name one file of the package {package}, got {name!r}, which {len(found)} match. Name one of its"
-            f" models: {models}."
+            f"path must name one file of the package {package}, got {name!r}, which matches {len(found)}. Name one of"
+            f" its models: {models}."
         )
     return Path(str(found[0].locate()))

@@ -1,4 +1,4 @@
-"""What a model from elsewhere is, in lines for people."""
+"""Describes a model from elsewhere, line by line."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from headstream.tasks.importing.placements import parameters_of
 
 
 def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:
-    """What is said of a model, line by line: of what, and what; the first of several lines on one thing names it."""
+    """Lines that describe a model, each a heading and a text; of several lines on one subject, the first has it."""
     yield "format", model.format
     size = sum(path.stat().st_size for path in model.files)
     yield "files", f"{', '.join(path.name for path in model.files)}; {size / 1e6:,.1f} MB"

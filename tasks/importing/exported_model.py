@@ -1,4 +1,4 @@
-"""A model on its way out, in the terms that formats share: what they can say in other words is said so."""
+"""A model to be exported, in the terms that formats share: choices that a format lacks become equivalent ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from headstream.models.positions import sinusoids
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.placements import Declared, Placement, parameters_of
 
-# Positions that come to the same as learned ones that happen to be so.
+# Positions that are a special case of learned ones.
 _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}
 
 # Fields that decide nothing in a model without layers.
@@ -32,25 +32,25 @@ class ExportedModel:
     weights: Mapping[str, Tensor]  # by Headstream's names
     bos: int | None  # None: it was trained without
     step: int
-    tokens: int | None  # that it was trained on by then, if known
+    tokens: int | None  # number that it was trained on by then, if known
 
 
 class ExportedFiles(NamedTuple):
-    """What is written of a model in a format whose folders hold a config and weights."""
+    """The content of an export, in a format whose folders hold a config and weights."""
 
     config: Mapping[str, Any]
     tensors: Mapping[str, Tensor]
-    notes: list[str]  # what must be told: as what it was written, and what is said in other words
+    notes: list[str]  # for the user: the model type it was written as, and choices that were expressed differently
 
 
 def file_metadata(model: ExportedModel) -> dict[str, str]:
-    """What a file of weights says of them besides: how long they were trained."""
+    """Metadata for a file of weights: how long they were trained."""
     known = {"format": "pt", "step": str(model.step)}
     return known if model.tokens is None else known | {"tokens": str(model.tokens)}
 
 
 def with_learned_positions(model: ExportedModel) -> ExportedModel:
-    """The same function with positions that a table holds, where a formula gives them or there are none."""
+    """The same function with positions in a table, if a formula gives them or there are none."""
     a = model.architecture
     positions = "none" if not a.n_layers and a.positions not in ("learned", "sinusoidal") else a.positions
     if positions not in _AS_LEARNED:
@@ -65,7 +65,7 @@ def with_learned_positions(model: ExportedModel) -> ExportedModel:
 
 
 def with_half_split_pairs(model: ExportedModel) -> ExportedModel:
-    """The same function with rotary pairs half a head apart: queries' and keys' dimensions change places alike."""
+    """The same function with rotary pairs half a head apart: dimensions of queries and keys are reordered alike."""
     a = model.architecture
     if a.positions != "rotary" or a.rotary_pairs == "half-split":
         return model
@@ -82,9 +82,9 @@ def with_half_split_pairs(model: ExportedModel) -> ExportedModel:
 
 
 def choices_of(architecture: Architecture) -> dict[str, Any]:
-    """Every field of an architecture, sizes and defaults spelled out, but those that decide nothing beside the others.
+    """Every field of an architecture that matters given the others, with sizes and defaults spelled out.
 
-    Most biases are but weights: whether a format has tensors for them is seen when these are written.
+    Most biases are left out, since they are only weights: writing them shows if a format has tensors for them.
     """
     a = architecture
     spelled_out = {
@@ -121,7 +121,7 @@ def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
 
 
 def differences(wanted: Architecture, there: Architecture) -> list[str]:
-    """The choices of one architecture that another one doesn't share, as `field = value`."""
+    """Choices of one architecture that another doesn't share, as `field = value`."""
     own, other = choices_of(wanted), choices_of(there)
     return [f"{name} = {value!r}" for name, value in own.items() if name not in other or other[name] != value]
 
@@ -129,28 +129,28 @@ def differences(wanted: Architecture, there: Architecture) -> list[str]:
 def written_tensors(
     model: ExportedModel, written: Architecture, placements: Sequence[Placement], what: str
 ) -> dict[str, Tensor]:
-    """The tensors of a file; parameters that the format has and the model hasn't are what they start as.
+    """The tensors of a file; parameters that only the format has get their initial values.
 
     Raises:
-        UserError: the format has no tensor for a parameter that is more than that.
+        UserError: the format has no tensor for a parameter that differs from its initial values.
     """
     held = {name for place in placements for name in place.parameters}
     own = parameters_of(model.architecture, model.d_vocab)
     for name, declared in own.items():
         if name not in held and not _as_at_start(model.weights[name], declared):
             raise UserError(
-                f"{what} must hold every parameter, but has no tensor for {name}, which is not {declared.start}"
-                " throughout. Export it --to headstream."
+                f"{what} has no tensor for {name}, which is not {declared.start} throughout. Export it --to headstream."
             )
     theirs = parameters_of(written, model.d_vocab)
     filled = {
         name: model.weights[name] if name in own else torch.full(theirs[name].shape, float(theirs[name].start or 0))
         for name in held
     }
-    return {
-        place.tensor: place.layout.write(*(filled[name] for name in place.parameters)).contiguous().clone()
-        for place in placements
-    }
+    tensors = {}
+    for place in placements:
+        parameters = [filled[name] for name in place.parameters]
+        tensors[place.tensor] = place.layout.write(*parameters).contiguous().clone()
+    return tensors
 
 
 def _as_at_start(weight: Tensor, declared: Declared) -> bool:

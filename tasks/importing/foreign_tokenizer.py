@@ -1,4 +1,4 @@
-"""The tokenizer beside a model's weights: its own, never one trained here."""
+"""Reads the tokenizer beside a model's weights: always the model's own, never one trained here."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,14 @@ from headstream.tasks.importing.careful_reading import is_there, read_json, requ
 from headstream.tasks.importing.foreign_model import ForeignTokenizer
 
 TOKENIZER, OPTIONS = "tokenizer.json", "tokenizer_config.json"
-_WHOLE_TEXTS = {"truncation": None, "padding": None}  # of tokenizer.json, which may ask for one length
+_WHOLE_TEXTS = {"truncation": None, "padding": None}  # overrides in tokenizer.json, which may ask for one length
 MOST_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
 
 
 def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokenizer | None, list[Path], list[str]]:
-    """The tokenizer in a folder, the files that make it, and what must be told of it; `config` is the model's own."""
-    if is_there(path := folder / TOKENIZER):
+    """The tokenizer in a folder, its files, and notes for the user; `config` is the model's."""
+    path, options = folder / TOKENIZER, folder / OPTIONS
+    if is_there(path):
         text, files = json.dumps(read_json(path, MOST_TOKENIZER_BYTES) | _WHOLE_TEXTS), [path]
     elif all(is_there(folder / name) for name in ("vocab.json", "merges.txt")):
         files = [folder / "vocab.json", folder / "merges.txt"]
@@ -25,46 +26,48 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
     elif is_there(folder / "tokenizer.model"):
         return None, [], ["tokenizer.model isn't read: save the tokenizer as tokenizer.json to have it used"]
     else:
-        return None, [], ["no tokenizer is beside the weights"]
-    if is_there(options := folder / OPTIONS):
+        return None, [], ["there is no tokenizer beside the weights"]
+    asked: dict[str, Any] = {}
+    if is_there(options):
+        asked = read_json(options, MOST_TOKENIZER_BYTES)
         files.append(options)
     tokenizer = read_tokenizer(text, files[0])
-    bos, note = _bos(tokenizer, text, read_json(options, MOST_TOKENIZER_BYTES) if is_there(options) else {}, config)
+    bos, note = _bos(tokenizer, text, asked, config)
     return ForeignTokenizer(text, _entries(tokenizer), bos), files, [note] if note else []
 
 
 def given_tokenizer(path: Path, d_vocab: int) -> ForeignTokenizer:
-    """The tokenizer that somebody names for a model that came without one: a tokenizer.json, or the folder it is in.
+    """The tokenizer that a study names for a model that came without one: a tokenizer.json, or its folder.
 
     Raises:
         UserError: there is none, or it has more ids than the model has rows.
     """
     folder = path if path.is_dir() else path.parent
     if path != folder and path.name != TOKENIZER:
-        raise UserError(f"a tokenizer must be a file {TOKENIZER} or its folder, got {path}. Rename or convert it.")
+        raise UserError(f"tokenizer must be a file {TOKENIZER} or its folder, got {path}. Rename or convert it.")
     tokenizer, _, notes = find_tokenizer(folder, {})
     if tokenizer is None:
-        raise UserError(f"{folder} must hold {TOKENIZER}, got none: {notes[0]}. Correct the path.")
+        raise UserError(f"there is no {TOKENIZER} in {folder}: {notes[0]}. Correct the path.")
     tokenizer_notes(path, tokenizer, d_vocab)
     return tokenizer
 
 
 def read_tokenizer(text: str, path: Path) -> Tokenizer:
-    """A tokenizer, if the text describes one that can read.
+    """The tokenizer that a text describes.
 
     Raises:
-        UserError: it doesn't.
+        UserError: it describes none that works.
     """
     try:
         tokenizer = Tokenizer.from_str(text)
-        tokenizer.encode("a")  # what it lacks shows when it reads
-    except Exception as error:  # the library raises no class of its own
-        raise UserError(f"{path} must describe a tokenizer, got: {error}. Fetch the file again.") from None
+        tokenizer.encode("a")  # some faults show only in use
+    except Exception as error:  # the library has no exception class of its own
+        raise UserError(f"{path} does not describe a tokenizer: {error}. Download the file again.") from None
     return tokenizer
 
 
 def tokenizer_notes(path: Path, tokenizer: ForeignTokenizer | None, d_vocab: int) -> list[str]:
-    """What must be told of a vocabulary whose size isn't the tokenizer's.
+    """Notes on a vocabulary whose size differs from the tokenizer's.
 
     Raises:
         UserError: the tokenizer has ids that the model has no row for.
@@ -73,10 +76,10 @@ def tokenizer_notes(path: Path, tokenizer: ForeignTokenizer | None, d_vocab: int
         return []
     if tokenizer.entries > d_vocab:
         raise UserError(
-            f"a tokenizer must have at most as many ids as the embedding has rows, {d_vocab:,}, got"
-            f" {tokenizer.entries:,} in {path}. Give the tokenizer that belongs to the model."
+            f"the tokenizer of {path} has {tokenizer.entries:,} ids, more than the {d_vocab:,} rows of the embedding."
+            " Give the tokenizer that belongs to the model."
         )
-    return [f"the embedding has {d_vocab - tokenizer.entries:,} rows more than the tokenizer has ids"]
+    return [f"the embedding has {d_vocab - tokenizer.entries:,} more rows than the tokenizer has ids"]
 
 
 def _entries(tokenizer: Tokenizer) -> int:
@@ -84,12 +87,12 @@ def _entries(tokenizer: Tokenizer) -> int:
 
 
 def _byte_level(vocabulary: Path, merges: Path) -> str:
-    """GPT-2's kind of tokenizer, from the two files that it once came as."""
+    """A tokenizer of GPT-2's kind, from the two files of its older format."""
     read_json(vocabulary, MOST_TOKENIZER_BYTES)
     try:
         tokenizer = Tokenizer(models.BPE.from_file(str(vocabulary), str(require_file(merges))))
-    except Exception as error:  # the library raises no class of its own
-        raise UserError(f"{vocabulary} and {merges} must make a tokenizer, got: {error}. Fetch both again.") from None
+    except Exception as error:  # the library has no exception class of its own
+        raise UserError(f"{vocabulary} and {merges} don't make a tokenizer: {error}. Download both again.") from None
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer.to_str()
@@ -98,17 +101,19 @@ def _byte_level(vocabulary: Path, merges: Path) -> str:
 def _bos(
     tokenizer: Tokenizer, text: str, options: dict[str, Any], config: dict[str, Any]
 ) -> tuple[int | None, str | None]:
-    """The token that training put before a document, and what must be told of it.
+    """The token that training put before each document, and a note on it, if there is one.
 
-    By what the tokenizer is told to add; else by what it adds; else the config's, unless that one ends documents, too.
+    It is the one that the options add; else the one that the tokenizer adds; else the config's, unless that one ends
+    documents, too.
     """
     named = options.get("bos_token")
     named = named.get("content") if isinstance(named, dict) else named
-    told = options.get("add_bos_token")
-    if told is False:
+    adds_bos = options.get("add_bos_token")
+    if adds_bos is False:
         return None, None
-    if told is True and isinstance(named, str) and (bos := tokenizer.token_to_id(named)) is not None:
-        return bos, None
+    named_bos = tokenizer.token_to_id(named) if isinstance(named, str) else None
+    if adds_bos is True and named_bos is not None:
+        return named_bos, None
     special = {each["id"] for each in json.loads(text).get("added_tokens", []) if each.get("special")}
     added = tokenizer.encode("a").ids[:1]
     if set(added) & special and added != tokenizer.encode("a", add_special_tokens=False).ids[:1]:
@@ -117,5 +122,5 @@ def _bos(
     if isinstance(bos, int) and tokenizer.id_to_token(bos) is not None:
         if bos not in (eos if isinstance(eos, list) else [eos]):
             return bos, None
-        return None, f"{tokenizer.id_to_token(bos)} separates documents, so it is no BOS"
+        return None, f"{tokenizer.id_to_token(bos)} separates documents, so it isn't BOS"
     return None, None

@@ -1,4 +1,4 @@
-"""How the numbers of a GGUF file are coded: in blocks of a few bits each, as a rule, that share a scale."""
+"""The codings of numbers in a GGUF file: mostly blocks of a few bits per number that share a scale."""
 
 from math import prod
 from types import ModuleType
@@ -15,31 +15,31 @@ def coding_name(number: int) -> str:
     """A coding's name, such as Q4_1.
 
     Raises:
-        ValueError: no such coding can be decoded.
-        UserError: the library that decodes isn't there.
+        ValueError: the coding is unknown or can't be decoded.
+        UserError: the library that decodes it isn't installed.
     """
     coding = _coding(number)
     one_block = np.zeros((1, _library().GGML_QUANT_SIZES[coding][1]), np.uint8)
     try:
         _library().dequantize(one_block, coding)
     except NotImplementedError:
-        raise ValueError(f"numbers coded as {coding.name}, which the library gguf can't decode") from None
+        raise ValueError(f"it has numbers coded as {coding.name}, which the library gguf can't decode") from None
     return coding.name
 
 
 def require_whole(header: GgufHeader, file_bytes: int) -> None:
-    """Refuses a file that ends before its tensors do.
+    """Refuse a file that ends before its tensors do.
 
     Raises:
-        ValueError: it does, or a tensor's rows are no whole number of blocks.
+        ValueError: it does, or a tensor's rows aren't a whole number of blocks.
     """
     for name, tensor in header.tensors.items():
         if tensor.start + _n_bytes(tensor) > file_bytes:
-            raise ValueError(f"one that ends before its tensor {name} does")
+            raise ValueError(f"it ends before its tensor {name} does")
 
 
 def decoded(content: UInt8[np.ndarray, "n"], tensor: GgufTensor) -> Float32[np.ndarray, "..."]:
-    """The numbers of a tensor of a file with this content."""
+    """The decoded numbers of a tensor in a file with this content."""
     raw = content[tensor.start : tensor.start + _n_bytes(tensor)].reshape(*tensor.shape[:-1], -1)
     return np.array(_library().dequantize(raw, _coding(tensor.coding)), np.float32)
 
@@ -48,7 +48,7 @@ def _n_bytes(tensor: GgufTensor) -> int:
     coding = _coding(tensor.coding)
     in_block, block_bytes = _library().GGML_QUANT_SIZES[coding]
     if tensor.shape[-1] % in_block:
-        raise ValueError(f"rows of {tensor.shape[-1]} numbers in {coding.name} blocks of {in_block}")
+        raise ValueError(f"it has rows of {tensor.shape[-1]} numbers in {coding.name} blocks of {in_block}")
     return prod(tensor.shape) // in_block * block_bytes
 
 
@@ -56,7 +56,7 @@ def _coding(number: int) -> Any:
     try:
         return _library().GGMLQuantizationType(number)
     except ValueError:
-        raise ValueError(f"numbers in the unknown coding {number}") from None
+        raise ValueError(f"it has numbers in the unknown coding {number}") from None
 
 
 def _library() -> ModuleType:

@@ -1,4 +1,4 @@
-"""The head of a GGUF file: what it says of itself, and where its tensors lie; nothing it claims is believed unchecked.
+"""The header of a GGUF file: its metadata and the places of its tensors; everything is checked before it is used.
 
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -14,16 +14,16 @@ import numpy as np
 
 from headstream.tasks.errors import UserError
 
-MAGIC, VERSIONS = b"GGUF", (2, 3)
+MAGIC, GGUF_VERSIONS = b"GGUF", (2, 3)
 FLOAT32, STRING, ARRAY = 6, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 MOST_AXES = 4
-MOST_ENTRIES = 1 << 22  # of one list; vocabularies of a quarter of a million tokens have the longest
+MOST_ENTRIES = 1 << 22  # of one list; the longest belong to vocabularies of a quarter of a million tokens
 
 
 @dataclass(frozen=True)
 class GgufTensor:
-    """A tensor's shape, rows first, how its numbers are coded, and where they begin."""
+    """A tensor's shape, rows first, its coding, and its place in the file."""
 
     shape: tuple[int, ...]
     coding: int  # a `gguf.GGMLQuantizationType`
@@ -32,63 +32,66 @@ class GgufTensor:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a file says of itself by key, and its tensors by name."""
+    """A file's metadata by key, and its tensors by name."""
 
     metadata: dict[str, Any]
     tensors: dict[str, GgufTensor]
 
 
 def read_header(path: Path) -> GgufHeader:
-    """The head of a GGUF file, its tensors unread.
+    """Read the header of a GGUF file, not its tensors.
 
     Raises:
-        UserError: it is no GGUF file, cut short or damaged.
+        UserError: it isn't a GGUF file, is cut short or damaged.
     """
     try:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
             return _Reader(content).header()
     except (struct.error, ValueError, OverflowError) as error:  # an empty file can't be mapped
-        raise UserError(f"{path} must be a whole GGUF file, got {error}. Download it again.") from error
+        raise UserError(f"{path} is not a whole GGUF file: {error}. Download it again.") from error
 
 
 class _Reader:
-    """Reads on from where it is; a length that the rest of the file can't hold is an error before it is used."""
+    """Reads values in order; a length that the rest of the file can't hold is an error before it is used."""
 
     def __init__(self, content: mmap) -> None:
         self.content, self.place = content, 0
 
     def header(self) -> GgufHeader:
-        if (magic := self.bytes(4)) != MAGIC:
-            raise ValueError(f"one that begins with {magic!r}")
-        if (version := self.number("I")) not in VERSIONS:
-            raise ValueError(f"one of version {version}, where {' and '.join(map(str, VERSIONS))} are known")
+        magic = self.bytes(4)
+        if magic != MAGIC:
+            raise ValueError(f"it begins with {magic!r}")
+        version = self.number("I")
+        if version not in GGUF_VERSIONS:
+            raise ValueError(f"it has version {version}, and only {' and '.join(map(str, GGUF_VERSIONS))} are known")
         n_tensors, n_entries = self.number("Q"), self.number("Q")
         metadata: dict[str, Any] = {}
         for _ in range(self.fitting(n_entries, 12)):
             key = self.text()
             if key in metadata:
-                raise ValueError(f"two entries {key!r}")
+                raise ValueError(f"it has two entries {key!r}")
             metadata[key] = self.value(self.number("I"))
         found = {}
         for _ in range(self.fitting(n_tensors, 24)):
             name = self.text()
             if name in found:
-                raise ValueError(f"two tensors {name!r}")
-            if not 1 <= (n_axes := self.number("I")) <= MOST_AXES:
-                raise ValueError(f"a tensor {name!r} of {n_axes} axes")
+                raise ValueError(f"it has two tensors {name!r}")
+            n_axes = self.number("I")
+            if not 1 <= n_axes <= MOST_AXES:
+                raise ValueError(f"its tensor {name!r} has {n_axes} axes")
             axes = self.numbers("Q", n_axes)
             found[name] = GgufTensor(tuple(reversed(axes)), self.number("I"), self.number("Q"))
             if prod(axes) >= 1 << 48:
-                raise ValueError(f"a tensor {name!r} of shape {found[name].shape}")
+                raise ValueError(f"its tensor {name!r} has shape {found[name].shape}")
         alignment = metadata.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment not in {1 << power for power in range(3, 17)}:
-            raise ValueError(f"general.alignment {alignment!r}")
+            raise ValueError(f"its general.alignment is {alignment!r}")
         start = -(-self.place // alignment) * alignment
         return GgufHeader(metadata, {k: GgufTensor(t.shape, t.coding, start + t.start) for k, t in found.items()})
 
     def fitting(self, count: int, least_bytes: int) -> int:
         if count * least_bytes > len(self.content) - self.place:
-            raise ValueError("one that ends too soon")
+            raise ValueError("it ends too soon")
         return count
 
     def bytes(self, count: int) -> bytes:
@@ -106,7 +109,7 @@ class _Reader:
         try:
             return self.bytes(self.number("Q")).decode()
         except UnicodeDecodeError:
-            raise ValueError("text that isn't UTF-8") from None
+            raise ValueError("it has text that isn't UTF-8") from None
 
     def value(self, kind: int) -> Any:
         if kind == FLOAT32:
@@ -116,12 +119,12 @@ class _Reader:
         if kind == STRING:
             return self.text()
         if kind != ARRAY:
-            raise ValueError(f"an entry of the unknown kind {kind}")
+            raise ValueError(f"it has an entry of the unknown kind {kind}")
         kind, count = self.number("I"), self.number("Q")
         if count > MOST_ENTRIES:
-            raise ValueError(f"a list of {count:,} entries")
+            raise ValueError(f"it has a list of {count:,} entries")
         if kind in SCALARS:
             return list(self.numbers(SCALARS[kind], count))
         if kind != STRING:
-            raise ValueError(f"a list of entries of the kind {kind}")
+            raise ValueError(f"it has a list of entries of the kind {kind}")
         return [self.text() for _ in range(self.fitting(count, 8))]

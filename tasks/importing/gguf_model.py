@@ -1,7 +1,7 @@
 """Models of the llama architecture in GGUF files, as llama.cpp reads them.
 
-In these files the dimensions of queries and keys are in such an order that rotary pairs are neighbours. They stay so:
-`rotary_pairs = "neighbouring"` gives the same numbers without moving any.
+In these files the dimensions of queries and keys are ordered so that rotary pairs are neighbours. They are kept in that
+order: `rotary_pairs = "neighbouring"` gives the same numbers.
 
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -37,10 +37,10 @@ from headstream.tasks.importing.transformer_lens_model import fraction_of
 
 
 def open_gguf(path: Path) -> ForeignModel:
-    """What a GGUF file holds, its weights unread.
+    """Open the model in a GGUF file, its weights unread.
 
     Raises:
-        UserError: it is damaged, holds what can't be represented, or the library that decodes it isn't there.
+        UserError: it is damaged, has parts that can't be represented, or the library that decodes it isn't installed.
     """
     header = read_header(require_file(path))
     settings = Settings({key.removeprefix("llama."): value for key, value in header.metadata.items()}, path)
@@ -51,9 +51,7 @@ def open_gguf(path: Path) -> ForeignModel:
         tokenizer = tokenizer_of(header.metadata)
         came_with = ForeignTokenizer(tokenizer.to_str(), tokenizer.get_vocab_size(), bos_of(header.metadata))
     except ValueError as error:
-        raise UserError(
-            f"{path} must be a whole GGUF file that can be read here, got {error}. Choose another file."
-        ) from error
+        raise UserError(f"can't read the GGUF file {path}: {error}. Choose another file.") from error
     architecture = checked_architecture(path, **_fields(settings, header.tensors))
     tensors = PlacedTensors(
         path=path, stored=_stored_tensors(path, header), placements=list(_placements(architecture, header.tensors))
@@ -61,12 +59,12 @@ def open_gguf(path: Path) -> ForeignModel:
     d_vocab = settings.whole("vocab_size", came_with.entries)
     model = checked_model("gguf llama", [path], tensors, architecture, d_vocab, came_with, notes=[])
     dtype = " and ".join(codings)
-    told = () if codings == ["F32"] else (f"{dtype} weights are decoded to float32",)
-    return replace(model, dtype=dtype, notes=(*told, *model.notes))
+    decoding = () if codings == ["F32"] else (f"{dtype} weights are decoded to float32",)
+    return replace(model, dtype=dtype, notes=(*decoding, *model.notes))
 
 
 def _stored_tensors(path: Path, header: GgufHeader) -> StoredTensors:
-    """The tensors as they are after decoding."""
+    """The tensors of a file, decoded when they are read."""
     content = np.memmap(path, np.uint8, mode="r")
     return StoredTensors(
         {name: Stored(tensor.shape, "float32") for name, tensor in header.tensors.items()},
@@ -76,7 +74,7 @@ def _stored_tensors(path: Path, header: GgufHeader) -> StoredTensors:
 
 
 def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
-    """Of an architecture: what the file says of itself, and what follows from which tensors it has."""
+    """Fields of the architecture, from the file's metadata and from the tensors that it has."""
     settings.must_be("expert_count", (None, 0), "experts")
     settings.must_be("rope.scaling.type", (None, "none"), "scaled rotary positions")
     n_heads, d_model = settings.whole("attention.head_count"), settings.whole("embedding_length")
@@ -107,7 +105,7 @@ def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
     }
 
 
-# Of a layer: tensors, [out, in] as in nn.Linear, and the parameters that they hold; `*`: where heads share them.
+# A layer's tensors, [out, in] as in nn.Linear, and the parameters that they hold; `*` marks those that heads may share.
 _MATRICES = (
     ("attn_norm.weight", SAME, "attention_norm.weight"),
     ("attn_q.weight", transposed(HEADS_SIDE_BY_SIDE), "attention.W_Q"),
@@ -131,7 +129,7 @@ _BIASES = (
 
 
 def _placements(a: Architecture, tensors: Container[str]) -> Iterator[Placement]:
-    """Where every tensor goes, and of biases those that are there."""
+    """The place of every tensor; only the biases that exist are placed."""
     shared = "" if a.n_key_value_heads is None else "_shared"
     yield Placement("token_embd.weight", SAME, ("W_E",))
     yield Placement("output_norm.weight", SAME, ("final_norm.weight",))

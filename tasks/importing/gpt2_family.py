@@ -1,4 +1,4 @@
-"""GPT-2, and what nanoGPT keeps of it: learned positions, LayerNorm, biases, one fused matrix of queries, keys, values.
+"""GPT-2, and nanoGPT after it: learned positions, LayerNorm, biases, one fused matrix of queries, keys and values.
 
 Source: Radford et al. 2019; transformers' GPT2LMHeadModel, whose Conv1D is [in, out]; nanoGPT's nn.Linear is [out, in].
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstream.models.architecture import Architecture
-from headstream.tasks.importing.huggingface_family import ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, Family, named_activation
 from headstream.tasks.importing.layouts import (
     FLAT,
     HEADS_BELOW_ONE_ANOTHER,
@@ -21,13 +21,13 @@ from headstream.tasks.importing.layouts import (
 from headstream.tasks.importing.placements import Placement
 from headstream.tasks.importing.settings import Settings
 
-BUFFERS = re.compile(r"\.attn\.(masked_)?bias$")
+GPT2_BUFFERS = re.compile(r"\.attn\.(masked_)?bias$")
 
 
 def gpt2_placements(architecture: Architecture, *, linear: bool, biases: bool) -> list[Placement]:
-    """Where GPT-2's tensors belong; `linear`: matrices are [out, in]."""
+    """The places of GPT-2's tensors; with `linear`, matrices are [out, in]."""
     turned = transposed if linear else (lambda layout: layout)
-    matrices = {  # of a layer: the tensor, how it is laid out as [in, out], and the parameters in it
+    matrices = {  # of a layer: the tensor, its layout as [in, out], its bias's layout, and the parameters in it
         "attn.c_attn": (in_turn(HEADS_SIDE_BY_SIDE, 1), in_turn(FLAT, 0), "attention", ("_Q", "_K", "_V")),
         "attn.c_proj": (HEADS_BELOW_ONE_ANOTHER, SAME, "attention", ("_O",)),
         "mlp.c_fc": (SAME, SAME, "feed_forward", ("_in",)),
@@ -44,7 +44,8 @@ def gpt2_placements(architecture: Architecture, *, linear: bool, biases: bool) -
         block, layer = f"transformer.h.{i}", f"layers.{i}"
         norms |= {f"{block}.ln_1": f"{layer}.attention_norm", f"{block}.ln_2": f"{layer}.feed_forward_norm"}
         for name, (layout, of_bias, module, ends) in matrices.items():
-            weights, vectors = (tuple(f"{layer}.{module}.{kind}{end}" for end in ends) for kind in ("W", "b"))
+            weights = tuple(f"{layer}.{module}.W{end}" for end in ends)
+            vectors = tuple(f"{layer}.{module}.b{end}" for end in ends)
             placed.append(Placement(f"{block}.{name}.weight", turned(layout), weights))
             if biases:
                 placed.append(Placement(f"{block}.{name}.bias", of_bias, vectors))
@@ -67,7 +68,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "positions": "learned",
         "normalization": "layernorm",
         "norm_epsilon": settings.number("layer_norm_epsilon", 1e-5),
-        "feed_forward": settings.choice("activation_function", ACTIVATIONS, "gelu_new"),
+        "feed_forward": settings.choice("activation_function", ACTIVATION_NAMES, "gelu_new"),
         "d_mlp": settings.whole("n_inner", 4 * d_model),
         "biases": True,
         "tied_embeddings": settings.flag("tie_word_embeddings", True),
@@ -82,7 +83,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "n_embd": a.d_model,
         "n_positions": a.n_ctx,
         "layer_norm_epsilon": a.epsilon_of("layernorm"),
-        "activation_function": named_activation(a.feed_forward, ACTIVATIONS),
+        "activation_function": named_activation(a.feed_forward, ACTIVATION_NAMES),
         "n_inner": a.mlp_width or None,
         "tie_word_embeddings": a.tied_embeddings,
     }
@@ -98,7 +99,7 @@ GPT2 = Family(
     prefix="transformer.",
     unembedding="lm_head.weight",
     embedding="transformer.wte.weight",
-    buffers=BUFFERS,
+    buffers=GPT2_BUFFERS,
     fields=_fields,
     config=_config,
     placements=_placements,

@@ -1,4 +1,4 @@
-"""GPT-NeoX, as Pythia is: rotary positions on part of a head, attention and feed-forward side by side, biases.
+"""GPT-NeoX, of which Pythia is one: rotary positions on part of a head, parallel sublayers, biases.
 
 Source: Black et al. 2022; transformers' GPTNeoXForCausalLM.
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstream.models.architecture import Architecture
-from headstream.tasks.importing.huggingface_family import ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, Family, named_activation
 from headstream.tasks.importing.layouts import (
     FUSED_BIAS_BY_HEAD,
     FUSED_BY_HEAD,
@@ -23,7 +23,7 @@ from headstream.tasks.importing.settings import Settings
 
 
 def _fields(settings: Settings) -> dict[str, Any]:
-    settings.ignore("attention_bias", "rotary_emb_base")  # read below; the older word for rope_theta
+    settings.ignore("attention_bias", "rotary_emb_base")  # read below; the older name of rope_theta
     return {
         "n_layers": settings.whole("num_hidden_layers"),
         "n_heads": settings.whole("num_attention_heads"),
@@ -36,7 +36,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "rotary_fraction": rotary_fraction_of(settings, "rotary_pct", 0.25),
         "normalization": "layernorm",
         "norm_epsilon": settings.number("layer_norm_eps", 1e-5),
-        "feed_forward": settings.choice("hidden_act", ACTIVATIONS, "gelu"),
+        "feed_forward": settings.choice("hidden_act", ACTIVATION_NAMES, "gelu"),
         "parallel_sublayers": settings.flag("use_parallel_residual", True),
         "biases": True,
         "tied_embeddings": settings.flag("tie_word_embeddings", False),
@@ -54,7 +54,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "rotary_emb_base": a.rotary_base,
         "rotary_pct": a.rotary_fraction,
         "layer_norm_eps": a.epsilon_of("layernorm"),
-        "hidden_act": named_activation(a.feed_forward, ACTIVATIONS),
+        "hidden_act": named_activation(a.feed_forward, ACTIVATION_NAMES),
         "use_parallel_residual": a.parallel_sublayers,
         "attention_bias": True,
         "tie_word_embeddings": a.tied_embeddings,

@@ -1,4 +1,4 @@
-"""A model that Headstream trained or exported: model.json, and a file of weights for each of its checkpoints."""
+"""A model that Headstream trained or exported: model.json, and a file of weights for each checkpoint."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +12,18 @@ from headstream.tasks.importing.placements import PlacedTensors, Placement, chec
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import open_safetensors
 
-CARD, CHECKPOINTS = "model.json", "checkpoints"
+MODEL_CARD, CHECKPOINTS = "model.json", "checkpoints"
 
 
 def open_headstream(path: Path) -> ForeignModel:
-    """The model of a folder after its last step, or of one of its files of weights.
+    """Open the model in a folder after its last step, or in one of its files of weights.
 
     Raises:
         UserError: it is incomplete, or contradicts itself.
     """
     folder = path if path.is_dir() else path.parent.parent
     weights, notes = (path, []) if path.is_file() else _last_checkpoint(folder)
-    settings = Settings(read_json(folder / CARD), folder / CARD)
+    settings = Settings(read_json(folder / MODEL_CARD), folder / MODEL_CARD)
     architecture = checked_architecture(settings.path, **settings.section("architecture").all())
     d_vocab = settings.whole("d_vocab")
     step = int(weights.stem) if weights.stem.isdecimal() else None
@@ -38,7 +38,7 @@ def open_headstream(path: Path) -> ForeignModel:
 
 
 def _tokens_at(step: int, settings: Settings) -> int | None:
-    """How many tokens a checkpoint had been trained on, if that is known."""
+    """Number of tokens that a checkpoint had been trained on, if known."""
     if "tokens_per_step" in settings:
         return step * settings.whole("tokens_per_step")
     tokens = settings.section("tokens").all().get(str(step))
@@ -48,5 +48,5 @@ def _tokens_at(step: int, settings: Settings) -> int | None:
 def _last_checkpoint(folder: Path) -> tuple[Path, list[str]]:
     files = sorted((folder / CHECKPOINTS).glob("*.safetensors"))
     if not files:
-        raise UserError(f"{folder} must hold {CHECKPOINTS}/*.safetensors, got none. Give the whole folder.")
+        raise UserError(f"{folder} has no {CHECKPOINTS}/*.safetensors. Give the whole folder.")
     return files[-1], [f"the last of {len(files)} checkpoints: {CHECKPOINTS}/*.safetensors"] if files[1:] else []

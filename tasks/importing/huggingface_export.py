@@ -1,4 +1,4 @@
-"""A model written as a folder of Hugging Face's, by the model type that can hold it."""
+"""Writes a model as a Hugging Face folder, in a model type that can represent it."""
 
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,18 @@ from headstream.tasks.importing.settings import Settings, checked_architecture
 
 
 def as_huggingface(model: ExportedModel) -> ExportedFiles:
-    """A model as a folder of Hugging Face's.
+    """A model as the content of a Hugging Face folder.
 
     Raises:
-        UserError: no model type can hold it.
+        UserError: no model type can represent it.
     """
     shared = with_half_split_pairs(with_learned_positions(model))
     lacking = {kind: _lacking(shared.architecture, family) for kind, family in FAMILIES.items()}
     kind = min(lacking, key=lambda each: len(lacking[each]))
     if lacking[kind]:
         raise UserError(
-            f"a model must be of a type that Hugging Face has ({', '.join(FAMILIES)}), got {', '.join(lacking[kind])},"
-            f" which {kind}, the nearest, can't have. Export it --to headstream."
+            f"no model type of Hugging Face ({', '.join(FAMILIES)}) can represent the model: the nearest, {kind}, can't"
+            f" have {', '.join(lacking[kind])}. Export it --to headstream."
         )
     family = FAMILIES[kind]
     config = family.config(shared.architecture)
@@ -43,12 +43,12 @@ def as_huggingface(model: ExportedModel) -> ExportedFiles:
     if model.architecture.positions != shared.architecture.positions:
         notes.append(f"{model.architecture.positions} positions are written as a table of learned ones")
     if model.architecture.rotary_pairs != shared.architecture.rotary_pairs:
-        notes.append("dimensions of queries and keys changed places alike: rotary pairs lie half a head apart there")
+        notes.append("dimensions of queries and keys are reordered alike, so that rotary pairs lie half a head apart")
     return ExportedFiles(about | config, tensors, notes)
 
 
 def _lacking(architecture: Architecture, family: Family) -> list[str]:
-    """The choices of an architecture that a model type can't make, as the config that comes nearest is read again."""
+    """Choices of an architecture that a model type lacks, found by reading back the nearest config."""
     try:
         return differences(architecture, _read_back(architecture, family))
     except UserError:  # no config comes near

@@ -1,4 +1,4 @@
-"""What one of Hugging Face's model types is: its config against an architecture, its tensors against parameters."""
+"""A Hugging Face model type: its config in terms of an architecture, its tensors in terms of parameters."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,24 +10,24 @@ from headstream.tasks.importing.placements import Placement
 from headstream.tasks.importing.settings import Settings
 
 GELUS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh"}
-ACTIVATIONS = {**GELUS, "relu": "relu"}
-GATED_ACTIVATIONS = {"silu": "swiglu", "swish": "swiglu"} | {
+ACTIVATION_NAMES = {**GELUS, "relu": "relu"}
+GATED_ACTIVATION_NAMES = {"silu": "swiglu", "swish": "swiglu"} | {
     name: gelu.replace("gelu", "geglu") for name, gelu in GELUS.items()
 }
 
 
 def named_activation(feed_forward: str, activations: Mapping[str, str]) -> str | None:
-    """What a feed-forward layer's activation is called in a config; None where it has no name there."""
+    """A config's name for a feed-forward layer's activation; None if it has none."""
     return next((name for name, kind in activations.items() if kind == feed_forward), None)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A model type; `config` and `fields` undo each other where the type can represent an architecture."""
+    """A model type; `config` and `fields` are inverses where the type can represent an architecture."""
 
     model_type: str
     class_name: str  # of transformers
-    prefix: str  # of its tensors' names, the unembedding's apart; some files leave it out
+    prefix: str  # of its tensors' names, except the unembedding's; some files leave it out
     unembedding: str  # the tensor that tied models may leave out
     embedding: str
     buffers: re.Pattern[str]  # tensors that hold no weights

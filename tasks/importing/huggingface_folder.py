@@ -1,4 +1,4 @@
-"""A model in Hugging Face's folder: config.json, safetensors in one file or in shards, and a tokenizer."""
+"""A model in a Hugging Face folder: config.json, safetensors in one file or in shards, and a tokenizer."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MIST
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 MOST_INDEX_BYTES = 64 << 20
 
-# Settings that ask, in any family, for what Headstream lacks: what else they may be, and what that is.
+# Settings that ask, in any family, for parts that Headstream lacks: their neutral values, and the part.
 _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "quantization_config": ((None,), "quantised weights"),
     "compression_config": ((None,), "quantised weights"),
@@ -50,7 +50,7 @@ _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "use_qk_norm": ((False,), "norms of queries and keys by this config"),
     "no_rope_layers": ((None, []), "rotary positions in some layers alone"),
 }
-# Settings that change nothing of what a trained model computes.
+# Settings that don't affect what a trained model computes.
 _OF_NO_CONSEQUENCE = """
 _name_or_path _attn_implementation architectures attention_dropout attn_pdrop bad_words_ids begin_suppress_tokens
 bos_token_id chunk_size_feed_forward classifier_dropout decoder_start_token_id diversity_penalty do_sample dtype
@@ -67,10 +67,10 @@ transformers_version typical_p unk_token_id use_bfloat16 use_cache use_return_di
 
 
 def open_huggingface(folder: Path) -> ForeignModel:
-    """The model in a folder of Hugging Face's layout.
+    """Open the model in a Hugging Face folder.
 
     Raises:
-        UserError: it is incomplete, contradicts itself, or holds what Headstream has no place for.
+        UserError: it is incomplete, contradicts itself, or has parts that Headstream can't represent.
     """
     config = read_json(folder / CONFIG)
     settings = Settings(config, folder / CONFIG)
@@ -103,7 +103,7 @@ def _family_of(config: dict[str, Any], path: Path) -> Family:
     if isinstance(kind, str) and kind in FAMILIES:
         return FAMILIES[kind]
     parts = OF_MODEL_TYPES.get(str(kind))
-    lacking = f" {kind} has {parts}, which Headstream has no place for." if parts else ""
+    lacking = f" {kind} has {parts}, which Headstream can't represent." if parts else ""
     raise UserError(
         f"model_type must be one of {', '.join(FAMILIES)}, got {word(kind)} in {path}.{lacking} Choose another model."
     )
@@ -117,35 +117,41 @@ def open_weights(folder: Path) -> tuple[StoredTensors, list[Path]]:
     """
     if is_there(folder / "adapter_config.json"):
         raise UserError(
-            f"{folder} must hold a whole model, got an adapter (LoRA): merge it into its model"
-            " (`merge_and_unload` of peft), save that, and give its folder."
+            f"{folder} holds an adapter (LoRA), not a whole model. Merge it into its model (`merge_and_unload` of"
+            " peft), save that, and give its folder."
         )
     if is_there(folder / WEIGHTS):
         return open_safetensors((folder / WEIGHTS,)), [folder / WEIGHTS]
     if is_there(folder / INDEX):
         return _open_shards(folder)
-    if pickled := sorted([*folder.glob("*.bin"), *folder.glob("*.pt*")]):
+    pickled = sorted([*folder.glob("*.bin"), *folder.glob("*.pt*")])
+    if pickled:
         raise UserError(
-            f"weights must be in {WEIGHTS}, got {pickled[0].name} in {folder}, which could run code when it is read."
-            " Load it with transformers where you trust it and `save_pretrained` it again."
+            f"{pickled[0].name} in {folder} could run code when it is read, so it isn't; only {WEIGHTS} is. If you"
+            " trust it, load it with transformers and `save_pretrained` it again."
         )
-    raise UserError(f"{folder} must hold {WEIGHTS} or {INDEX}, got neither. Fetch the whole model.")
+    raise UserError(f"{folder} has neither {WEIGHTS} nor {INDEX}. Download the whole model.")
 
 
 def _open_shards(folder: Path) -> tuple[StoredTensors, list[Path]]:
     index = folder / INDEX
     places = read_json(index, MOST_INDEX_BYTES).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(shard, str) for shard in places.values()):
-        raise UserError(f"{index} must have a weight_map from tensors to files, got none. Fetch the file again.")
+        raise UserError(f"{index} has no weight_map from tensors to files. Download the file again.")
     shards = sorted(set(places.values()))
-    if strange := [shard for shard in shards if shard != Path(shard).name or not shard.endswith(".safetensors")]:
-        raise UserError(f"{index} must name safetensors files beside it, got {word(strange[0])}. Fetch the file again.")
-    if missing := [shard for shard in shards if not is_there(folder / shard)]:
+    for shard in shards:
+        if shard != Path(shard).name or not shard.endswith(".safetensors"):
+            raise UserError(
+                f"{index} names {word(shard)}, which isn't a safetensors file beside it. Download the file again."
+            )
+    missing = [shard for shard in shards if not is_there(folder / shard)]
+    if missing:
         raise UserError(
-            f"{folder} must hold all {len(shards)} shards that {INDEX} names, got no {missing[0]}. Fetch the missing"
+            f"{folder} lacks {missing[0]}, one of {len(shards)} shards that {INDEX} names. Download the missing"
             f" file{'s' if len(missing) > 1 else ''}."
         )
     stored = open_safetensors(tuple(folder / shard for shard in shards))
-    if absent := [name for name in places if name not in stored.header]:
-        raise UserError(f"{places[absent[0]]} must hold {absent[0]} by {index}, but doesn't. Fetch the model again.")
+    for name, shard in places.items():
+        if name not in stored.header:
+            raise UserError(f"{shard} lacks {name}, which it has by {index}. Download the model again.")
     return stored, [index, *(folder / shard for shard in shards)]

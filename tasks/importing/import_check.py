@@ -1,18 +1,18 @@
-"""What one check of an import says."""
+"""The result of one check of an import."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ImportCheck:
-    """A row of the table `certificates` but for the model and the step."""
+    """A row of the table `certificates`, without the model and the step."""
 
     checked: str
     value: float | None
     detail: str
-    bar: float | None = None  # what the value must not exceed; None where it decides nothing
+    bar: float | None = None  # the most that the value may be; None if it decides nothing
 
     @property
     def passed(self) -> bool | None:
-        """Whether it doesn't; None without a value or a bar."""
+        """True if the value doesn't exceed the bar; None without a value or a bar."""
         return None if self.value is None or self.bar is None else self.value <= self.bar

@@ -1,4 +1,4 @@
-"""A model from elsewhere as a study has it: what the headers of its files say, and hashes of their content."""
+"""A model from elsewhere as part of a study: the headers of its files, and hashes of their content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Checkpoint:
     path: Path
     content: str  # hash of its files
     step: int
-    tokens: int | None  # that it was trained on
+    tokens: int | None  # number that it was trained on
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class ImportedCell:
 
     @property
     def short_name(self) -> str:
-        """What tells it from other models of its architecture."""
+        """A name that distinguishes it from other models of its architecture."""
         return self.label
 
     @cached_property
     def imported_as(self) -> dict[str, Any]:
-        """What decides the weights, the sequences they are measured on, and what its certificate holds."""
+        """Everything that decides the weights, the sequences that they are measured on, and the certificate."""
         return {
             "name": self.label,
             "checkpoints": [[each.content, each.step, each.tokens] for each in self.checkpoints],
@@ -65,7 +65,7 @@ def read_imported(configs: Sequence[ImportedModelConfig]) -> list[ImportedCell]:
     """The models of a study's [[models]] sections.
 
     Raises:
-        UserError: one can't be read; says which, what must hold and what to do.
+        UserError: one can't be read; says which, why and what to do.
     """
     cells = []
     for config in configs:
@@ -83,10 +83,11 @@ def _read(config: ImportedModelConfig) -> ImportedCell:
     _require_one_training(paths, found)
     hashes = [content_hash(model) for model in found]
     for i, own in enumerate(hashes):
-        if (earlier := hashes.index(own)) < i:
+        earlier = hashes.index(own)
+        if earlier < i:
             raise UserError(
-                f"checkpoints must differ, got the same bytes in {paths[earlier]} and {paths[i]}. Fetch them again, or"
-                " drop one."
+                f"two checkpoints hold the same bytes: {paths[earlier]} and {paths[i]}. Download them again, or remove"
+                " one."
             )
     steps = steps_of(config, paths, [model.step for model in found])
     tokens = _tokens(config, found)
@@ -95,7 +96,7 @@ def _read(config: ImportedModelConfig) -> ImportedCell:
         tokenizer = given_tokenizer(Path(config.tokenizer).expanduser(), first.d_vocab)
     if tokenizer is None:
         raise UserError(
-            f"a model needs its own tokenizer to read text, got none beside {paths[0]}. Give its tokenizer.json:"
+            f"there is no tokenizer beside {paths[0]}, and the model needs its own. Give its tokenizer.json:"
             " tokenizer = 'PATH'."
         )
     return ImportedCell(
@@ -118,8 +119,8 @@ def _require_one_training(paths: Sequence[Path], found: Sequence[ForeignModel]) 
         if not same or model.tokenizer != first.tokenizer:
             what = "tokenizer" if same else "architecture"
             raise UserError(
-                f"checkpoints must be of one training, got another {what} in {path} than in {paths[0]}. Give each model"
-                " a section of its own."
+                f"{path} has a different {what} from {paths[0]}, so they aren't checkpoints of one training. Give each"
+                " model a section of its own."
             )
 
 
@@ -128,7 +129,8 @@ def _tokens(config: ImportedModelConfig, found: Sequence[ForeignModel]) -> tuple
         return tuple(model.tokens for model in found)
     if len(config.tokens) != len(found):
         raise UserError(
-            f"tokens must be one for each of {len(found)} checkpoints, got {len(config.tokens)}. Correct the list."
+            f"tokens must have one number for each of {len(found)} checkpoints, got {len(config.tokens)}. Correct the"
+            " list."
         )
     return config.tokens
 
@@ -149,7 +151,8 @@ def _bos(config: ImportedModelConfig, tokenizer: ForeignTokenizer) -> int:
         return NO_BOS if tokenizer.bos is None else tokenizer.bos
     if config.bos == "":
         return NO_BOS
-    if (token := tokenizer.id_of(config.bos)) is None:
+    token = tokenizer.id_of(config.bos)
+    if token is None:
         raise UserError(
             f"bos must be a token of the model's tokenizer, got {config.bos!r}. Correct it, or leave it out."
         )

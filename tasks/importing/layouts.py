@@ -1,7 +1,7 @@
-"""How formats lay out a layer's matrices, against Headstream's: one [head, d_model, width] a map, and x @ W throughout.
+"""Layouts of a layer's matrices in files, relative to Headstream's: [head, d_model, width] per map, always x @ W.
 
-`write` makes the tensor of a file from the parameters that it holds, and `read` those parameters, of given shapes,
-from the tensor: one undoes the other, exactly.
+`write` makes a file's tensor from the parameters in it, and `read` makes those parameters, of given shapes, from the
+tensor: exact inverses.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ HEADS_BELOW_ONE_ANOTHER = Layout(lambda W: W.flatten(0, 1), lambda tensor, shape
 
 
 def in_turn(layout: Layout, axis: int) -> Layout:
-    """Several parameters of one layout, one after the other along an axis of the tensor."""
+    """Several parameters of one layout, concatenated along an axis of the tensor."""
 
     def read(tensor: Tensor, shapes: Shapes) -> tuple[Tensor, ...]:
         sizes = [layout.write(torch.empty(shape, device="meta")).shape[axis] for shape in shapes]
@@ -46,13 +46,13 @@ def in_turn(layout: Layout, axis: int) -> Layout:
 
 
 def transposed(layout: Layout) -> Layout:
-    """The same, as nn.Linear keeps it: [out, in]."""
+    """A layout as nn.Linear stores it: [out, in]."""
     return Layout(
         lambda *parameters: layout.write(*parameters).mT, lambda tensor, shapes: layout.read(tensor.mT, shapes)
     )
 
 
-# Of gpt_neox: each head's query, key and value rows in turn, as one matrix [head x 3 x width, d_model] or bias.
+# For gpt_neox: each head's query, key and value rows in turn, in one matrix [head x 3 x width, d_model] or bias.
 FUSED_BY_HEAD = Layout(
     lambda *maps: torch.stack([W.mT for W in maps], 1).flatten(0, 2),
     lambda tensor, shapes: tuple(tensor.unflatten(0, (shapes[0][0], 3, shapes[0][2])).mT.unbind(1)),

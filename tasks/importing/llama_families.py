@@ -1,4 +1,4 @@
-"""Llama, and what differs from it in little: Mistral, with a window of attention, and Qwen2, with biases on q, k and v.
+"""Llama and its close relatives: Mistral, with a window of attention, and Qwen2, with biases on q, k and v.
 
 Source: Touvron et al. 2023, Jiang et al. 2023, Yang et al. 2024; transformers' LlamaForCausalLM and its kin.
 """
@@ -9,9 +9,9 @@ from typing import Any
 
 from headstream.models.architecture import Architecture
 from headstream.models.architecture_config import LONGEST
-from headstream.models.attention_heads import SHARED
+from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.huggingface_family import GATED_ACTIVATIONS, Family, named_activation
+from headstream.tasks.importing.huggingface_family import GATED_ACTIVATION_NAMES, Family, named_activation
 from headstream.tasks.importing.layouts import (
     FLAT,
     HEADS_BELOW_ONE_ANOTHER,
@@ -48,7 +48,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "rotary_base": rotary_base_of(settings, "rope_theta"),
         "normalization": "rmsnorm",
         "norm_epsilon": settings.number("rms_norm_eps", 1e-6),
-        "feed_forward": settings.choice("hidden_act", GATED_ACTIVATIONS, "silu"),
+        "feed_forward": settings.choice("hidden_act", GATED_ACTIVATION_NAMES, "silu"),
         "tied_embeddings": settings.flag("tie_word_embeddings", False),
     }
 
@@ -60,7 +60,7 @@ def _llama_fields(settings: Settings) -> dict[str, Any]:
 
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
     fields = _fields(settings)
-    default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # what a config without the word means
+    default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # a config without the setting means 4096
     return fields | _windowed(settings.whole("sliding_window", default), fields)
 
 
@@ -74,14 +74,14 @@ def _qwen2_fields(settings: Settings) -> dict[str, Any]:
     kinds = set(settings.words("layer_types") or by_layer)
     if len(kinds) > 1 and window < fields["n_ctx"]:
         raise UserError(
-            f"all layers must see equally far, got a window of {window:,} keys in some alone by {settings.path}:"
-            " Headstream has no sliding windows that alternate. Choose another model."
+            f"by {settings.path} only some layers have a window of {window:,} keys, and in Headstream all layers see"
+            " equally far. Choose another model."
         )
     return fields | (_windowed(window, fields) if kinds == {_WINDOWED} else {})
 
 
 def _windowed(window: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Attention to the nearest keys; a window of the whole context is none."""
+    """Fields for attention to the nearest keys; a window of the whole context needs none."""
     return {"attention": "local", "attention_window": window} if window < fields["n_ctx"] else {}
 
 
@@ -98,7 +98,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "max_position_embeddings": a.n_ctx,
         "rope_theta": a.rotary_base,
         "rms_norm_eps": a.epsilon_of("rmsnorm"),
-        "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATIONS),
+        "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
         "tie_word_embeddings": a.tied_embeddings,
     }
 
@@ -106,7 +106,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
 def _llama_config(architecture: Architecture) -> dict[str, Any]:
     config = _config(architecture)
     if config["hidden_size"] % config["num_attention_heads"]:
-        raise UserError("hidden_size must be a multiple of num_attention_heads in a llama, whatever head_dim is.")
+        raise UserError("in a llama, hidden_size must be a multiple of num_attention_heads, whatever head_dim is.")
     return config | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
 
 
@@ -122,7 +122,7 @@ def _qwen2_config(architecture: Architecture) -> dict[str, Any]:
 
 
 def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:
-    shared = SHARED if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
+    shared = SHARED_SUFFIX if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
     placed = [
         Placement("model.embed_tokens.weight", SAME, ("W_E",)),
         Placement("model.norm.weight", SAME, ("final_norm.weight",)),
@@ -130,7 +130,7 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
     if not architecture.tied_embeddings:
         placed.append(Placement("lm_head.weight", TRANSPOSED, ("W_U_free",)))
     heads_in, heads_out = transposed(HEADS_SIDE_BY_SIDE), transposed(HEADS_BELOW_ONE_ANOTHER)
-    modules = {  # of a layer: how its matrix and its bias are laid out, whose parameters, and what switches its bias on
+    modules = {  # of a layer: layouts of matrix and bias, module, parameter, and the setting that switches its bias on
         "self_attn.q_proj": (heads_in, FLAT, "attention", "_Q", "attention_bias"),
         "self_attn.k_proj": (heads_in, FLAT, "attention", f"_K{shared}", "attention_bias"),
         "self_attn.v_proj": (heads_in, FLAT, "attention", f"_V{shared}", "attention_bias"),

@@ -1,4 +1,4 @@
-"""A model of the store written in other formats, as it was after any of its steps, with its tokenizer."""
+"""Exports a model of the store to other formats, as of any of its steps, with its tokenizer."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.exported_model import ExportedFiles, ExportedModel, file_metadata
 from headstream.tasks.importing.foreign_tokenizer import OPTIONS, TOKENIZER
-from headstream.tasks.importing.headstream_folder import CARD, CHECKPOINTS
+from headstream.tasks.importing.headstream_folder import CHECKPOINTS, MODEL_CARD
 from headstream.tasks.importing.huggingface_export import as_huggingface
 from headstream.tasks.importing.huggingface_folder import CONFIG, WEIGHTS
 from headstream.tasks.importing.transformer_lens_export import as_transformer_lens
@@ -23,15 +23,15 @@ FORMATS: dict[str, Callable[[ExportedModel], ExportedFiles]] = {
 
 
 def export_checkpoints(format: str, model: Path, tokens: Path, steps: Sequence[int], folder: Path) -> list[str]:
-    """Write a model of the store after these steps: of one into the folder itself, of several into a folder for each.
+    """Write a model of the store as of these steps: a single one into the folder itself, several into subfolders.
 
-    `model` and `tokens` are folders of artifacts. Returns what must be told.
+    `model` and `tokens` are folders of artifacts. Returns notes for the user.
 
     Raises:
-        UserError: the folder holds something, or the format can't hold the model.
+        UserError: the folder isn't empty, or the format can't represent the model.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"a model is exported to a new or empty folder, got {folder}. Choose another, or empty it.")
+        raise UserError(f"{folder} exists and isn't an empty folder. Choose another, or empty it.")
     text, notes = Tokens.open(tokens), list[str]()
     bos = None if text.bos == NO_BOS else text.bos
     for step in steps:
@@ -45,10 +45,10 @@ def export_checkpoints(format: str, model: Path, tokens: Path, steps: Sequence[i
 
 
 def write_checkpoint(format: str, model: ExportedModel, folder: Path) -> list[str]:
-    """Write a model's config and weights, if the format can hold it. Returns what must be told.
+    """Write a model's config and weights. Returns notes for the user.
 
     Raises:
-        UserError: it can't.
+        UserError: the format can't represent the model.
     """
     config, tensors, notes = FORMATS[format](model)
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,14 +64,14 @@ def _loaded(model: Path, step: int, bos: int | None) -> ExportedModel:
 
 
 def _copy(model: Path, step: int, folder: Path) -> None:
-    """The files that training or an import wrote, as they are."""
+    """Copy the files that training or an import wrote, unchanged."""
     (folder / CHECKPOINTS).mkdir(parents=True)
-    for name in (CARD, f"{CHECKPOINTS}/{step:07}.safetensors"):
+    for name in (MODEL_CARD, f"{CHECKPOINTS}/{step:07}.safetensors"):
         shutil.copyfile(model / name, folder / name)
 
 
 def _write_tokenizer(text: Tokens, bos: int | None, folder: Path) -> None:
-    """Write the tokenizer, and which token opens documents."""
+    """Write the tokenizer, and the token that opens documents."""
     shutil.copyfile(text.folder / TOKENIZER, folder / TOKENIZER)
     options = {"tokenizer_class": "PreTrainedTokenizerFast", "add_bos_token": bos is not None}
     if bos is not None:

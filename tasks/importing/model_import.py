@@ -1,4 +1,4 @@
-"""The import stage: a model from elsewhere made into what training makes, and proved before it is used."""
+"""The import stage: turns a model from elsewhere into an artifact like training's, and certifies it."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -20,7 +20,7 @@ from headstream.tasks.text.corpus_reading import read_documents
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
 
-MOST_TEXTS = 64  # validation documents that a certificate is of
+MOST_TEXTS = 64  # validation documents that a certificate is based on
 
 
 def import_model(
@@ -37,7 +37,7 @@ def import_model(
 
     Raises:
         UserError: its files can't be read or have changed, or two checkpoints are the same.
-        WorkError: it isn't read as its format says, or doesn't predict.
+        WorkError: it isn't read as its format defines, or doesn't predict text.
     """
     tokens = Tokens.open(tokens_folder)
     require_context(tokens, cell.architecture.n_ctx)
@@ -48,16 +48,14 @@ def import_model(
     for i, checkpoint in enumerate(cell.checkpoints):
         foreign = open_foreign(checkpoint.path)
         if content_hash(foreign) != checkpoint.content:
-            raise UserError(
-                f"{checkpoint.path} must not change while it is read, but did. Run again when it is at rest."
-            )
+            raise UserError(f"{checkpoint.path} changed while it was being read. Run again once it is complete.")
         model.load_state_dict(shortened(foreign.read_weights(), cell.architecture))
         save_checkpoint(folder, model, checkpoint.step)
         same = seen.setdefault(checkpoint_sha256(folder, checkpoint.step), checkpoint)
         if same is not checkpoint:
             raise UserError(
-                f"checkpoints must differ, got the same weights in {same.path} and {checkpoint.path}. Fetch them"
-                " again, or drop one."
+                f"two checkpoints hold the same weights: {same.path} and {checkpoint.path}. Download them again, or"
+                " remove one."
             )
         if i in (0, len(cell.checkpoints) - 1):
             untrained = cell.config.untrained or i + 1 < len(cell.checkpoints)
@@ -87,10 +85,11 @@ def import_model(
 
 
 def shortened(weights: dict[str, Tensor], architecture: Architecture) -> dict[str, Tensor]:
-    """Weights of a model that reads no more than n_ctx positions: learned ones beyond are left out."""
-    n_ctx = architecture.n_ctx
-    cut = {"W_pos": lambda own: own[:n_ctx], "position_bias": lambda own: own[:, :n_ctx]}
-    return {
-        name: cut[last](own).contiguous() if (last := name.rpartition(".")[2]) in cut else own
-        for name, own in weights.items()
-    }
+    """Weights of a model that reads at most n_ctx positions: learned positions beyond are left out."""
+    n_ctx, kept = architecture.n_ctx, dict(weights)
+    for name, weight in weights.items():
+        if name.endswith("W_pos"):
+            kept[name] = weight[:n_ctx].contiguous()
+        elif name.endswith("position_bias"):
+            kept[name] = weight[:, :n_ctx].contiguous()
+    return kept

@@ -14,29 +14,29 @@ import torch
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
-from headstream.tasks.importing.gpt2_family import BUFFERS, gpt2_placements
+from headstream.tasks.importing.gpt2_family import GPT2_BUFFERS, gpt2_placements
 from headstream.tasks.importing.placements import PlacedTensors, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors, held_tensors
 
-EMBEDDING, UNEMBEDDING = "transformer.wte.weight", "lm_head.weight"
+_EMBEDDING, _UNEMBEDDING = "transformer.wte.weight", "lm_head.weight"
 OF_GPT2, PADDED = 50_257, 50_304  # tokens
 
 
 def open_nanogpt(path: Path, content: Mapping[str, Any]) -> ForeignModel:
-    """The model in a checkpoint whose content has been read.
+    """Open the model in a checkpoint whose content has been read.
 
     Raises:
-        UserError: it contradicts itself, or holds what Headstream has no place for.
+        UserError: it contradicts itself, or has parts that Headstream can't represent.
     """
     stored = held_tensors(path, content.get("model"), _progress(content)).renamed(_plain_name)
     given = content["model_args"]
     if not isinstance(given, dict):
-        raise UserError(f"model_args must be a dictionary, got a {type(given).__name__} in {path}. Save it again.")
+        raise UserError(f"model_args of {path} must be a dictionary, got a {type(given).__name__}. Save it again.")
     settings = Settings(given, path)
     settings.ignore("dropout", "flash")
     d_model = settings.whole("n_embd")
-    recent = settings.says("bias")  # by when its GELU was exact
+    recent = settings.says("bias")  # versions with this setting have the exact GELU
     biases = settings.flag("bias", True)
     architecture = checked_architecture(
         path,
@@ -55,35 +55,35 @@ def open_nanogpt(path: Path, content: Mapping[str, Any]) -> ForeignModel:
     d_vocab = settings.whole("vocab_size")
     tokenizer, tokenizer_files, notes = find_tokenizer(path.parent, {})
     if recent:
-        notes.append("which GELU it was trained with isn't said: the exact one, of today's nanoGPT, is assumed")
+        notes.append("the file doesn't say which GELU it was trained with: the exact one of today's nanoGPT is assumed")
     if tokenizer is None and d_vocab in (OF_GPT2, PADDED):
         notes.append(f"{d_vocab:,} is the vocabulary of GPT-2: put its tokenizer.json beside the file")
     placed = PlacedTensors(
         path=path,
         stored=stored,
         placements=gpt2_placements(architecture, linear=True, biases=biases),
-        buffers=BUFFERS,
-        copies={UNEMBEDDING: EMBEDDING} if architecture.tied_embeddings else {},
+        buffers=GPT2_BUFFERS,
+        copies={_UNEMBEDDING: _EMBEDDING} if architecture.tied_embeddings else {},
     )
     files, notes = [path, *tokenizer_files], [*notes, *settings.notes]
     return checked_model("nanogpt", files, placed, architecture, d_vocab, tokenizer, notes)
 
 
 def _plain_name(tensor: str) -> str:
-    """A tensor's name without what compiling and training on several devices put before it."""
+    """A tensor's name without the prefixes that compiling and training on several devices add."""
     return re.sub(r"^(_orig_mod\.|module\.)+", "", tensor)
 
 
 def _tied(stored: StoredTensors) -> bool:
-    """Whether the unembedding is the embedding, as nanoGPT has it unless somebody changed that."""
-    if not {EMBEDDING, UNEMBEDDING} <= stored.header.keys():
+    """True if the unembedding is the embedding, as in an unmodified nanoGPT."""
+    if not {_EMBEDDING, _UNEMBEDDING} <= stored.header.keys():
         return True
-    W_E, W_U = stored.read(EMBEDDING), stored.read(UNEMBEDDING)
+    W_E, W_U = stored.read(_EMBEDDING), stored.read(_UNEMBEDDING)
     return W_U.data_ptr() == W_E.data_ptr() or torch.equal(W_U, W_E)
 
 
 def _progress(content: Mapping[str, Any]) -> dict[str, str]:
-    """The training steps so far, and the tokens read by then, as far as the file says so."""
+    """The training steps so far, and the tokens read by then, as far as the file says."""
     step, training = content.get("iter_num"), content.get("config")
     if not isinstance(step, int):
         return {}

@@ -1,4 +1,4 @@
-"""A model from elsewhere, in whichever format it is."""
+"""Opens a model from elsewhere, in any of the known formats."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import is_there, read_json
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.gguf_model import open_gguf
-from headstream.tasks.importing.headstream_folder import CARD, CHECKPOINTS, open_headstream
+from headstream.tasks.importing.headstream_folder import CHECKPOINTS, MODEL_CARD, open_headstream
 from headstream.tasks.importing.huggingface_folder import CONFIG, open_huggingface
 from headstream.tasks.importing.nanogpt_file import open_nanogpt
 from headstream.tasks.importing.stored_tensors import held_tensors, open_safetensors
@@ -19,31 +19,31 @@ from headstream.tasks.storage.remembered_files import remembered_files, sha256_o
 
 TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
 _FORMATS = (
-    "a folder of Hugging Face's (config.json and safetensors), a checkpoint of nanoGPT, a state dict of TransformerLens"
-    " with its config, a GGUF file of the llama architecture, or a folder that Headstream exported"
+    "a Hugging Face folder (config.json and safetensors), a nanoGPT checkpoint, a TransformerLens state dict with its"
+    " config, a GGUF file of the llama architecture, or a folder that Headstream exported"
 )
 
 
 def open_foreign(path: Path) -> ForeignModel:
-    """The model in a file or folder; its header is read and checked, its weights are not yet.
+    """Open the model in a file or folder: its header is read and checked, its weights aren't yet.
 
     Raises:
-        UserError: there is no model, or one that Headstream can't hold.
+        UserError: there is no model, or one that Headstream can't represent.
     """
     path = path.expanduser()
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, ValueError) as error:
-        raise UserError(f"a model must be a file or folder to open, got: {error}. Correct the path.") from None
+        raise UserError(f"can't open a model: {error}. Correct the path.") from None
     if is_folder:
         return _open_folder(path)
     if is_file:
         return _open_file(path)
-    raise UserError(f"a model must be a file or folder, got {path}, where neither is. Correct the path.")
+    raise UserError(f"there is no file or folder {path}. Correct the path.")
 
 
 def content_hash(model: ForeignModel) -> str:
-    """A hash of the bytes of all files that decide a model."""
+    """A hash of the bytes of all files that define a model."""
     remembered = remembered_files("models")
     hashes = [remembered.recall(path, sha256_of) for path in model.files]
     remembered.keep()
@@ -51,17 +51,19 @@ def content_hash(model: ForeignModel) -> str:
 
 
 def _open_folder(folder: Path) -> ForeignModel:
-    if is_there(folder / CARD):
+    if is_there(folder / MODEL_CARD):
         return open_headstream(folder)
     if is_there(folder / CONFIG) and not _of_transformer_lens(read_json(folder / CONFIG)):
         return open_huggingface(folder)
     files = sorted(path for path in folder.iterdir() if path.suffix in (*TORCH, SAFETENSORS, GGUF))
     if len(files) == 1:
         return _open_file(files[0])
-    came = f"{len(files)} files of weights in {folder}. Give one of them" if files else f"{folder}. Give one of these"
-    if inner := sorted(path for path in folder.iterdir() if any(is_there(path / name) for name in (CARD, CONFIG))):
-        came = f"{folder}, which holds {len(inner)} models. Give one of them, such as {inner[0]}"
-    raise UserError(f"a model must be {_FORMATS}, got {came}.")
+    inner = sorted(path for path in folder.iterdir() if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
+    if inner:
+        raise UserError(f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}.")
+    if files:
+        raise UserError(f"{folder} holds {len(files)} files of weights. Give one of them.")
+    raise UserError(f"{folder} holds no model that can be read. Give {_FORMATS}.")
 
 
 def _open_file(path: Path) -> ForeignModel:
@@ -71,13 +73,13 @@ def _open_file(path: Path) -> ForeignModel:
         return open_gguf(path)
     if path.suffix in TORCH:
         return _open_torch(path, config)
-    if path.suffix == SAFETENSORS and path.parent.name == CHECKPOINTS and is_there(path.parent.parent / CARD):
+    if path.suffix == SAFETENSORS and path.parent.name == CHECKPOINTS and is_there(path.parent.parent / MODEL_CARD):
         return open_headstream(path)
     if path.suffix == SAFETENSORS and _of_transformer_lens(config):
         return open_transformer_lens(path, [beside, path], config, open_safetensors((path,)))
     if path.suffix == SAFETENSORS and config:
         return open_huggingface(path.parent)
-    raise UserError(f"a model must be {_FORMATS}, got {path}. Give one of these.")
+    raise UserError(f"{path} is not a model that can be read. Give {_FORMATS}.")
 
 
 def _open_torch(path: Path, config: Mapping[str, Any]) -> ForeignModel:
@@ -91,11 +93,11 @@ def _open_torch(path: Path, config: Mapping[str, Any]) -> ForeignModel:
     if _of_transformer_lens(config):
         return open_transformer_lens(path, [path.parent / CONFIG, path], config, held_tensors(path, state))
     raise UserError(
-        f"{path} must say what its weights are of, got neither model_args of nanoGPT nor a config of TransformerLens,"
-        f" as `cfg` in the file or as {CONFIG} beside it. Save it again with one of them."
+        f"{path} doesn't describe its model: it has neither nanoGPT's model_args nor TransformerLens's config, as `cfg`"
+        f" in the file or as {CONFIG} beside it. Save it again with one of them."
     )
 
 
 def _of_transformer_lens(config: Mapping[str, Any]) -> bool:
-    """Whether a config is a dictionary of HookedTransformerConfig."""
+    """True if a config is a dictionary of HookedTransformerConfig."""
     return "model_type" not in config and {"d_model", "n_layers", "n_ctx"} <= config.keys()

@@ -1,4 +1,4 @@
-"""Which tensor of a file holds which parameters of a model, and what a header must show for that to be so."""
+"""Places the tensors of a file in a model's parameters, once the file's header agrees with the architecture."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ class Declared:
     """A parameter of an architecture, without its numbers."""
 
     shape: tuple[int, ...]
-    start: float | None  # what every entry is where a format has no tensor for it: no bias, a norm's weight of 1
+    start: float | None  # value of every entry if a format has no tensor for it: 0 for a bias, 1 for a norm's weight
 
 
 def parameters_of(architecture: Architecture, d_vocab: int) -> dict[str, Declared]:
-    """Every parameter that a model has, by name."""
+    """Every parameter of a model, by name."""
     with torch.device("meta"):
         model = Transformer(architecture, d_vocab)
     return {name: Declared(tuple(p.shape), declaration.start) for name, p, declaration in declared_parameters(model)}
@@ -46,13 +46,13 @@ def parameters_of(architecture: Architecture, d_vocab: int) -> dict[str, Declare
 
 @dataclass(frozen=True)
 class PlacedTensors:
-    """The tensors of a model's files, and where each belongs."""
+    """The tensors of a model's files, and the place of each."""
 
-    path: Path  # what errors name
+    path: Path  # for errors
     stored: StoredTensors
     placements: Sequence[Placement]
     buffers: re.Pattern[str] = re.compile("(?!)")  # names of tensors that hold no weights
-    copies: Mapping[str, str] = field(default_factory=dict)  # tensors that may be there, and what each must equal
+    copies: Mapping[str, str] = field(default_factory=dict)  # optional tensors, and the one that each must equal
 
     @property
     def dtype(self) -> str:
@@ -60,10 +60,10 @@ class PlacedTensors:
         return " and ".join(sorted({self.stored.header[place.tensor].dtype for place in self.placements}))
 
     def require(self, declared: Mapping[str, Declared]) -> None:
-        """Refuses files whose headers show other tensors than an architecture has.
+        """Refuse files whose headers don't agree with the architecture's parameters.
 
         Raises:
-            UserError: a tensor is missing, unknown, of another shape or no floats, or all don't fit memory.
+            UserError: a tensor is missing, unknown, of another shape or not of floats, or they don't fit in memory.
         """
         require_memory(self.path, sum(torch.Size(each.shape).numel() for each in declared.values()))
         self._require_names({place.tensor for place in self.placements})
@@ -72,12 +72,12 @@ class PlacedTensors:
             wanted, found = list(place.layout.write(*parameters).shape), self.stored.header[place.tensor]
             if list(found.shape) != wanted:
                 raise UserError(
-                    f"{place.tensor} must be {wanted} by the config, got {list(found.shape)} in {self.path}."
+                    f"{place.tensor} has shape {list(found.shape)} in {self.path}, and {wanted} by the config."
                     " Give the config that belongs to these weights."
                 )
             if found.dtype not in FLOATS.values():
                 raise UserError(
-                    f"weights must be {', '.join(FLOATS.values())}, got {place.tensor} as {found.dtype} in {self.path}."
+                    f"{place.tensor} in {self.path} is {found.dtype}, and weights must be {', '.join(FLOATS.values())}."
                     " Give the model as it was before it was quantised."
                 )
 
@@ -85,34 +85,35 @@ class PlacedTensors:
         there = self.stored.header
         strange = [name for name in there if name not in placed | {*self.copies} and not self.buffers.search(name)]
         if strange:
-            strange.sort(key=lambda name: named_part(name) == name)  # those first whose part has a name
+            strange.sort(key=lambda name: named_part(name) == name)  # tensors of a known part first
             raise UserError(
-                f"{self.path} must hold what its architecture has and no more, got {named_part(strange[0])}"
-                f"{_more(strange)}, which Headstream has no place for. Choose another model, or take that out."
+                f"{self.path} holds {named_part(strange[0])}{_more(strange)}, which the architecture doesn't have and"
+                " Headstream can't represent. Choose another model, or remove them."
             )
-        if missing := [place.tensor for place in self.placements if place.tensor not in there]:
+        missing = [place.tensor for place in self.placements if place.tensor not in there]
+        if missing:
             raise UserError(
-                f"{self.path} must hold {missing[0]}{_more(missing)}, got no such tensor. Fetch the whole model, or"
-                " correct its config."
+                f"{self.path} has no tensor {missing[0]}{_more(missing)}. Download the whole model, or correct its"
+                " config."
             )
 
     def read(self, declared: Mapping[str, Declared]) -> dict[str, Tensor]:
-        """All parameters in float32; those that the files have no tensor for are what they start as.
+        """All parameters in float32; those that the files have no tensor for get their initial values.
 
         Raises:
-            UserError: a tensor can't be read, isn't finite, or isn't what it must be a copy of.
+            UserError: a tensor can't be read, isn't finite, or differs from the one that it must equal.
         """
         for copy, original in self.copies.items():
             if copy in self.stored.header and not torch.equal(self.stored.read(copy), self.stored.read(original)):
                 raise UserError(
-                    f"{copy} must equal {original}, as embeddings are tied by the config, but differs in {self.path}."
-                    " Give the config that belongs to these weights."
+                    f"{copy} differs from {original} in {self.path}, though the config ties embeddings. Give the config"
+                    " that belongs to these weights."
                 )
         weights: dict[str, Tensor] = {}
         for place in self.placements:
             shapes = [declared[name].shape for name in place.parameters]
             parts = place.layout.read(finite_float32(self.stored, place.tensor), shapes)
-            own = parts if len(parts) == 1 else [part.clone() for part in parts]  # so that none keeps all of them
+            own = parts if len(parts) == 1 else [part.clone() for part in parts]  # views would keep the whole in memory
             weights |= {name: part.contiguous() for name, part in zip(place.parameters, own, strict=True)}
         return {name: weights[name] if name in weights else _start(name, each) for name, each in declared.items()}
 
@@ -126,7 +127,7 @@ def checked_model(
     tokenizer: ForeignTokenizer | None,
     notes: Sequence[str],
 ) -> ForeignModel:
-    """A model whose header agrees with its architecture and its tokenizer, and what must be told of it.
+    """The model, once its header agrees with its architecture and its tokenizer.
 
     Raises:
         UserError: they don't agree, or it is too large.

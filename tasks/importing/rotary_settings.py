@@ -1,4 +1,4 @@
-"""What configs say of rotary positions, as older and newer versions of transformers write it."""
+"""Rotary positions in configs, as older and newer versions of transformers write them."""
 
 from headstream.tasks.importing.settings import Settings
 
@@ -24,6 +24,6 @@ def rotary_base_of(settings: Settings, name: str) -> float:
 
 
 def rotary_fraction_of(settings: Settings, name: str, default: float) -> float:
-    """The share of each head's dimensions that are turned."""
+    """The fraction of each head's dimensions that are rotated."""
     older = settings.number(name, default)
     return settings.section("rope_parameters").number("partial_rotary_factor", older)

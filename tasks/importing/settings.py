@@ -1,4 +1,4 @@
-"""The settings of a model from elsewhere, each asked for with its type; those that nobody asked for are told."""
+"""The settings of a model from elsewhere, each read with its type; settings that were never read are reported."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +10,12 @@ from headstream.models.architecture import Architecture
 from headstream.tasks.errors import UserError
 from headstream.tasks.study.mistakes import described, word
 
-MOST = 1 << 24  # of anything that is counted: tokens, positions, dimensions
+MAX_SETTING = 1 << 24  # of anything that is counted: tokens, positions, dimensions
 _REQUIRED: Any = object()
 
 
 class Settings:
-    """What a config says, by name; None there means that nothing is said."""
+    """Settings of a config by name; None counts as not given."""
 
     def __init__(self, values: Mapping[str, Any], path: Path) -> None:
         self.path = path
@@ -27,14 +27,14 @@ class Settings:
         return name in self._values
 
     def says(self, name: str) -> bool:
-        """Whether a setting is there at all, be it as none."""
+        """True if a setting is there at all, even as None."""
         return name in self._named
 
     def whole(self, name: str, default: Any = _REQUIRED) -> int:
-        """A whole number, not below 0 nor out of all proportion."""
+        """A whole number from 0 to a generous maximum."""
         value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-            raise self._wrong(name, f"a whole number up to {MOST:,}", value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SETTING:
+            raise self._wrong(name, f"a whole number up to {MAX_SETTING:,}", value)
         return value
 
     def number(self, name: str, default: Any = _REQUIRED, above: float = 0) -> float:
@@ -46,40 +46,42 @@ class Settings:
 
     def flag(self, name: str, default: bool) -> bool:
         """True or false."""
-        if not isinstance(value := self._value(name, default), bool):
+        value = self._value(name, default)
+        if not isinstance(value, bool):
             raise self._wrong(name, "true or false", value)
         return value
 
     def choice(self, name: str, choices: Mapping[str, str], default: Any = _REQUIRED) -> str:
-        """What one of several words stands for."""
+        """The meaning of one of several words."""
         value = self._value(name, default)
         if not isinstance(value, str) or value not in choices:
             raise self._wrong(name, f"one of {', '.join(choices)}", value)
         return choices[value]
 
     def section(self, name: str) -> "Settings":
-        """Settings within a setting; none where it isn't given."""
-        if not isinstance(value := self._value(name, {}), dict):
+        """Settings within a setting; empty if it isn't given."""
+        value = self._value(name, {})
+        if not isinstance(value, dict):
             raise self._wrong(name, "an object", value)
         return Settings(value, self.path)
 
     def all(self) -> dict[str, Any]:
-        """Whatever is said, as it is."""
+        """All settings that are given, as they are."""
         self._read |= self._named
         return dict(self._values)
 
     def words(self, name: str) -> list[str]:
-        """A list of words; empty where it isn't given."""
+        """A list of words; empty if it isn't given."""
         value = self._value(name, [])
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise self._wrong(name, "a list of words", value)
         return value
 
     def must_be(self, name: str, neutral: tuple[Any, ...], part: str) -> None:
-        """Refuses a setting that asks for a part of a model that Headstream lacks.
+        """Refuse a setting that asks for a part of a model that Headstream lacks.
 
         Raises:
-            UserError: it is given, and neutral in none of these ways.
+            UserError: it is given, and not one of the neutral values.
         """
         value = self._value(name, neutral[0])
         if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in neutral):
@@ -90,19 +92,19 @@ class Settings:
             )
 
     def ignore(self, *names: str) -> None:
-        """Settings that change nothing of what a trained model computes."""
+        """Mark settings as read that don't affect what a trained model computes."""
         self._read |= set(names)
 
     @property
     def notes(self) -> list[str]:
-        """What must be told: settings that nobody asked for, and that say something."""
+        """Notes for the user on settings that were never read, and aren't empty."""
         unread = sorted(name for name, value in self._values.items() if name not in self._read and value)
         return [f"settings that are not read: {', '.join(unread)}"] if unread else []
 
     def _value(self, name: str, default: Any) -> Any:
         self._read.add(name)
         if name not in self._values and default is _REQUIRED:
-            raise UserError(f"{self.path} must say {name}, got nothing. Give the config that belongs to the weights.")
+            raise UserError(f"{self.path} has no {name}. Give the config that belongs to the weights.")
         return self._values.get(name, default)
 
     def _wrong(self, name: str, wanted: str, value: Any) -> UserError:
@@ -112,14 +114,14 @@ class Settings:
 
 
 def checked_architecture(path: Path, **fields: Any) -> Architecture:
-    """An architecture of these fields.
+    """An architecture with these fields.
 
     Raises:
-        UserError: some are out of the range that Headstream has.
+        UserError: some are out of Headstream's range.
     """
     try:
         return Architecture(**fields)
     except ValidationError as error:
         raise UserError(
-            f"{path} must describe a model that Headstream can hold: {described(error, Architecture)}"
+            f"{path} describes a model that Headstream can't represent: {described(error, Architecture)}"
         ) from None

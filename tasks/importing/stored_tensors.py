@@ -1,4 +1,4 @@
-"""Tensors in files: names, shapes and types known from headers alone, each read when it is asked for."""
+"""Tensors in files: names, shapes and types from the headers alone, each tensor read on demand."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat1
 
 
 class Stored(NamedTuple):
-    """What a header says of a tensor."""
+    """A tensor's entry in a header."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -28,10 +28,10 @@ class StoredTensors:
 
     header: Mapping[str, Stored]
     read: Callable[[str], Tensor]  # a tensor by its name, as it is stored
-    metadata: Mapping[str, str]  # what a file says besides, in words
+    metadata: Mapping[str, str]  # other entries of the header
 
     def renamed(self, rename: Callable[[str], str]) -> "StoredTensors":
-        """The same tensors by other names."""
+        """The same tensors under other names."""
         names = {rename(name): name for name in self.header}
         header = {new: self.header[old] for new, old in names.items()}
         return replace(self, header=header, read=lambda name: self.read(names[name]))
@@ -45,7 +45,7 @@ def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
     """The tensors of safetensors files.
 
     Raises:
-        UserError: one is no such file, is cut short, or holds a tensor that another one holds.
+        UserError: one isn't such a file, is cut short, or holds a tensor that another one holds, too.
     """
     header: dict[str, Stored] = {}
     places: dict[str, Path] = {}
@@ -54,11 +54,11 @@ def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
         try:
             with safe_open(require_file(path), framework="pt") as file:
                 metadata |= file.metadata() or {}
-                for name in file.keys():  # noqa: SIM118 (it is no dict)
+                for name in file.keys():  # noqa: SIM118 (it isn't a dict)
                     if name in places:
                         raise UserError(
-                            f"a tensor must be in one file, got {name} in {places[name]} and {path}."
-                            " Remove the file that doesn't belong to the model."
+                            f"both {places[name]} and {path} hold the tensor {name}. Remove the file that doesn't"
+                            " belong to the model."
                         )
                     kept = file.get_slice(name)
                     header[name] = Stored(tuple(kept.get_shape()), FLOATS.get(kept.get_dtype(), kept.get_dtype()))
@@ -77,22 +77,24 @@ def open_safetensors(paths: tuple[Path, ...]) -> StoredTensors:
 
 
 def held_tensors(path: Path, tensors: Any, metadata: Mapping[str, str] | None = None) -> StoredTensors:
-    """The tensors of a state dict that is open already, mapped into memory.
+    """The tensors of a state dict that is already open, mapped into memory.
 
     Raises:
-        UserError: it is no state dict, or holds tensors that are none or swell when read.
+        UserError: it isn't a state dict, or holds tensors that would expand when read.
     """
     if not isinstance(tensors, dict) or not tensors:
-        raise UserError(f"{path} must hold a state dict, got {type(tensors).__name__}. Save model.state_dict().")
+        raise UserError(
+            f"{path} holds data of type {type(tensors).__name__}, not a state dict. Save model.state_dict()."
+        )
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _dense(tensor):
-            raise UserError(f"a state dict must hold whole tensors by name, got {name!r:.80} in {path}. Save it again.")
+            raise UserError(f"{name!r:.80} in the state dict of {path} isn't a whole tensor. Save it again.")
     header = {name: Stored(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for name, t in tensors.items()}
     return StoredTensors(header, lambda name: tensors[name].detach(), metadata or {})
 
 
 def _dense(tensor: Tensor) -> bool:
-    """Whether a tensor has a number of its own for every entry, here in memory."""
+    """True if a tensor is in CPU memory and stores a number for every entry."""
     here = tensor.device.type == "cpu" and tensor.layout == torch.strided and not tensor.is_quantized
     return here and tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
 
@@ -101,16 +103,17 @@ def finite_float32(stored: StoredTensors, name: str) -> Tensor:
     """A tensor in float32.
 
     Raises:
-        UserError: it holds no numbers, or some that aren't finite.
+        UserError: it holds numbers that aren't finite.
     """
     tensor = stored.read(name).to(torch.float32, copy=True)  # files may be mapped into memory
-    if not (finite := tensor.isfinite()).all():
+    n_bad = int((~tensor.isfinite()).sum())
+    if n_bad:
         raise UserError(
-            f"weights must be finite, got {int((~finite).sum()):,} of {tensor.numel():,} in {name} that are not."
-            " Give another checkpoint, or the original file."
+            f"{n_bad:,} of {tensor.numel():,} weights in {name} are not finite. Give another checkpoint, or the"
+            " original file."
         )
     return tensor
 
 
 def _unreadable(path: Path, error: Exception) -> str:
-    return f"{path} must be a whole safetensors file, got: {error}. Fetch the file again."
+    return f"{path} is not a whole safetensors file: {error}. Download the file again."

@@ -1,4 +1,4 @@
-"""What a model from elsewhere does with text: whether its tokenizer is whole, and whether it predicts."""
+"""Checks of a model from elsewhere on text: its tokenizer's round trip, its loss, and a continuation."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,13 @@ from headstream.tasks.text.bigram_counts import unigram_probabilities
 from headstream.tasks.text.token_reading import Tokens
 
 LOSS_DOCUMENTS, LOSS_TOKENS = 8, 128
-LOSS_CHARACTERS = 64 * LOSS_TOKENS  # of a document, in which these tokens are looked for
+LOSS_CHARACTERS = 64 * LOSS_TOKENS  # of a document, enough to hold these tokens
 PROMPT_TOKENS, NEW_TOKENS = 16, 20
 SHOWN = 40  # characters of a text that is shown
 
 
 def tokenizer_checks(tokenizer: Tokenizer, texts: Sequence[str]) -> list[ImportCheck]:
-    """Whether documents decode to what they were, and how many tokens are unknown."""
+    """Check that documents survive encoding and decoding, and count unknown tokens."""
     encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
     decoded = tokenizer.decode_batch([encoding.ids for encoding in encodings], skip_special_tokens=False)
     changed = [(text, again) for text, again in zip(texts, decoded, strict=True) if text != again]
@@ -47,7 +47,7 @@ def tokenizer_checks(tokenizer: Tokenizer, texts: Sequence[str]) -> list[ImportC
 
 
 def loss_checks(model: Transformer, tokens: Tokens, texts: Sequence[str], *, untrained: bool) -> list[ImportCheck]:
-    """Loss on the beginnings of documents, against that of the training split's token counts on the same tokens."""
+    """Compare the loss on the beginnings of documents with that of the training split's token counts."""
     by_counts = -np.log(unigram_probabilities(tokens.counts))
     nats = counted_nats = 0.0
     n_tokens = n_bytes = 0
@@ -63,8 +63,9 @@ def loss_checks(model: Transformer, tokens: Tokens, texts: Sequence[str], *, unt
         if not unit:
             return ImportCheck(name, None, "not checked: no validation document has a token to predict")
         counted = counted_nats / unit
-        told = f"{what} {detail}; of token counts {counted:.3f}"
-        return ImportCheck(name, nats / unit, told, None if untrained else counted)
+        return ImportCheck(
+            name, nats / unit, f"{what} {detail}; token counts: {counted:.3f}", None if untrained else counted
+        )
 
     return [
         check("loss_nats", n_tokens, "nats per token"),
@@ -78,7 +79,7 @@ class _Beginning(NamedTuple):
 
 
 def _beginnings(tokens: Tokens, texts: Sequence[str], most_tokens: int) -> Iterator[_Beginning]:
-    """Of documents evenly spread over all."""
+    """The beginnings of documents that are evenly spread over all."""
     n = min(len(texts), LOSS_DOCUMENTS)
     bos = [tokens.bos] * n_bos(tokens.bos)
     for text in (texts[i * len(texts) // n] for i in range(n)):
@@ -91,7 +92,7 @@ def _beginnings(tokens: Tokens, texts: Sequence[str], most_tokens: int) -> Itera
 
 
 def continuation(model: Transformer, tokens: Tokens, texts: Sequence[str], prompt: str | None) -> ImportCheck:
-    """What the likeliest tokens make of a prompt, by default of how a validation document begins."""
+    """The model's continuation of a prompt by the likeliest tokens; by default, of the start of a validation text."""
     tokenizer, bos = tokens.tokenizer, [tokens.bos] * n_bos(tokens.bos)
     ids = tokenizer.encode(prompt or "".join(texts[:1])[:LOSS_CHARACTERS], add_special_tokens=False).ids
     ids = ids[: model.architecture.n_ctx // 2 if prompt else PROMPT_TOKENS]

@@ -1,4 +1,4 @@
-"""Files of torch.save: tensors, numbers and words, mapped into memory; whatever could run code is refused."""
+"""Files of torch.save: tensors, numbers and words, mapped into memory; anything that could run code is refused."""
 
 import re
 import zipfile
@@ -10,7 +10,7 @@ import torch
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import require_file
 
-MOST_PICKLE_BYTES = 64 << 20  # what names and shapes the tensors, and how training went
+MOST_PICKLE_BYTES = 64 << 20  # of names, shapes and training settings
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
@@ -24,30 +24,30 @@ def read_torch_file(path: Path) -> dict[str, Any]:
         found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # of many classes, by what the pickle asks for
         reason = _culprit(error)
-        raise UserError(f"{path} must hold tensors, numbers and words alone, got {reason}. {_REMEDY}") from None
+        raise UserError(f"{path} holds more than tensors, numbers and words: {reason}. {_REMEDY}") from None
     if not isinstance(found, dict):
-        raise UserError(f"{path} must hold a dictionary, got a {type(found).__name__}. {_REMEDY}")
+        raise UserError(f"{path} holds data of type {type(found).__name__}, not a dictionary. {_REMEDY}")
     return found
 
 
-_REMEDY = "Save again what is needed of it, such as torch.save({'model': model.state_dict(), 'model_args': ...}, path)."
+_REMEDY = "Save what is needed again, such as torch.save({'model': model.state_dict(), 'model_args': ...}, path)."
 
 
 def _require_plain_archive(path: Path) -> None:
-    """Refuses what could swell when it is read: torch.save writes archives without compression."""
+    """Refuse archives that could expand when read: torch.save writes them without compression."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise UserError(f"{path} must be a whole file of torch.save, got: {error}. {_REMEDY}") from None
+        raise UserError(f"{path} is not a whole file of torch.save: {error}. {_REMEDY}") from None
     swollen = sum(entry.file_size for entry in entries) > path.stat().st_size
     pickled = max((entry.file_size for entry in entries if entry.filename.endswith(".pkl")), default=0)
     if swollen or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries) or pickled > MOST_PICKLE_BYTES:
-        raise UserError(f"{path} must be a file as torch.save writes it, got one that swells when read. {_REMEDY}")
+        raise UserError(f"{path} would expand when read, which files of torch.save don't. {_REMEDY}")
 
 
 def _culprit(error: Exception) -> str:
-    """What stands in the way, of the page that torch says about it."""
+    """The one thing in torch's page-long message that stands in the way."""
     said = " ".join(str(error).split())
     named = re.search(r"GLOBAL ([\w.]+)", said)
     return f"{named[1]}, which could run code" if named else f"something else: {said[:200] or type(error).__name__}"

@@ -1,4 +1,4 @@
-"""A model written as a state dict of TransformerLens, with the config of a HookedTransformer that it belongs to."""
+"""Writes a model as a TransformerLens state dict, with the config of its HookedTransformer."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from headstream.tasks.importing.exported_model import (
     with_learned_positions,
     written_tensors,
 )
-from headstream.tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS, named_activation
+from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, GATED_ACTIVATION_NAMES, named_activation
 from headstream.tasks.importing.huggingface_folder import CONFIG
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.transformer_lens_model import (
@@ -25,25 +25,24 @@ from headstream.tasks.importing.transformer_lens_model import (
     transformer_lens_placements,
 )
 
-# What a HookedTransformerConfig calls these.
+# Names in a HookedTransformerConfig.
 _POSITIONS = {kind: name for name, kind in POSITIONS.items()}
 _NORMS = {"none": None} | {kind: name for name, kind in NORMS.items() if name in ("LN", "RMS")}
 
 
 def as_transformer_lens(model: ExportedModel) -> ExportedFiles:
-    """A model as a state dict of TransformerLens and its config; biases that the model hasn't are 0 there.
+    """A model as a TransformerLens state dict and its config, with zeros for biases that the model lacks.
 
     Raises:
-        UserError: TransformerLens can't hold it.
+        UserError: TransformerLens can't represent it.
     """
     shared = with_learned_positions(model)
     a = shared.architecture
     config = _config(a) | {"d_vocab": model.d_vocab, "d_vocab_out": model.d_vocab}
     read_back = checked_architecture(Path(CONFIG), **transformer_lens_fields(Settings(config, Path(CONFIG))))
-    if lacking := differences(a.model_copy(update={"tied_embeddings": False, "qkv_biases": False}), read_back):
-        raise UserError(
-            f"a model must be one that TransformerLens can hold, got {', '.join(lacking)}. Export it --to headstream."
-        )
+    lacking = differences(a.model_copy(update={"tied_embeddings": False, "qkv_biases": False}), read_back)
+    if lacking:
+        raise UserError(f"TransformerLens can't represent {', '.join(lacking)}. Export it --to headstream.")
     _require_one_table(shared)
     biased = a.model_copy(update={"biases": True, "qkv_biases": False, "output_biases": False})
     placements = transformer_lens_placements(biased, folded=False)
@@ -55,13 +54,14 @@ def as_transformer_lens(model: ExportedModel) -> ExportedFiles:
         tensors = {name: tensor for name, tensor in tensors.items() if name not in of_gated}
     own = model.architecture.positions
     notes = [] if own == a.positions else [f"{own} positions are written as a table of learned ones"]
-    absent = {
+    old_only = {
         "parallel sublayers": a.parallel_sublayers,
         "windows of attention": a.attention == "local",
         "shortformer positions": a.positions == "learned_shortformer",
     }
-    if lacking := [part for part, there in absent.items() if there]:
-        notes.append(f"TransformerLens 4 has no {' and '.join(lacking)} in models of its own; versions before it have")
+    dropped = [part for part, is_used in old_only.items() if is_used]
+    if dropped:
+        notes.append(f"TransformerLens 4 has no {' and '.join(dropped)} in models of its own; earlier versions do")
     return ExportedFiles(config | {"default_prepend_bos": model.bos is not None}, tensors, notes)
 
 
@@ -70,7 +70,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
     n_heads = a.heads_per_layer[0] if a.n_layers else 1
     groups = a.key_value_heads(n_heads)
     windowed = a.attention == "local"
-    activations = GATED_ACTIVATIONS if a.gated_feed_forward else ACTIVATIONS
+    activations = GATED_ACTIVATION_NAMES if a.gated_feed_forward else ACTIVATION_NAMES
     return {
         "n_layers": a.n_layers,
         "d_model": a.d_model,
@@ -99,10 +99,10 @@ def _config(architecture: Architecture) -> dict[str, Any]:
 
 
 def _require_one_table(model: ExportedModel) -> None:
-    """Raises UserError where layers have shortformer positions that differ: there one table is for all."""
+    """Raise UserError if layers have different shortformer positions: TransformerLens has one table for all."""
     tables = [tensor for name, tensor in model.weights.items() if name.endswith("attention.W_pos")]
     if any(not torch.equal(table, tables[0]) for table in tables):
         raise UserError(
-            "shortformer positions must be the same in all layers for TransformerLens, got tables that differ. Export"
-            " it --to headstream."
+            "shortformer positions differ between layers, and TransformerLens has one table for all. Export it"
+            " --to headstream."
         )

@@ -1,7 +1,7 @@
-"""A model of TransformerLens: its state dict, and its config as a dictionary.
+"""A TransformerLens model: its state dict, and its config as a dictionary.
 
-Weights lie as Headstream's do, [head, d_model, d_head] and so on. The config is `cfg` beside `state_dict` in the file,
-or config.json beside the file. Every model has all biases: kinds that are 0 throughout are left out.
+Weights have Headstream's shapes, [head, d_model, d_head] and so on. The config is `cfg` beside `state_dict` in the
+file, or config.json beside the file. Every model has all biases: kinds that are 0 throughout are left out.
 
 Source: https://github.com/TransformerLensOrg/TransformerLens, HookedTransformerConfig and components/.
 """
@@ -15,24 +15,24 @@ from typing import Any
 import torch
 
 from headstream.models.architecture import Architecture
-from headstream.models.attention_heads import SHARED
+from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
-from headstream.tasks.importing.huggingface_family import ACTIVATIONS, GATED_ACTIVATIONS
+from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, GATED_ACTIVATION_NAMES
 from headstream.tasks.importing.layouts import ALIKE, SAME
 from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors
 
-BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
+_BUFFERS = re.compile(r"\.attn\.(mask|IGNORE|rotary_sin|rotary_cos)$")
 POSITIONS = {"standard": "learned", "rotary": "rotary", "shortformer": "learned_shortformer"}
 NORMS = {"LN": "layernorm", "LNPre": "layernorm", "RMS": "rmsnorm", "RMSPre": "rmsnorm"}
-EMBEDDING, UNEMBEDDING = "embed.W_E", "unembed.W_U"
-CENTRED = 1e-4  # means against norms, below which they were made 0
+_EMBEDDING, UNEMBEDDING = "embed.W_E", "unembed.W_U"
+CENTRED = 1e-4  # ratio of means to norms below which weights count as centred
 _BIAS = re.compile(r"\._?(b_[A-Za-z]+)$")
 
-# Settings that ask for what Headstream lacks: what else they may be, and what that is.
+# Settings that ask for parts that Headstream lacks: their neutral values, and the part.
 _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "use_attn_scale": ((True,), "attention without a scale"),
     "scale_attn_by_inverse_layer_idx": ((False,), "scale of attention by layer"),
@@ -63,10 +63,10 @@ use_hook_mlp_in use_hook_tokens use_split_qkv_input window_size attn_only
 def open_transformer_lens(
     path: Path, files: list[Path], config: Mapping[str, Any], stored: StoredTensors
 ) -> ForeignModel:
-    """The model of a state dict and its config, both of which are in these files.
+    """Open the model of a state dict and its config, both of which are in these files.
 
     Raises:
-        UserError: they contradict each other, or hold what Headstream has no place for.
+        UserError: they contradict each other, or have parts that Headstream can't represent.
     """
     settings = Settings(config, path)
     for name, (neutral, part) in _NEUTRAL.items():
@@ -88,16 +88,16 @@ def open_transformer_lens(
     ]
     placed = {place.tensor for place in placements}
     left_out = {name for name in stored.header if _BIAS.search(name) or (tied and name == UNEMBEDDING)} - placed
-    tensors = PlacedTensors(path, stored.without(left_out), placements, BUFFERS)
+    tensors = PlacedTensors(path, stored.without(left_out), placements, _BUFFERS)
     return checked_model(
         "transformer-lens", [*files, *tokenizer_files], tensors, architecture, d_vocab, tokenizer, notes
     )
 
 
 def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> list[Placement]:
-    """Where a state dict's tensors belong; `folded`: norms have no weights."""
+    """The places of a state dict's tensors; with `folded`, norms have no weights."""
     a = architecture
-    names = {EMBEDDING: "W_E"}
+    names = {_EMBEDDING: "W_E"}
     if not a.tied_embeddings:
         names[UNEMBEDDING] = "W_U_free"
     if a.positions == "learned":
@@ -115,7 +115,9 @@ def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> 
         block, layer = f"blocks.{i}", f"layers.{i}"
         groups = a.key_value_heads(n_heads) < n_heads
         names |= {f"{block}.attn.{name}": f"{layer}.attention.{name}" for name in maps}
-        names |= {f"{block}.attn.{'_' * groups}{name}": f"{layer}.attention.{name}{SHARED * groups}" for name in shared}
+        names |= {
+            f"{block}.attn.{'_' * groups}{name}": f"{layer}.attention.{name}{SHARED_SUFFIX * groups}" for name in shared
+        }
         norms[f"{block}.ln1"] = f"{layer}.attention_norm"
         if a.feed_forward != "none":
             norms[f"{block}.ln2"] = f"{layer}.feed_forward_norm"
@@ -133,13 +135,13 @@ def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> 
 
 
 def transformer_lens_fields(settings: Settings) -> dict[str, Any]:
-    """What a config says of an architecture: all but its biases, and whether embeddings are tied."""
+    """Fields of the architecture by a config: all but biases and tied embeddings."""
     d_model, n_heads, n_ctx = settings.whole("d_model"), settings.whole("n_heads"), settings.whole("n_ctx")
     d_head = settings.whole("d_head", d_model // max(n_heads, 1))
     positions = settings.choice("positional_embedding_type", POSITIONS, "standard")
     if settings.flag("shortformer_pos", False):  # of older configs
         positions = "learned_shortformer"
-    groups = settings.whole("n_key_value_heads", n_heads)
+    groups, norm = settings.whole("n_key_value_heads", n_heads), _norm(settings)
     fields = {
         "n_layers": settings.whole("n_layers"),
         "n_heads": n_heads,
@@ -148,7 +150,7 @@ def transformer_lens_fields(settings: Settings) -> dict[str, Any]:
         "d_head": d_head,
         "n_ctx": n_ctx,
         "positions": positions,
-        "normalization": "none" if (norm := _norm(settings)) is None else NORMS[norm],
+        "normalization": "none" if norm is None else NORMS[norm],
         "norm_epsilon": settings.number("eps", 1e-5),
         "parallel_sublayers": settings.flag("parallel_attn_mlp", False),
         **_feed_forward(settings, d_model),
@@ -163,13 +165,13 @@ def transformer_lens_fields(settings: Settings) -> dict[str, Any]:
 
 
 def fraction_of(turned: int, d_head: int) -> float:
-    """The share of d_head that is so many dimensions when it is cut to a whole number."""
+    """The fraction of d_head that gives `turned` dimensions when rounded down."""
     fraction = turned / max(d_head, 1)
     return fraction if int(d_head * fraction) == turned else math.nextafter(fraction, 2)
 
 
 def _norm(settings: Settings) -> str | None:
-    """The kind of norm: none if a config says so, LayerNorm if it says nothing; older ones have another word for it."""
+    """The kind of norm: None if a config says so, LayerNorm if it says nothing; older configs name it differently."""
     name = "normalization" if settings.says("normalization") else "normalization_type"
     if name not in settings and settings.says(name):
         return None
@@ -180,7 +182,7 @@ def _feed_forward(settings: Settings, d_model: int) -> dict[str, Any]:
     if settings.flag("attn_only", False):
         settings.ignore("act_fn", "d_mlp")
         return {"feed_forward": "none"}
-    activations = GATED_ACTIVATIONS if settings.flag("gated_mlp", False) else ACTIVATIONS
+    activations = GATED_ACTIVATION_NAMES if settings.flag("gated_mlp", False) else ACTIVATION_NAMES
     return {"feed_forward": settings.choice("act_fn", activations), "d_mlp": settings.whole("d_mlp", 4 * d_model)}
 
 
@@ -191,8 +193,8 @@ def _window(settings: Settings, n_ctx: int) -> dict[str, Any]:
     window = settings.whole("window_size")
     if kinds != {"local"}:
         raise UserError(
-            f"all layers must see equally far, got attn_types of {len(kinds)} kinds in {settings.path}: Headstream has"
-            " no sliding windows that alternate. Choose another model."
+            f"by {settings.path} layers have attn_types of {len(kinds)} kinds, and in Headstream all layers see equally"
+            " far. Choose another model."
         )
     return {"attention": "local", "attention_window": window} if window < n_ctx else {}
 
@@ -207,16 +209,20 @@ def _require_scale(settings: Settings, architecture: Architecture) -> None:
 
 
 def _biases(stored: StoredTensors, settings: Settings) -> dict[str, bool]:
-    """Which biases are more than zeros: of queries, keys and values alone, of outputs alone, or others, too.
+    """The biases that aren't all zeros: only those of queries, keys and values, only those of outputs, or others, too.
 
     Raises:
         UserError: gated feed-forward layers have one between their two maps.
     """
-    used = {found[1] for name in stored.header if (found := _BIAS.search(name)) and stored.read(name).any()}
+    used = set()
+    for name in stored.header:
+        bias = _BIAS.search(name)
+        if bias and stored.read(name).any():
+            used.add(bias[1])
     if "b_in" in used and settings.flag("gated_mlp", False):
         raise UserError(
-            f"b_in of gated feed-forward layers must be 0, got other values in {settings.path}: TransformerLens adds it"
-            " after the gate, and Headstream before. Choose another model."
+            f"b_in of gated feed-forward layers is not 0 in {settings.path}: TransformerLens adds it after the gate,"
+            " and Headstream before. Choose another model."
         )
     of_queries, of_outputs = used & {"b_Q", "b_K", "b_V"}, used & {"b_O"}
     if used - of_queries - of_outputs or (of_queries and of_outputs):
@@ -225,22 +231,22 @@ def _biases(stored: StoredTensors, settings: Settings) -> dict[str, bool]:
 
 
 def _may_be_missing(name: str, architecture: Architecture, stored: StoredTensors) -> bool:
-    """Whether a file that lacks a bias means 0: old ones have none of logits, new ones none in gated layers."""
+    """True if a bias that a file lacks is 0: old files have none for logits, new ones none in gated layers."""
     end = "mlp.b_out"
     gated = architecture.gated_feed_forward and name.endswith(end)
     return name == "unembed.b_U" or (gated and not any(other.endswith(end) for other in stored.header))
 
 
 def _tied(stored: StoredTensors) -> bool:
-    """Whether the unembedding is the embedding, transposed."""
-    if not {EMBEDDING, UNEMBEDDING} <= stored.header.keys():
+    """True if the unembedding is the transposed embedding."""
+    if not {_EMBEDDING, UNEMBEDDING} <= stored.header.keys():
         return False
-    shapes = [stored.header[name].shape for name in (EMBEDDING, UNEMBEDDING)]
-    return shapes[0] == shapes[1][::-1] and torch.equal(stored.read(EMBEDDING), stored.read(UNEMBEDDING).mT)
+    shapes = [stored.header[name].shape for name in (_EMBEDDING, UNEMBEDDING)]
+    return shapes[0] == shapes[1][::-1] and torch.equal(stored.read(_EMBEDDING), stored.read(UNEMBEDDING).mT)
 
 
 def _folding_notes(architecture: Architecture, stored: StoredTensors, folded: bool) -> list[str]:
-    """What was done to the weights after training, and changes whatever is told from weights alone."""
+    """Notes on changes to the weights after training, which affect numbers from weights alone."""
     notes = []
     if folded:
         notes.append("norms are folded into the weights after them: numbers from weights alone are of folded ones")

@@ -1,4 +1,4 @@
-"""What parts of models Headstream has no place for, told by the names of tensors and of settings."""
+"""Parts of models that Headstream can't represent, recognised by the names of tensors and model types."""
 
 import re
 
@@ -21,12 +21,12 @@ OF_TENSORS = {
 
 
 def named_part(tensor: str) -> str:
-    """What part of a model a tensor that Headstream doesn't know is of."""
+    """An unknown tensor's name, with the part of a model that it probably belongs to."""
     found = next((part for pattern, part in OF_TENSORS.items() if re.search(pattern, tensor)), None)
     return f"{tensor} ({found})" if found else tensor
 
 
-# Hugging Face's model types, and what of each Headstream lacks.
+# Hugging Face model types, and the parts of each that Headstream lacks.
 OF_MODEL_TYPES = {
     "gemma": "scaled embeddings and norms of 1 + weight",
     "gemma2": "soft-capped logits, norms after sublayers and windows in every second layer",

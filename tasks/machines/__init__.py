@@ -1,1 +1,1 @@
-"""Where work runs: child processes, threads or a Ray cluster, slots of GPUs, and services beside this process."""
+"""Processes and computers that work runs on: child processes, threads, a Ray cluster, GPU slots, and services."""

@@ -1,4 +1,4 @@
-"""Work in a process of its own: a crash, a kill or a leak ends that work alone, and no child outlives its parent."""
+"""Work in child processes: a crash, a kill or a leak ends that work alone, and no child outlives its parent."""
 
 import errno
 import multiprocessing
@@ -28,15 +28,15 @@ PRELOADED = [
 ]
 _context.set_forkserver_preload(PRELOADED)
 
-CLEAN_EXIT_SECONDS = 10.0  # for a child that has answered; compilers leave things to clear away
+CLEAN_EXIT_SECONDS = 10.0  # for a child that has sent its result; compilers leave things to clear away
 
 
 def start_fork_server() -> None:
     """Start the server that child processes are forked from, so that it imports torch while other work goes on.
 
-    It takes over that SIGINT waits: a terminal's Ctrl-C would end it with a traceback while it imports.
+    It inherits a mask that blocks SIGINT: otherwise Ctrl-C would end it with a traceback while it imports.
     """
-    resource_tracker.ensure_running()  # which lets SIGINT through once it has started
+    resource_tracker.ensure_running()  # before the mask: once started, it lets SIGINT through
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         forkserver.ensure_running()
@@ -45,20 +45,20 @@ def start_fork_server() -> None:
 
 
 def wait_for_fork_server() -> None:
-    """Wait until the server has imported everything: then it forks a child.
+    """Wait until the server has imported everything and forked a first child.
 
     Raises:
-        ProcessDied: it or the child ended before.
+        ProcessDied: the server or the child ended before that.
     """
     run_in_process(_nothing)
 
 
 def _nothing(on_progress: Callable[[Any], None]) -> None:
-    """Work that is done at once."""
+    """Do nothing: work for a first child."""
 
 
 class ProcessDied(WorkError):
-    """A child process ended without an answer: killed, out of memory, or crashed; worth another try."""
+    """A child process ended without a result: killed, out of memory, or crashed. Worth another try."""
 
 
 def call(place: str, *arguments: Any, **options: Any) -> Any:
@@ -73,13 +73,13 @@ def run_in_process(
     environment: Mapping[str, str] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Call `work(*args, on_progress=..., **kwargs)` in a child process, and `on_progress` here with what it reports.
+    """Call `work(*args, on_progress=..., **kwargs)` in a child process, and `on_progress` here with each report.
 
     The child has this process's environment, with `environment` added, before it touches any device.
 
     Raises:
-        UserError, WorkError, OSError: as the work raised them; a WorkError for anything else that it raised.
-        ProcessDied: the child ended without an answer.
+        UserError, WorkError, OSError: as the work raised them; any other exception becomes a WorkError.
+        ProcessDied: the child ended without a result.
     """
     works = [partial(work, *args, **kwargs)]
     return run_side_by_side(works, lambda _, progress: on_progress(progress), environment)[0]
@@ -88,11 +88,11 @@ def run_in_process(
 def run_side_by_side(
     works: Sequence[partial[Any]], on_progress: Callable[[int, Any], None], environment: Mapping[str, str] | None = None
 ) -> list[Any]:
-    """Do several works at once, each as `run_in_process` does one; whatever ends one early ends all.
+    """Run several works at once, each as `run_in_process` runs one; a failure of one ends all.
 
-    `on_progress` hears which of them reports what. Returns their results.
+    `on_progress` is called with the index of a work and its report. Returns their results.
     """
-    # Torch would keep compiled code below /tmp, where anybody may have put some for the child to run.
+    # By default torch keeps compiled code below /tmp, where anybody could plant code for the child to run.
     variables = {"TORCHINDUCTOR_CACHE_DIR": str(places.compiler_cache()), **os.environ, **(environment or {})}
     children: list[tuple[BaseProcess, Connection]] = []
     results: list[Any] = [None] * len(works)
@@ -135,7 +135,7 @@ def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProces
         child.start()
     except (EOFError, BrokenPipeError) as error:
         receiver.close()
-        raise ProcessDied(f"{_name_of(work)}: the server of child processes ended before it was begun.") from error
+        raise ProcessDied(f"{_name_of(work)}: the server that starts child processes ended too early.") from error
     finally:
         sender.close()
     return child, receiver
@@ -143,7 +143,7 @@ def _start(work: partial[Any], variables: Mapping[str, str]) -> tuple[BaseProces
 
 def _work(sender: Connection, variables: Mapping[str, str], work: partial[Any]) -> None:
     os.environ.update(variables)
-    for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal, which asks the parent
+    for number in (signal.SIGINT, signal.SIGHUP):  # from the terminal: the parent handles them
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -160,17 +160,15 @@ def _name_of(work: partial[Any]) -> str:
 
 
 def _error_for_parent(name: str, error: Exception) -> Exception:
-    """The errors of this project and of the system as such, of the rest their words."""
+    """The error to raise in the parent: errors of this project and of the system as they are, others by their text."""
     for kind in (UserError, WorkError):
         if isinstance(error, kind):
             return kind(str(error))
     if disk_is_full(error):
-        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # whichever library said so
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # whichever library reported it
     if memory_is_short(error):
         reason = " ".join(str(error).split())[:200].rstrip(".") or "too little"
-        return WorkError(
-            f"{name} must get the memory that it asks for, got: {reason}. Use a smaller model or batch, or fewer jobs."
-        )
+        return WorkError(f"{name} ran out of memory: {reason}. Use a smaller model or batch, or fewer jobs.")
     if isinstance(error, OSError):
         return OSError(error.errno, f"{name} failed: {error.strerror or error}", error.filename)
     traceback.print_exc()

@@ -1,4 +1,4 @@
-"""Slots of this machine's GPUs, whichever process asks: on each, as many as models of one share fit."""
+"""Slots on this machine's GPUs, shared among all processes: as many on each as models of one share fit."""
 
 import os
 import tempfile
@@ -12,15 +12,15 @@ from filelock import FileLock, Timeout
 
 @contextmanager
 def gpu_slot(share: float) -> Iterator[dict[str, str]]:
-    """Wait for a free slot of a GPU and hold it: yields the environment in which a process sees that GPU alone.
+    """Wait for a free slot on a GPU and hold it: yields the environment in which a process sees that GPU alone.
 
-    A `share` in (0, 1] cuts each GPU into floor(1 / share) slots: 0.5 into two, 0.3 into three. Slots of different cuts
-    are never held on one GPU, so what is held never exceeds it. A process that dies leaves its slot free.
+    A `share` in (0, 1] cuts each GPU into floor(1 / share) slots: 0.5 into two, 0.3 into three. Slots of different
+    shares are never held on one GPU, so a GPU is never overbooked. A process that dies frees its slot.
     """
     folder = Path(tempfile.gettempdir()) / f"headstream-gpus-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     with ExitStack() as held:
-        # One looks at a time: none takes what another sees free, and small shares don't overtake large ones for ever.
+        # One process looks at a time: none takes a slot that another sees free, nor do small shares starve large ones.
         with FileLock(folder / "queue.lock", thread_local=False):
             while (gpu := _take_slot(int(1 / share + 1e-9), visible_gpus(), folder, held)) is None:
                 time.sleep(0.5)
@@ -28,15 +28,19 @@ def gpu_slot(share: float) -> Iterator[dict[str, str]]:
 
 
 def _take_slot(n_slots: int, gpus: Sequence[str], folder: Path, held: ExitStack) -> str | None:
-    """Hold a slot, of `n_slots` a GPU, on the GPU with the fewest models; None if none has one free."""
+    """Hold one of `n_slots` slots on the GPU with the fewest models, and name that GPU; None if no slot is free."""
     slots = {f"{i} of {n_slots}" for i in range(n_slots)}
-    taken = {gpu: {path.stem for path in (folder / gpu).glob("*.lock") if _is_held(path)} for gpu in gpus}
+    taken = {gpu: _held_slots(folder / gpu) for gpu in gpus}
     for gpu in sorted(gpus, key=lambda gpu: len(taken[gpu])):
         if taken[gpu] < slots:
             path = folder / gpu / f"{min(slots - taken[gpu])}.lock"
             held.enter_context(FileLock(path, thread_local=False))
             return gpu
     return None
+
+
+def _held_slots(folder: Path) -> set[str]:
+    return {path.stem for path in folder.glob("*.lock") if _is_held(path)}
 
 
 def _is_held(path: Path) -> bool:
@@ -48,7 +52,7 @@ def _is_held(path: Path) -> bool:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, as CUDA names them."""
+    """The GPUs that this process may use, by CUDA's names."""
     import torch
 
     named = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -1,6 +1,7 @@
-"""Ending process groups, even when the process that started them was killed.
+"""Ends process groups, even when the process that started them was killed.
 
-As a program it reads groups from its standard input, a rank and a number a line, and ends them when that closes.
+Run as a program, it reads one group per line from its standard input (rank and number), and ends them all when the
+input closes.
 """
 
 import os
@@ -13,13 +14,13 @@ from collections.abc import Callable, Iterable
 STOP_SECONDS = 5.0  # between SIGTERM and SIGKILL
 PRUNE_SECONDS = 60.0
 
-Group = tuple[int, int]  # rank, and number
+ProcessGroup = tuple[int, int]  # rank, and number
 
 
-def end_groups(groups: Iterable[Group], reap: Callable[[], object] = lambda: None) -> None:
-    """End process groups one after the other, that of the highest rank first.
+def end_groups(groups: Iterable[ProcessGroup], reap: Callable[[], object] = lambda: None) -> None:
+    """End process groups one after the other, the highest rank first.
 
-    `reap` collects children that have ended, whose groups exist until then.
+    `reap` collects children that have ended: until then their groups still exist.
     """
     for _, group in sorted(groups, reverse=True):
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -31,22 +32,22 @@ def end_groups(groups: Iterable[Group], reap: Callable[[], object] = lambda: Non
                 reap()
 
 
-def running_groups(groups: Iterable[Group]) -> list[Group]:
-    """The process groups that have not ended; the numbers of the others may come to stand for other groups."""
+def running_groups(groups: Iterable[ProcessGroup]) -> list[ProcessGroup]:
+    """The process groups that have not ended; the system may reuse the numbers of the others."""
     return [(rank, group) for rank, group in groups if _signal(group, 0)]
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal, or none if `number` is 0; whether the group exists."""
+    """Send a signal to a group, or none if `number` is 0; returns True if the group exists."""
     try:
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # the latter, on macOS, when all are dead and not waited for
+    except (ProcessLookupError, PermissionError):  # the latter on macOS, when all are dead but not yet collected
         return False
     return True
 
 
 def _guard() -> None:
-    groups: list[Group] = []
+    groups: list[ProcessGroup] = []
     while True:
         heard, _, _ = select.select([sys.stdin], [], [], PRUNE_SECONDS)
         groups = running_groups(groups)

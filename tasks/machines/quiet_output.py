@@ -1,4 +1,4 @@
-"""A terminal that shows only what is meant for it: what libraries and child processes print goes to a log."""
+"""Sends what libraries and child processes print to a log, so that the terminal shows only what is meant for it."""
 
 import os
 import sys
@@ -8,14 +8,14 @@ from typing import TextIO
 
 from headstream.tasks import places
 from headstream.tasks.machines.services import open_log, rotate_log
-from headstream.tasks.machines.stopping import LastWords
+from headstream.tasks.machines.stopping import StopMessage
 
 
 @contextmanager
-def output_to_log(words: LastWords) -> Iterator[TextIO]:
-    """Inside the block, what this process and its children print goes to a log; yields what stderr was.
+def output_to_log(stop_message: StopMessage) -> Iterator[TextIO]:
+    """Send what this process and its children print inside the block to a log; yields the original stderr.
 
-    Only `words`, those of a process that is stopped, then get there, and keep the block from ending.
+    `stop_message` is still printed to the terminal, and the block can't end while it is.
     """
     file = places.log_folder() / "run.log"
     rotate_log(file)
@@ -23,18 +23,18 @@ def output_to_log(words: LastWords) -> Iterator[TextIO]:
         log = os.dup(opened.fileno())
     saved = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     with os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace") as terminal:
-        words.others.add(terminal.fileno())
+        stop_message.output_descriptors.add(terminal.fileno())
         _redirect({1: log, 2: log})
         try:
             yield terminal
         finally:
-            with words.put_off():
+            with stop_message.deferred():
                 _redirect(saved)
-                words.others.remove(terminal.fileno())
+                stop_message.output_descriptors.remove(terminal.fileno())
 
 
 def _redirect(targets: dict[int, int]) -> None:
-    """Make descriptors stand for others, which are given back."""
+    """Make each descriptor a copy of its target, and close the targets."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     for descriptor, target in targets.items():

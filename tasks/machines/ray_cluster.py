@@ -1,6 +1,6 @@
-"""A Ray cluster on which models are made: the one that RAY_ADDRESS names, else a new one on this machine.
+"""A Ray cluster for training and measuring: the one that RAY_ADDRESS names, or else a new one on this machine.
 
-Every node needs this code, the same Python, the store below the same path, and a way to Prefect's server.
+Every node needs the same code and Python, the store at the same path, and access to Prefect's server.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,13 +32,13 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
     """Connect to the Ray cluster; yields `submit(task, gpus=0.0, **parameters)`, which gives each task `cpus` cores.
 
     Raises:
-        UserError: Prefect's server is not one that nodes can reach, or a node can't take part; says which and why.
+        UserError: there is no Prefect server that nodes can reach, or a node can't take part; says which and why.
     """
     api_url = PREFECT_API_URL.value()
     if not api_url:
         raise UserError(
-            "runner = 'ray' needs a Prefect server that every node reaches, got none. Start `headstream up --host"
-            " ADDRESS`, and set PREFECT_API_URL=http://ADDRESS:4200/api."
+            "runner = 'ray' needs a Prefect server that every node can reach. Start `headstream up --host ADDRESS`, and"
+            " set PREFECT_API_URL=http://ADDRESS:4200/api."
         )
     environment = {"HEADSTREAM_HOME": str(places.home()), "PREFECT_API_URL": api_url}
     options = {
@@ -57,11 +57,11 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
 
 
 def _require_resources(cpus: float, gpus: float) -> None:
-    """Raises UserError when no node has what a task takes: Ray would wait for one for ever."""
+    """Raise UserError when no node has what a task needs: Ray would wait for one for ever."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
         raise UserError(
-            f"a node of the Ray cluster must have what a model takes, {cpus:g} CPUs and {gpus:g} GPUs, got none."
+            f"no node of the Ray cluster has the {cpus:g} CPUs and {gpus:g} GPUs that a model takes."
             " Lower [resources], or set device = 'cpu'."
         )
 
@@ -72,7 +72,7 @@ def _require_nodes(api_url: str) -> None:
     token.touch()
     try:
         checks = {
-            node["NodeManagerAddress"]: ray.remote(_lacking)
+            node["NodeManagerAddress"]: ray.remote(_obstacle)
             .options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
             .remote(token, code_version("headstream.flows.study"), api_url)
             for node in ray.nodes()
@@ -80,38 +80,40 @@ def _require_nodes(api_url: str) -> None:
         }
         for address, check in checks.items():
             try:
-                lacking = ray.get(check, timeout=120)
-            except Exception as error:  # of Ray, or of an import there
-                lacking = f"to run Headstream, got {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
-            if lacking:
-                raise UserError(f"node {address} of the Ray cluster must be able {lacking}.")
+                obstacle = ray.get(check, timeout=120)
+            except Exception as error:  # from Ray, or from an import there
+                reason = str(error).strip().splitlines()[-1]
+                obstacle = f"can't run Headstream: {type(error).__name__}: {reason}"
+            if obstacle:
+                raise UserError(f"node {address} of the Ray cluster {obstacle}.")
     finally:
         token.unlink(missing_ok=True)
 
 
-def _lacking(token: Path, version: str, api_url: str) -> str | None:
-    """What keeps this node from taking part."""
+def _obstacle(token: Path, version: str, api_url: str) -> str | None:
+    """The reason why this node can't take part, if there is one."""
     if not token.exists():
-        return f"to see {token.parents[1]}, but doesn't. Mount it there, or set HEADSTREAM_HOME to a shared folder"
+        return f"does not see {token.parents[1]}. Mount it there, or set HEADSTREAM_HOME to a shared folder"
     if code_version("headstream.flows.study") != version:
-        return "to run the same code, but has other code. Install the same version of Headstream there"
+        return "has different code. Install the same version of Headstream there"
     try:
         httpx.get(f"{api_url}/health", timeout=30).raise_for_status()
     except httpx.HTTPError as error:
-        return f"to reach Prefect at {api_url}, got {type(error).__name__}. Set PREFECT_API_URL to an address for all"
+        name = type(error).__name__
+        return f"can't reach Prefect at {api_url}: {name}. Set PREFECT_API_URL to an address that every node can reach"
     return None
 
 
 def _send_progress() -> None:
-    """In each worker: tell the study's own process of all progress."""
-    with suppress(ValueError):  # a worker that outlived its study's process
+    """In each worker, send all progress to the study's own process."""
+    with suppress(ValueError):  # the worker outlived its study's process
         queue = ray.get_actor(_PROGRESS)
         progress.listen(lambda event: queue.put_nowait.remote(event))
 
 
 @contextmanager
 def _shown_progress() -> Iterator[None]:
-    """In the study's process: publish what workers tell."""
+    """In the study's process, publish the progress that workers send."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)  # other nodes may leave
     queue = Queue(actor_options={"name": _PROGRESS, "num_cpus": 0, "scheduling_strategy": here})
 

@@ -1,4 +1,4 @@
-"""Where a study's models are trained and measured: in threads of this process, or on a Ray cluster."""
+"""Runners of a study's training and measuring: threads of this process, or a Ray cluster."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ Submit = Callable[..., PrefectFuture[Any]]
 
 @contextmanager
 def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit]:
-    """Yields `submit(task, gpus=0.0, **parameters)`, which returns a future; the end of the block waits for all.
+    """Yield `submit(task, gpus=0.0, **parameters)`, which returns a future; the end of the block waits for all of them.
 
     Raises:
         UserError: Ray isn't installed, or a node of its cluster can't take part.
@@ -38,7 +38,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
 
 
 def models_at_once(resources: ResourcesConfig) -> int:
-    """How many models are made at once by threads: what the study says, or one per core."""
+    """Number of models that threads make at once: what the study says, or one per core."""
     return resources.jobs or os.cpu_count() or 1
 
 

@@ -1,6 +1,6 @@
 """Programs that run beside this one, each in a process group of its own, with its output in a log.
 
-None outlives this process: it ends their groups, and tasks/machines/guard.py does if this process is killed.
+None outlives this process: it ends their groups, or tasks/machines/guard.py does if this process is killed.
 """
 
 import os
@@ -19,7 +19,7 @@ from typing import BinaryIO
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines import guard
-from headstream.tasks.machines.guard import Group, end_groups, running_groups
+from headstream.tasks.machines.guard import ProcessGroup, end_groups, running_groups
 
 MAX_RESTARTS, RESTARTS_SECONDS = 5, 600.0
 LOG_BYTES = 10_000_000
@@ -27,7 +27,7 @@ KEPT_LOGS = 5
 
 
 class Service:
-    """A program beside this one that can be started again when it has ended; what it left running goes on."""
+    """A program beside this one that can be restarted after it ended; processes that it left running keep running."""
 
     def __init__(
         self, name: str, command: Sequence[str], environment: Mapping[str, str], announce: Callable[[int], None]
@@ -39,11 +39,11 @@ class Service:
         self.process = self._start()
 
     def has_ended(self) -> bool:
-        """Whether the program has ended, and must be started again."""
+        """True if the program has ended, and must be restarted."""
         return self.process.poll() is not None
 
     def kill(self) -> None:
-        """End the program, even if it hangs; what it leaves running goes on."""
+        """Kill the program, even if it hangs; processes that it started keep running."""
         self.process.kill()
 
     def restart(self) -> None:
@@ -55,8 +55,8 @@ class Service:
         now = time.monotonic()
         if len(self._restarts) == MAX_RESTARTS and now - self._restarts[0] < RESTARTS_SECONDS:
             raise WorkError(
-                f"the {self.name} must go on, but it ended {MAX_RESTARTS + 1} times within"
-                f" {RESTARTS_SECONDS / 60:.0f} minutes: see {self.log}. Run `headstream up` again."
+                f"the {self.name} exited {MAX_RESTARTS + 1} times in {RESTARTS_SECONDS / 60:.0f} minutes:"
+                f" see {self.log}. Run `headstream up` again."
             )
         self._restarts.append(now)
         self.process = self._start()
@@ -81,17 +81,17 @@ class Services:
 
     def __init__(self, guard: int) -> None:
         self._guard = guard
-        self._groups: list[Group] = []
+        self._groups: list[ProcessGroup] = []
         self.started: list[Service] = []
 
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Service:
-        """Start a program that runs until `end`, which ends it before those started earlier."""
+        """Start a program that runs until `end`, which ends the last program started first."""
         service = Service(name, command, environment, partial(self._announce, len(self.started)))
         self.started.append(service)
         return service
 
     def trim(self) -> None:
-        """Start long logs afresh and forget process groups that have ended; to be called every few seconds."""
+        """Rotate long logs and forget process groups that have ended; to be called every few seconds."""
         self._groups = running_groups(self._groups)
         for service in self.started:
             with suppress(FileNotFoundError):
@@ -99,7 +99,7 @@ class Services:
                     rotate_log(service.log)
 
     def end(self) -> None:
-        """End all services and what they left running."""
+        """End all services and everything that they left running."""
         end_groups(self._groups, reap=lambda: [service.has_ended() for service in self.started])
 
     def _announce(self, rank: int, group: int) -> None:
@@ -110,7 +110,7 @@ class Services:
 
 @contextmanager
 def opened_services() -> Iterator[Services]:
-    """Services that end with the block, or with this process if that is killed."""
+    """Yield services that end with the block, or with this process if it is killed."""
     with subprocess.Popen([sys.executable, guard.__file__], stdin=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdin is not None
         services = Services(process.stdin.fileno())
@@ -124,7 +124,7 @@ def run_program(command: Sequence[str], environment: Mapping[str, str]) -> None:
     """Run a program to its end.
 
     Raises:
-        WorkError: the program failed; ends with what it said last.
+        WorkError: the program failed; the message ends with its last output.
     """
     done = subprocess.run(
         command,
@@ -137,11 +137,11 @@ def run_program(command: Sequence[str], environment: Mapping[str, str]) -> None:
     )
     if done.returncode:
         said = " ".join((done.stdout + done.stderr).split())[-300:]
-        raise WorkError(f"`{' '.join(command)}` must succeed, but failed: {said}")
+        raise WorkError(f"`{' '.join(command)}` failed: {said}")
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """A port of this machine that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -149,11 +149,11 @@ def free_port() -> int:
 
 
 def require_free_address(host: str, port: int) -> None:
-    """Raises UserError when no server can listen at an address, or no client could use it."""
+    """Raise UserError when no server can listen at an address, or no client could use it."""
     if host in ("", "::", "0.0.0.0"):
         raise UserError(
-            f"--host must be one address of this machine, which clients can use, got {host!r}. Give the one that"
-            " it has in your network."
+            f"--host must be an address of this machine that clients can use, got {host!r}. Give its address in your"
+            " network."
         )
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -161,15 +161,15 @@ def require_free_address(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise UserError(
-                f"--host and --port must be an address that is free here, got {host}:{port}: {error.strerror}."
-                " If headstream is up already, use that; else choose another --port."
+                f"can't listen at {host}:{port}: {error.strerror}. If `headstream up` is running already, use that;"
+                " otherwise choose another --port."
             ) from None
 
 
 def open_log(log: Path) -> BinaryIO:
-    """A log to append to, so that one that is emptied goes on at its beginning.
+    """Open a log for appending, so that writing continues at the start once it is emptied.
 
-    It is nothing where it can't be written, which the work itself will tell.
+    If it can't be written, output goes nowhere: the work itself will report the problem.
     """
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ def open_log(log: Path) -> BinaryIO:
 def rotate_log(log: Path) -> None:
     """Move older logs one number on, copy a log to name.log.1, and empty it even if the disk is full.
 
-    One that is empty stays as it is: it would push out those that say something.
+    An empty log is left alone, so that it doesn't push out older ones.
     """
     with suppress(OSError):
         if log.stat().st_size:

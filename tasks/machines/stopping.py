@@ -1,4 +1,4 @@
-"""Ctrl-C and its like: a process ends at once, with one line and a code that says which, and no child of it stays."""
+"""Ctrl-C and other stop signals: the process exits at once with one line and the signal's code, and leaves no child."""
 
 import ctypes
 import os
@@ -18,105 +18,105 @@ PR_SET_CHILD_SUBREAPER = 36
 SHOW_CURSOR = b"\x1b[?25h"  # a live display hides it
 
 
-class LastWords:
-    """What a stopped process says of how far it came, where stderr is now, while nobody else prints."""
+class StopMessage:
+    """The line that a stopped process prints about its progress, to the stderr of now, while nothing else prints."""
 
     def __init__(self) -> None:
         self.how_far: Callable[[], str] = lambda: " before it began"
-        self.others = {1, 2}  # descriptors that others print to
-        self.being_said = threading.Lock()
-        self._is_put_off = False
+        self.output_descriptors = {1, 2}  # that other threads print to
+        self.printing = threading.Lock()
+        self._is_deferred = False
         self._terminal = os.dup(2)
 
     @contextmanager
-    def put_off(self) -> Iterator[None]:
-        """Inside the block of the main thread nothing is said; a signal that comes then is answered after it."""
-        self._is_put_off = True  # first: a main thread that stood still with the lock would do so for ever
+    def deferred(self) -> Iterator[None]:
+        """Print nothing during this block of the main thread; a signal that arrives then is handled after it."""
+        self._is_deferred = True  # first: a main thread that blocked while it held the lock would do so for ever
         try:
-            with self.being_said:  # waits for ever when a signal came first
+            with self.printing:  # waits for ever if a signal came first
                 yield
         finally:
-            self._is_put_off = False
+            self._is_deferred = False
 
-    def stand_still(self, *_: object) -> None:
-        """Keep the main thread from seeing children end that the same signal went to; the watcher has been told."""
-        if not self._is_put_off:
+    def block_main_thread(self, *_: object) -> None:
+        """Keep the main thread from noticing children that the same signal ended; the watcher already knows of it."""
+        if not self._is_deferred:
             threading.Event().wait()
 
-    def silence_others(self) -> None:
-        """Send to nowhere what other threads still print."""
+    def silence_other_output(self) -> None:
+        """Discard what other threads still print."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        for descriptor in self.others:
+        for descriptor in self.output_descriptors:
             os.dup2(nowhere, descriptor)
 
     def line(self) -> bytes:
-        """The one line to say."""
-        return f"headstream: stopped{self.how_far()}; the same command goes on from there.\n".encode()
+        """The one line to print."""
+        return f"headstream: stopped{self.how_far()}; the same command continues from there.\n".encode()
 
-    def say(self, line: bytes) -> None:
+    def print(self, line: bytes) -> None:
         """Print a line below whatever the terminal shows."""
         with suppress(OSError):  # a closed terminal
             os.write(self._terminal, (SHOW_CURSOR + b"\n" + line) if os.isatty(self._terminal) else line)
 
     def close(self) -> None:
-        """Give back what `say` needs."""
+        """Close the descriptor that `print` needs."""
         os.close(self._terminal)
 
 
 @contextmanager
-def stopping_at_signals() -> Iterator[LastWords]:
-    """End this process and its descendants at once when a signal asks for it; yields what it then says.
+def stopping_at_signals() -> Iterator[StopMessage]:
+    """End this process and its descendants at once when a signal asks for it; yields the message that it then prints.
 
-    A thread does that, whatever the main thread is busy with, and by a hard exit: nobody else gets to print, and what
-    is on disk is as after kill -9. Signals that this process was told to ignore, as by nohup, stay ignored.
+    A thread does that, whatever the main thread is doing, by a hard exit: nothing else gets to print, and the disk is
+    left as by kill -9. Signals that this process was told to ignore, as by nohup, stay ignored.
     """
-    words = LastWords()
+    message = StopMessage()
     adopt_orphans(True)
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    watcher = threading.Thread(target=_stop_when_told, args=(heard, words), daemon=True)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    watcher = threading.Thread(target=_exit_on_signal, args=(reader, message), daemon=True)
     watcher.start()
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         if handlers[number] is not signal.SIG_IGN:
-            signal.signal(number, words.stand_still)
-    signal.set_wakeup_fd(told)
+            signal.signal(number, message.block_main_thread)
+    signal.set_wakeup_fd(writer)
     try:
-        yield words
+        yield message
     finally:
-        with words.put_off():
+        with message.deferred():
             signal.set_wakeup_fd(-1)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-            os.close(told)
+            os.close(writer)
         watcher.join()
-        words.close()
+        message.close()
         adopt_orphans(False)
 
 
-def _stop_when_told(heard: int, words: LastWords) -> None:
-    """Wait for the number of a signal; none comes when the block ends."""
-    told = os.read(heard, 1)
-    os.close(heard)
-    if told:
-        words.being_said.acquire()
-        words.silence_others()
-        line = words.line()  # before the end of children looks like a failure
+def _exit_on_signal(reader: int, message: StopMessage) -> None:
+    """Wait for a signal, and exit; the end of the block closes the pipe, and nothing happens."""
+    received = os.read(reader, 1)
+    os.close(reader)
+    if received:
+        message.printing.acquire()
+        message.silence_other_output()
+        line = message.line()  # before the end of children looks like a failure
         kill_descendants()
-        words.say(line)
-        os._exit(128 + told[0])
+        message.print(line)
+        os._exit(128 + received[0])
 
 
-class Ended(BaseException):
-    """Raised by a signal that asks for the end; no `except Exception` on its way may catch it."""
+class StopRequested(BaseException):
+    """Raised when a signal asks this process to stop; a BaseException, so that no `except Exception` catches it."""
 
     def __init__(self, number: int) -> None:
         self.code = 128 + number
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Inside the block a signal that asks for the end raises `Ended`, once: nothing may interrupt what follows.
+def raising_on_signals() -> Iterator[None]:
+    """Raise `StopRequested` at the first stop signal in this block, and ignore later ones while it is handled.
 
     Signals that this process was told to ignore, as by nohup, stay ignored.
     """
@@ -126,7 +126,7 @@ def ended_by_signals() -> Iterator[None]:
     def end(number: int, _: object) -> None:
         for other in heeded:
             signal.signal(other, signal.SIG_IGN)
-        raise Ended(number)
+        raise StopRequested(number)
 
     for number in heeded:
         signal.signal(number, end)
@@ -138,24 +138,26 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def adopt_orphans(yes: bool) -> None:
-    """On Linux, make what a descendant leaves behind a child of this process: else the end of one hides others."""
+    """On Linux, make processes that a descendant leaves behind children of this one, so that they can be found."""
     with suppress(AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(yes))
 
 
-def leave(code: int) -> NoReturn:
-    """End this process, whatever its threads are doing: the interpreter would wait for them, or crash."""
+def exit_immediately(code: int) -> NoReturn:
+    """End this process, whatever its threads are doing: a normal exit would wait for them, or crash."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # nobody reads it any more
+        with suppress(OSError):  # nothing reads it any more
             stream.flush()
     os._exit(code)
 
 
 def kill_descendants() -> None:
-    """Kill -9 of all processes that this one started, and of theirs, and of what they start meanwhile."""
+    """Kill every process that this one started, directly or not, and any that they start meanwhile."""
     deadline = time.monotonic() + KILL_SECONDS
-    while (family := psutil.Process().children(recursive=True)) and time.monotonic() < deadline:
-        for process in family:
+    descendants = psutil.Process().children(recursive=True)
+    while descendants and time.monotonic() < deadline:
+        for process in descendants:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(family, timeout=0.1)
+        psutil.wait_procs(descendants, timeout=0.1)
+        descendants = psutil.Process().children(recursive=True)

@@ -1,1 +1,1 @@
-"""The artifact store: artifacts and their manifests, the code version in their keys, and the code behind a result."""
+"""The artifact store: artifacts, their manifests, the code version in their keys, and the provenance of results."""

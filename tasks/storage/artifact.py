@@ -1,4 +1,4 @@
-"""Artifacts: what a manifest says of one, and the spec that decides its key."""
+"""Artifacts: their manifests, and the specs that decide their keys."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*$"
 
 
 class StoredFile(BaseModel, frozen=True, extra="forbid"):
-    """What the manifest says of a file; an `incidental` one tells of the making: the clock, or where text was found."""
+    """A file's entry in the manifest; `incidental` files describe the making: the clock, or where text was found."""
 
     bytes: int
     sha256: str
@@ -23,7 +23,7 @@ class StoredFile(BaseModel, frozen=True, extra="forbid"):
 
 
 class InputReference(BaseModel, frozen=True, extra="forbid"):
-    """The artifact that another one was made from."""
+    """An artifact that another one was made from."""
 
     stage: str
     key: str
@@ -31,7 +31,7 @@ class InputReference(BaseModel, frozen=True, extra="forbid"):
 
 
 class Manifest(BaseModel, frozen=True, extra="forbid"):
-    """What an artifact holds, what decided it, when it was made (ISO 8601, UTC) and in how many seconds."""
+    """An artifact's content, what decided it, when it was made (ISO 8601, UTC) and in how many seconds."""
 
     stage: str
     key: str
@@ -54,7 +54,7 @@ class Artifact:
 
     @property
     def digest(self) -> str:
-        """A hash of its files, less the incidental: what an artifact is to those made from it, whoever made it."""
+        """A hash of its files without the incidental ones: all that matters to artifacts made from it."""
         return json_sha256({name: file.sha256 for name, file in self.manifest.files.items() if not file.incidental})
 
     @property
@@ -65,11 +65,11 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that decides what an artifact holds: equal specs have equal keys, and so one artifact.
+    """Everything that decides an artifact's content: equal specs have equal keys, and so share one artifact.
 
-    `config` is what the stage reads of the study, and the ids that its rows carry; `inputs` maps roles to artifacts, of
-    which only the content counts; `numerics` is what changes numbers besides: device kind, precision, thread count,
-    compiling.
+    `config` holds the part of the study that the stage reads, and the ids that its rows carry; `inputs` maps roles to
+    artifacts, of which only the content counts; `numerics` holds everything else that changes numbers: device kind,
+    precision, thread count, compiling.
     """
 
     stage: str
@@ -80,13 +80,13 @@ class Spec:
 
     @property
     def key(self) -> str:
-        """The hash of a spec, 32 hexadecimal digits: the name of its artifact's folder."""
+        """A hash of the spec, 32 hexadecimal digits: the name of the artifact's folder."""
         inputs = {role: artifact.digest for role, artifact in self.inputs.items()}
         return json_sha256({**vars(self), "inputs": inputs})[:32]
 
 
 def read_manifest(folder: Path) -> Artifact:
-    """An artifact as its manifest says; its files are not verified.
+    """Read an artifact's manifest; its files are not verified.
 
     Raises: ValueError when the manifest can't be trusted.
     """
@@ -100,7 +100,7 @@ def read_manifest(folder: Path) -> Artifact:
 
 
 def json_sha256(value: Mapping[str, Any]) -> str:
-    """The hash of a value's one canonical JSON text.
+    """A hash of a value's canonical JSON text.
 
     Raises: ValueError when the value isn't JSON.
     """

@@ -1,4 +1,4 @@
-"""The version of a stage's code: a hash that changes with what it may compute, and not with its comments."""
+"""The version of a stage's code: a hash that changes with anything that can change results, not with comments."""
 
 import ast
 import hashlib
@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from headstream.tasks.places import ROOT
 from headstream.tasks.storage.remembered_files import RememberedFiles, remembered_files
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "headstream"
 
 _parsing = Lock()  # CPython 3.11 raises SystemError when two threads parse at once
@@ -33,11 +33,11 @@ def code_version(module: str, root: Path = ROOT) -> str:
 
 
 def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by their names.
+    """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by module name.
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
     computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
-    The module itself may be one of a user's, who has declared a stage of their own.
+    The module itself may be a user's, for a stage of their own.
 
     Raises:
         ModuleNotFoundError: there is no such module.
@@ -45,7 +45,7 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
     file = _file_of(module, root) or _file_of_other(module)
     if file is None:
         raise ModuleNotFoundError(
-            f"There is no module {module!r} in {PACKAGE} below {root}, nor elsewhere. Name it as an import does:"
+            f"there is no module {module!r} in {PACKAGE} below {root}, nor elsewhere. Name it as an import does:"
             " headstream.tasks.training.model_training."
         )
     first = _source(module, file, root)
@@ -72,7 +72,7 @@ def _file_of(name: str, root: Path) -> Path | None:
     """The file of a project module; None for any other name."""
     package, *inner = name.split(".")
     if package != PACKAGE or not inner:
-        return None  # the package itself opens doors, and computes nothing
+        return None  # the package itself only re-exports
     stem = root.joinpath(*inner)
     return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
 
@@ -98,7 +98,7 @@ def _source(name: str, file: Path, root: Path) -> _Source:
 
 
 def _remembered() -> RememberedFiles:
-    """What is known of this installation's sources, by this version of Python: it decides what a syntax tree is."""
+    """Remembered hashes of this installation's sources, for this version of Python, on which syntax trees depend."""
     return remembered_files(f"sources-{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}")
 
 

@@ -14,6 +14,6 @@ def open_store() -> Store:
 
 @contextmanager
 def store_in_use() -> Iterator[None]:
-    """`gc` removes nothing while the block, or the function that this decorates, runs."""
-    with open_store().in_use():
+    """Keep `gc` from removing anything while the block, or the decorated function, runs."""
+    with open_store().shared_lock():
         yield

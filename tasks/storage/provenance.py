@@ -1,4 +1,4 @@
-"""Which code produced a result: the checkout's commit, and versions of packages."""
+"""The code that produced a result: the checkout's commit, and versions of packages."""
 
 import subprocess
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""What was computed of files that are asked for again and again, remembered for as long as the files stay the same."""
+"""Values computed from files, remembered for as long as the files stay the same."""
 
 import hashlib
 import json
@@ -15,13 +15,13 @@ from typing import Any
 from headstream.tasks import places
 from headstream.tasks.files.whole_files import written_whole
 
-JUST_NOW_SECONDS = 2.0  # within which a file could change once more in a tick of its clock
+JUST_NOW_SECONDS = 2.0  # within which a file could change once more in one tick of its clock
 
 
 class RememberedFiles:
-    """What one computation gave of files, by their inode, size and times; kept on disk between processes.
+    """The results of one computation on files, by inode, size and times; kept on disk between processes.
 
-    A file that has changed just now isn't remembered. One of those on disk that can't be read is as good as none.
+    Files that have just changed aren't remembered. A damaged memory on disk is ignored.
     """
 
     def __init__(self, kept_in: Path) -> None:
@@ -35,7 +35,7 @@ class RememberedFiles:
                 self._known = known
 
     def recall(self, path: Path, compute: Callable[[BufferedReader], Any]) -> Any:
-        """What `compute` gives of a file, a JSON value; called only if that isn't known.
+        """The JSON value that `compute` returns for a file; it is called only if the value isn't known.
 
         Raises:
             OSError: the file can't be read.
@@ -53,7 +53,7 @@ class RememberedFiles:
             return value
 
     def keep(self) -> None:
-        """Write down what is new, and forget files that are gone; where that can't be, the next process asks anew."""
+        """Write new values to disk, and forget files that are gone; if that fails, the next process computes again."""
         if not self._has_news:
             return
         self._has_news = False
@@ -65,7 +65,7 @@ class RememberedFiles:
 
 
 def remembered_files(name: str) -> RememberedFiles:
-    """What is remembered below HEADSTREAM_HOME under a name, shared by all who ask in this process."""
+    """The values remembered in HEADSTREAM_HOME under a name, shared by all callers in this process."""
     return _opened(places.remembered_folder() / f"{name}.json")
 
 
@@ -75,5 +75,5 @@ def _opened(kept_in: Path) -> RememberedFiles:
 
 
 def sha256_of(raw: BufferedReader) -> str:
-    """The hash of what is in an open file."""
+    """A hash of an open file's content."""
     return hashlib.file_digest(raw, "sha256").hexdigest()

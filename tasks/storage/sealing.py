@@ -1,4 +1,4 @@
-"""How a written folder becomes an artifact: each file on the disk and in the manifest, and that last."""
+"""Turns a written folder into an artifact: every file on the disk and in the manifest, which is written last."""
 
 import hashlib
 import json
@@ -20,11 +20,11 @@ from headstream.tasks.storage.artifact import (
     json_sha256,
 )
 
-RESUME = ".resume"  # a subfolder for checkpoints, which is not committed
+RESUME = ".resume"  # a subfolder for the state of an interrupted run, which is not committed
 
 
 def seal(staging: Path, spec: Spec, facts: Mapping[str, Any], incidental: Collection[str], seconds: float) -> None:
-    """Makes a written folder durable, its manifest last."""
+    """Make a written folder durable, its manifest last."""
     files, folders = _contents(staging)
     inputs = {
         role: InputReference(stage=source.manifest.stage, key=source.manifest.key, digest=source.digest)
@@ -44,20 +44,20 @@ def seal(staging: Path, spec: Spec, facts: Mapping[str, Any], incidental: Collec
     for path in [*files.values(), *folders]:
         fsync(path)
     fields = manifest.model_dump()
-    # Without a checksum of its own, nothing would notice a flipped byte in the manifest's facts.
+    # Without a checksum of its own, a flipped byte in the manifest's facts would go unnoticed.
     text = json.dumps({**fields, "checksum": json_sha256(fields)}, indent=2)
     (staging / MANIFEST).write_text(f"{text}\n")
     fsync(staging / MANIFEST)
 
 
 def file_sha256(path: Path) -> str:
-    """The hash of a file's bytes."""
+    """A hash of a file's bytes."""
     with path.open("rb", buffering=0) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fsync(path: Path) -> None:
-    """Have a file or folder on the disk, so that it outlives a power cut."""
+    """Flush a file or folder to the disk, so that it survives a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -73,11 +73,11 @@ def _contents(staging: Path) -> tuple[dict[str, Path], list[Path]]:
         if name.split("/")[0] == RESUME:
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise WorkError(f"an artifact must hold plain files and folders, got {path}. Write a copy instead.")
+            raise WorkError(f"{path} is not a plain file or folder, and an artifact holds nothing else. Write a copy.")
         if not re.fullmatch(FILE_NAME, name) or name == MANIFEST:
             raise WorkError(
-                "a name in an artifact must be of ASCII letters, digits and _ . = + -, start with one of the "
-                f"first three, and not be {MANIFEST}, got {name!r}. Rename it."
+                "the name of a file in an artifact must consist of ASCII letters, digits and _ . = + -, start with one "
+                f"of the first three, and not be {MANIFEST}, got {name!r}. Rename it."
             )
         if path.is_dir():
             folders.append(path)

@@ -1,9 +1,9 @@
-"""The artifact store: a result is a folder named by the hash of what decided it, there whole or not at all.
+"""The artifact store: each result is a folder named by the hash of what decided it, there complete or not at all.
 
 - root/<stage>/<key>/: the stage's files and manifest.json
 - root/.staging/<uuid>/: an artifact being written; its writer holds the lock <uuid>.lock beside it
 - root/.quarantine/: artifacts that no longer match their manifest, moved here by whoever found out
-- root/.in-use.lock: locked by each run that is going on, shared with the others
+- root/.in-use.lock: locked by every run in progress, shared with the others
 """
 
 import errno
@@ -42,11 +42,11 @@ class Store:
         self._staging = self.root / ".staging"
 
     def find(self, spec: Spec) -> Artifact | None:
-        """The artifact that answers a spec, its files verified; None when it must be built (again)."""
+        """The artifact of a spec, its files verified; None when it must be built (again)."""
         return self.open(spec.stage, spec.key)
 
     def open(self, stage: str, key: str) -> Artifact | None:
-        """As `verified`, for a use of the artifact."""
+        """The artifact that `verified` gives, marked as used now."""
         artifact = self.verified(stage, key)
         if artifact:
             with suppress(OSError):  # a read-only store is still readable
@@ -54,44 +54,45 @@ class Store:
         return artifact
 
     def verified(self, stage: str, key: str, among: frozenset[str] | None = None) -> Artifact | None:
-        """The artifact of that name, its files verified, or those of them `among` some names.
+        """The artifact of that name, its files verified, or only those `among` some names.
 
-        None when there is none, or it was corrupt.
+        None if there is none, or it was corrupt.
         """
         return self._load(stage, key, verify=True, among=among)
 
     def days_unused(self, artifact: Artifact) -> float:
-        """Days since a run last opened or made an artifact; 0 if it has just been removed."""
+        """Days since a run last opened or made the artifact; 0 if it has just been removed."""
         with suppress(FileNotFoundError):
             return (time.time() - (artifact.folder / MANIFEST).stat().st_mtime) / 86400
         return 0.0
 
-    def in_use(self) -> AbstractContextManager[object]:
-        """Nothing is removed while the block runs; waits for a removal that is going on."""
+    def shared_lock(self) -> AbstractContextManager[object]:
+        """Lock the store for a run: nothing is removed during the block. Waits for a removal in progress."""
         return self._lock_use(fcntl.LOCK_SH)
 
-    def at_rest(self) -> AbstractContextManager[object]:
-        """No run goes on while the block does; those that start meanwhile wait.
+    def exclusive_lock(self) -> AbstractContextManager[object]:
+        """Lock the store for a removal: runs that start during the block wait for its end.
 
-        Raises: WorkError when one goes on now.
+        Raises: WorkError when a run is in progress.
         """
         try:
             return self._lock_use(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkError(
-                f"no run must be going on while results are removed from {self.root}, but one is. Wait for its end."
+                f"can't remove results from {self.root} while a run is in progress. Wait for it to finish."
             ) from None
 
     def quarantined(self) -> list[Path]:
-        """Corrupt artifacts that were moved away."""
+        """Folders of corrupt artifacts that were moved away."""
         return sorted((self.root / ".quarantine").glob("*"))
 
     def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
-        """Every artifact, of one stage or of all, sorted by stage and key; their files are not verified."""
+        """Every artifact, of one stage or of all, sorted by stage and key; files are not verified."""
         for stage_folder in _named_folders(self.root):
             if stage in (None, stage_folder.name):
                 for folder in _named_folders(stage_folder):
-                    if artifact := self._load(stage_folder.name, folder.name, verify=False):
+                    artifact = self._load(stage_folder.name, folder.name, verify=False)
+                    if artifact:
                         yield artifact
 
     def build(
@@ -103,19 +104,21 @@ class Store:
         resumable: bool = False,
         on_wait: Callable[[], None] = lambda: None,
     ) -> Artifact:
-        """Finds the artifact, or has `write` fill a folder and return the manifest's facts, and commits that.
+        """Find the artifact, or have `write` fill a folder and return the manifest's facts, and commit that.
 
-        Runs that ask for the same key at once do the work once: the others wait, having called `on_wait`. With
-        `resumable`, `write` gets the folder as an interrupted run left it; its subfolder `.resume` is for checkpoints,
-        which are not committed.
+        If several runs ask for the same key at once, one does the work; the others call `on_wait` and wait. With
+        `resumable`, `write` gets the folder as an interrupted run left it; its subfolder `.resume` is for the state
+        of the run, which is not committed.
 
         Raises: WorkError when the disk is full or can't be written; whatever `write` raises.
         """
-        if found := self.find(spec):
+        found = self.find(spec)
+        if found:
             return found
         target, staging = self._folder(spec.stage, spec.key), self._unfinished(spec.stage, spec.key)
         with disk_errors_explained(self.root), self._locked(staging, on_wait):
-            if found := self.find(spec):
+            found = self.find(spec)
+            if found:
                 return found
             try:
                 if resumable and (staging / RESUME).is_dir():
@@ -133,28 +136,31 @@ class Store:
                     self._discard(staging)
                 if removed_by_others and isinstance(error, Exception):
                     raise FileNotFoundError(
-                        errno.ENOENT, "it was removed while it was written", str(staging)
+                        errno.ENOENT, "it was removed while it was being written", str(staging)
                     ) from error
                 raise
             return read_manifest(target)
 
-    def so_far(self, stage: str, key: str) -> Path | None:
-        """The folder of an artifact, or what its writer has of it now; nothing is verified, and it may move away."""
-        return next(filter(Path.is_dir, (self._folder(stage, key), self._unfinished(stage, key))), None)
+    def working_folder(self, stage: str, key: str) -> Path | None:
+        """The folder of an artifact, finished or being written; nothing is verified, and it may move away."""
+        for folder in (self._folder(stage, key), self._unfinished(stage, key)):
+            if folder.is_dir():
+                return folder
+        return None
 
     def interrupted(self, days: float) -> list[Path]:
-        """Work that killed runs left and another could go on with, but none has for some days."""
+        """Folders of work that killed runs left, that could be resumed but hasn't been for some days."""
         folders = [folder.parent for folder in sorted(self._staging.glob(f"*/{RESUME}"))]
         return [folder for folder in folders if (time.time() - _last_change(folder)) / 86400 >= days]
 
     def remove(self, folder: Path) -> None:
-        """Deletes an artifact or interrupted work; no reader sees half of it, and what a kill leaves is swept."""
+        """Delete an artifact or interrupted work; no reader sees half of it, and `sweep` removes what a kill leaves."""
         with disk_errors_explained(self.root):
             self._staging.mkdir(exist_ok=True)
             self._discard(folder)
 
     def sweep(self) -> list[Path]:
-        """Removes what killed runs left in staging, and returns it; what another run can go on with stays."""
+        """Remove what killed runs left in staging, and return those folders; work that can be resumed stays."""
         removed = []
         with disk_errors_explained(self.root):
             for name in sorted({path.stem for path in self._staging.glob("*")}):
@@ -168,16 +174,16 @@ class Store:
         return removed
 
     def quarantine(self, stage: str, key: str, reason: str) -> None:
-        """Moves an artifact out of every reader's sight, kept for a look; the next build writes it again."""
-        resting = self.root / ".quarantine" / f"{stage}-{key}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
-        resting.parent.mkdir(exist_ok=True)
-        os.rename(self._folder(stage, key), resting)
-        log.warning("%s/%s is corrupt and will be built again: %s. Moved to %s", stage, key, reason, resting)
+        """Move an artifact out of every reader's sight, and keep it for inspection; the next build writes it again."""
+        moved = self.root / ".quarantine" / f"{stage}-{key}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
+        moved.parent.mkdir(exist_ok=True)
+        os.rename(self._folder(stage, key), moved)
+        log.warning("%s/%s is corrupt and will be built again: %s. Moved to %s", stage, key, reason, moved)
 
     def _folder(self, stage: str, key: str) -> Path:
         for name in (stage, key):
             if not _NAME.fullmatch(name):
-                raise UserError(f"a stage or key must be of a-z, 0-9, _ and -, got {name!r}. Rename it.")
+                raise UserError(f"a stage or key must consist of a-z, 0-9, _ and -, got {name!r}. Rename it.")
         return self.root / stage / key
 
     def _unfinished(self, stage: str, key: str) -> Path:
@@ -201,7 +207,7 @@ class Store:
                 return None
 
     def _lock_use(self, how: int) -> IO[str]:
-        """Holds the lock on the use of this store until the file is closed."""
+        """Take the lock on the use of this store, which is held until the file is closed."""
         with disk_errors_explained(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             file = (self.root / ".in-use.lock").open("a")
@@ -233,7 +239,7 @@ class Store:
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            # Where locks don't work (some network file systems), another run can have committed meanwhile.
+            # Where locks don't work (some network file systems), another run may have committed meanwhile.
             if self._load(target.parent.name, target.name, verify=True):
                 self._discard(staging)
             else:
@@ -243,7 +249,7 @@ class Store:
         shutil.rmtree(checkpoints, ignore_errors=True)
 
     def _set_aside(self, folder: Path) -> Path:
-        """Gives a folder a name that only `sweep` finds, so that removing it may be interrupted."""
+        """Give a folder a name that only `sweep` finds, so that its removal may be interrupted."""
         aside = self._staging / str(uuid4())
         with suppress(FileNotFoundError):
             os.rename(folder, aside)
@@ -255,7 +261,7 @@ class Store:
 
 @cache
 def _verified(folder: Path, identity: tuple[int, int], among: frozenset[str] | None) -> Artifact:
-    """Reads an artifact and checks its files, once a process; one built again has another identity.
+    """Read an artifact and check its files, once per process; one that is built again has another identity.
 
     Raises: ValueError when a file does not match the manifest.
     """
@@ -273,19 +279,19 @@ def _named_folders(folder: Path) -> list[Path]:
 
 
 def _remove_unfinished(staging: Path) -> None:
-    """Removes what a killed writer had not finished: a manifest, and the hidden files that libraries write first."""
+    """Remove what a killed writer had not finished: a manifest, and hidden files, which libraries write first."""
     for path in [staging / MANIFEST, *staging.rglob(".*")]:
         if path.is_file():
             path.unlink()
 
 
 def _last_change(folder: Path) -> float:
-    """When anything in a folder last changed, in seconds of the clock."""
+    """The time of the last change to anything in a folder, in seconds since the epoch."""
     return max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one of the same name, before or after it; None when there is none."""
+    """A value that differs between two folders of the same name, one after the other; None when there is none."""
     try:
         status = folder.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,1 +1,1 @@
-"""The studies of a home: those that ship and its own, found by name, none in the place of another."""
+"""The studies of a home: those that ship and its own, found by name; no two share a name."""

@@ -1,4 +1,4 @@
-"""Keeping house: whether everything stored is as it was written, and what of it no study needs."""
+"""Housekeeping: checks that everything stored is as it was written, and finds what no study needs."""
 
 import os
 import shutil
@@ -22,58 +22,61 @@ PACKAGES = ("headstream", "torch", "duckdb", "prefect", "pyarrow", "tokenizers")
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, whether it is well, and what was seen, with what to do if it isn't."""
+    """The outcome of one check: its subject, whether it passed, and what was found, with the remedy if it failed."""
 
-    what: str
-    holds: bool
-    seen: str
+    subject: str
+    passed: bool
+    finding: str
 
 
 def check_all(store: Store, warehouse: Path) -> Iterator[Check]:
-    """Verify every artifact, that studies have all they name, the warehouse and the environment.
+    """Check every artifact, that studies have all the artifacts they name, the warehouse and the environment.
 
-    A corrupt artifact is moved to the quarantine, as when a study meets it: the next run makes it again.
+    A corrupt artifact is moved to the quarantine, as when a run finds it: the next run makes it again.
     """
     known = store.quarantined()
     artifacts = [a for a in store.artifacts() if store.verified(a.manifest.stage, a.manifest.key)]
     corrupt = [path.name for path in store.quarantined() if path not in known]
     size = sum(artifact.bytes for artifact in artifacts) / 1e6
     yield Check("artifacts", not corrupt, f"{len(artifacts)} artifacts, {size:,.0f} MB: as they were written")
+
     for name in corrupt:
         yield Check(name, False, "was corrupt, and is in quarantine now. Run its study again.")
     records = latest_records(store)
     for study, record in records.items():
         named = record.manifest.inputs.values()
         missing = sum(not (store.root / i.stage / i.key).is_dir() for i in named)
-        seen = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`." if missing else "is complete"
-        yield Check(f"study {study}", not missing, seen)
+        lacking = f"lacks {missing} of {len(named)} artifacts. Run `headstream run {study}`."
+        yield Check(f"study {study}", not missing, lacking if missing else "is complete")
     if not records and not warehouse.exists():
         yield Check("warehouse", True, "none yet: no study has run")
     else:
-        wrong = None if is_current(store, warehouse) else "is out of date"
-        wrong = wrong or (None if is_whole(warehouse) else "is damaged")
-        yield Check("warehouse", not wrong, f"{wrong}. Run `headstream index`." if wrong else "is up to date")
+        state = "is up to date"
+        if not is_current(store, warehouse):
+            state = "is out of date. Run `headstream index`."
+        elif not is_whole(warehouse):
+            state = "is damaged. Run `headstream index`."
+        yield Check("warehouse", state == "is up to date", state)
     yield Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in PACKAGES))
     yield Check("machine", True, describe_machine())
     free = shutil.disk_usage(next(path for path in (store.root, *store.root.parents) if path.exists())).free
     enough = free > LOW_DISK_BYTES
-    yield Check("disk", enough, f"{free / 1e9:,.1f} GB free" + ("" if enough else ". Free some: `headstream gc`."))
+    remedy = "" if enough else ". Free some: `headstream gc`."
+    yield Check("disk", enough, f"{free / 1e9:,.1f} GB free{remedy}")
 
 
-def require_all_well(checks: Iterable[Check]) -> None:
-    """Raises WorkError, with their names, when some checks found something that is not well."""
-    if failed := [check.what for check in checks if not check.holds]:
-        raise WorkError(
-            f"all must be well, but these are not: {', '.join(failed)}. `headstream check` says what to do about each."
-        )
+def require_all_passed(checks: Iterable[Check]) -> None:
+    """Raise WorkError naming the checks that failed, if any did."""
+    failed = [check.subject for check in checks if not check.passed]
+    if failed:
+        raise WorkError(f"checks failed: {', '.join(failed)}. `headstream check` says what to do about each.")
 
 
 def find_unneeded(store: Store, keep_days: float) -> list[tuple[str, Path, int]]:
-    """Artifacts that no study's latest record leads to, and interrupted work; both unused by any run for some days.
+    """Artifacts that no study's latest record leads to, and interrupted work, if no run has used them for some days.
 
-    Of each what it holds in words, its folder and its size in bytes.
-
-    The days are for what a study that is running, or will go on, has made or found, and will only name when it ends.
+    Returns a description, the folder and the size in bytes of each. The days protect what a study that is running, or
+    will be resumed, has made or found: it names them only when it ends.
     """
     needed = _needed(store)
     artifacts = [a for a in store.artifacts() if _name(a) not in needed and store.days_unused(a) >= keep_days]
@@ -85,7 +88,7 @@ def find_unneeded(store: Store, keep_days: float) -> list[tuple[str, Path, int]]
 
 
 def _needed(store: Store) -> set[tuple[str, str]]:
-    """Stage and key of each study's latest record, of what it is made from, and of the reports made from it."""
+    """Stage and key of each study's latest record, of everything it was made from, and of the reports made from it."""
     by_name = {_name(a): a for a in store.artifacts()}
     reached: set[tuple[str, str]] = set()
     to_visit = [_name(record) for record in latest_records(store).values()]
@@ -107,7 +110,7 @@ def _inputs(artifact: Artifact) -> set[tuple[str, str]]:
 
 
 def describe_machine() -> str:
-    """Where models would train, in words."""
+    """The machine that models would train on, in words."""
     if torch.cuda.is_available():
         device = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
     else:

@@ -1,4 +1,4 @@
-"""A name is one study's: another one of that name is refused, unless it is to take the first one's place."""
+"""Reserves a name for one study: a different study of that name is refused, unless it is to replace the first."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +10,8 @@ from headstream.tasks.study.schema import Study, complete_study, read_study
 from headstream.tasks.study.sources import StudyFile, shipped
 
 
-def sent_study(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile]:
-    """A study that came through Prefect, by its name or whole, and its file.
+def study_from_prefect(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile]:
+    """A study that was sent through Prefect, by name or in full, and its file.
 
     Raises:
         UserError: no study has that name, or it isn't valid.
@@ -20,21 +20,21 @@ def sent_study(study: str | Mapping[str, Any] | Study) -> tuple[Study, StudyFile
         file = find_study(study)
         return read_study(file), file
     study = complete_study(study)
-    return study, file_of(study)
+    return study, study_file_of(study)
 
 
-def file_of(study: Study) -> StudyFile:
-    """What to remember of a study that came without a file: the one that ships, if it is that."""
+def study_file_of(study: Study) -> StudyFile:
+    """The file to remember for a study that came without one: a shipped study's own, if it is the same study."""
     ships = shipped(study.name)
     if ships and read_study(ships).recorded == study.recorded:
         return ships
     return StudyFile(f"the study {study.name}", study.written)
 
 
-def rival(study: Study, file: StudyFile) -> str:
-    """Where another study of that name is from; empty if there is none.
+def conflicting_study(study: Study, file: StudyFile) -> str:
+    """Say where a different study of the same name comes from; empty if there is none.
 
-    The same file is the same study, however it was edited, and so are files that ask the same.
+    The same file is the same study, however it was edited, and so are files that ask for the same.
     """
     holder = remembered(study.name) or shipped(study.name)
     if holder is None or holder.path == file.path:
@@ -42,7 +42,7 @@ def rival(study: Study, file: StudyFile) -> str:
     try:
         if read_study(holder).recorded == study.recorded:
             return ""
-    except UserError:  # what it was is no study to this release
+    except UserError:  # this release can't read it any more
         pass
     if holder.ships:
         return "ships"
@@ -51,15 +51,16 @@ def rival(study: Study, file: StudyFile) -> str:
     return f"{'is' if holder.path.is_file() else 'was'} in {holder.path}"
 
 
-def take_name(study: Study, file: StudyFile, *, replace: bool = False) -> None:
-    """Have a study's name stand for it in this home.
+def reserve_name(study: Study, file: StudyFile, *, replace: bool = False) -> None:
+    """Reserve a study's name for it in this home.
 
     Raises:
-        UserError: it is another study's, which is not to be replaced.
+        UserError: a different study has that name, and is not to be replaced.
     """
-    if not replace and (where := rival(study, file)):
+    where = "" if replace else conflicting_study(study, file)
+    if where:
         raise UserError(
-            f"each study must have a name of its own, got {study.name!r} in {file.label}, but the study of that name"
-            f" {where}. Change the name, or replace that study and its results: `--replace`."
+            f"{file.label} uses the name {study.name!r}, but a different study of that name {where}. Change the name,"
+            " or replace that study and its results: `--replace`."
         )
     remember(study.name, file)

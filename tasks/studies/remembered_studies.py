@@ -1,4 +1,4 @@
-"""What a home remembers of studies that don't ship: their text as it was when they were last to run, and its file."""
+"""Studies of one's own that a home remembers: the text of each as of its last run, and the path of its file."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ from headstream.tasks.study.sources import StudyFile
 
 
 def remembered_studies() -> set[str]:
-    """Their names."""
+    """Names of the remembered studies."""
     return {path.stem for path in places.studies_folder().glob("[!.]*.json")}
 
 
 def remembered(name: str) -> StudyFile | None:
-    """A study as it was when it was last to run; None if none of that name was."""
+    """A study as it was when it last ran; None if no study of that name has."""
     try:
         kept = json.loads(_kept(name).read_bytes())
         path = Path(kept["path"]) if kept["path"] else None
@@ -25,7 +25,7 @@ def remembered(name: str) -> StudyFile | None:
 
 
 def remember(name: str, file: StudyFile) -> None:
-    """Have a name stand for a study from now on; of one that ships nothing is kept.
+    """Remember a study under a name from now on; for a study that ships, nothing is kept.
 
     Raises:
         WorkError: the home can't be written.

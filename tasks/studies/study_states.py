@@ -1,4 +1,4 @@
-"""How far each study is, told from manifests alone, so that it takes no time: nothing is verified, no code compared."""
+"""The state of each study, read from manifests alone to be quick: no file is verified, no code version compared."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,24 +16,24 @@ from headstream.tasks.study.schema import Study, read_study
 
 @dataclass(frozen=True)
 class StudyState:
-    """A study in a list of all."""
+    """A study's line in a list of all."""
 
     name: str
-    n_models: int | None  # None of a study that can't be read
+    n_models: int | None  # None if the study can't be read
     state: str
-    asks: str  # or, of one that can't be read, why
-    source: str  # where its file is
+    asks: str  # its question, or the reason why it can't be read
+    source: str  # the place of its file
 
 
 def study_states(store: Store) -> Iterator[StudyState]:
-    """Every study that ships, and then every other that was to run here."""
+    """Every study that ships, and then every other that was started here."""
     records, made = latest_records(store), _Made(store)
     for name in known_studies():
         yield _state_of(name, records, made)
 
 
 def study_state(store: Store, name: str) -> StudyState:
-    """One of them."""
+    """The state of one study."""
     return _state_of(name, latest_records(store), _Made(store))
 
 
@@ -43,7 +43,8 @@ def _state_of(name: str, records: Mapping[str, Artifact], made: "_Made") -> Stud
         study = read_study(file)
     except UserError as error:
         return StudyState(name, None, "can't be read", str(error), "")
-    source = "ships" if file.ships else _short(file.path) if file.path else "no file"
+    place = _short(file.path) if file.path else "no file"
+    source = "ships" if file.ships else place
     state = _state(study, records.get(name), made)
     return StudyState(name, study.n_models, state, study.question, f"{source}, gone" if file.note else source)
 
@@ -58,7 +59,7 @@ def _state(study: Study, record: Artifact | None, made: "_Made") -> str:
 
 
 class _Made:
-    """The models that a store has, by what they are and by the digest of the tokens that they were trained on."""
+    """The models of a store, by their settings and by the digest of the tokens that they were trained on."""
 
     def __init__(self, store: Store) -> None:
         self._corpora = [
@@ -72,12 +73,14 @@ class _Made:
         }
 
     def count(self, study: Study) -> int:
-        """How many of a study's models are trained on its text."""
+        """Number of a study's models that have been trained on its text."""
         corpus, tokenizer = study.corpus.model_dump(mode="json"), study.tokenizer.model_dump(mode="json")
         texts = {digest for config, digest in self._corpora if config == corpus}
-        tokens = [digest for config, of, digest in self._tokens if config == tokenizer and of in texts]
-        cells = [_as_text(cell.trained_as) for cell in study.cells] if tokens else []
-        return sum(any((cell, digest) in self._models for digest in tokens) for cell in cells)
+        tokens = {digest for config, of, digest in self._tokens if config == tokenizer and of in texts}
+        if not tokens:
+            return 0
+        trained = {cell for cell, digest in self._models if digest in tokens}
+        return sum(_as_text(cell.trained_as) in trained for cell in study.cells)
 
 
 def _as_text(config: Mapping[str, Any]) -> str:
@@ -85,5 +88,5 @@ def _as_text(config: Mapping[str, Any]) -> str:
 
 
 def _short(path: Path) -> str:
-    """A path as people write it."""
+    """A path with `~` for the user's folder."""
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

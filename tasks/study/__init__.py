@@ -1,1 +1,1 @@
-"""What a study asks for: the schema of its file, the config of every section, its cells, and mistakes in it."""
+"""The study file: its schema, the config of every section, its cells, and messages about mistakes in it."""

@@ -1,4 +1,4 @@
-"""What other tools and people call the fields of a study."""
+"""Other names for the fields of a study, as other tools and people call them."""
 
 ALIASES = {
     name: field

@@ -1,4 +1,4 @@
-"""The [analysis] section of a study: how much is measured on every model, one part a stage."""
+"""The [analysis] section of a study: the amount that is measured on every model, one part per stage."""
 
 from typing import Any, Literal
 
@@ -8,16 +8,17 @@ from headstream.tasks.study.analyses import ANALYSES, DECLARED
 
 
 class _Common(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis] section of a study: each part is what the stage of its name reads, and no other."""
+    """The [analysis] section of a study: each part is read by the stage of its name alone."""
 
     device: Literal["cpu", "cuda"] = Field(
-        "cpu", description="Where models are measured; cuda, for large ones: GPUs are shared as [resources] gpus says."
+        "cpu",
+        description="Device that models are measured on; cuda for large ones, sharing GPUs as [resources] gpus says.",
     )
     stages: tuple[Literal[tuple(ANALYSES)], ...] = Field(
         tuple(ANALYSES),
         min_length=1,
         max_length=len(ANALYSES),
-        description="Stages of the analysis that run; what the others measure is missing from the report.",
+        description="Stages of the analysis to run; what the others measure is missing from the report.",
     )
 
 

@@ -1,4 +1,4 @@
-"""One cell of a study's grid: a model to train."""
+"""A cell of a study's grid: a model to train."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +9,16 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 @dataclass(frozen=True)
 class Cell:
-    """A model of the grid; the label says where it is on the axes that matter to it, such as `n_layers=2 seed=0`."""
+    """A model of the grid; its label holds its place on the axes that matter to it, such as `n_layers=2 seed=0`."""
 
     label: str
     architecture: Architecture
     training: TrainingConfig
-    places: tuple[str, ...]  # of the grid that come to this model, whole: one, unless some axis changes nothing
+    places: tuple[str, ...]  # full labels of the grid's places that give this model: one, unless an axis has no effect
 
     @property
     def trained_as(self) -> dict[str, Any]:
-        """What of the model's settings decides its weights, besides the text: all but where and how it is computed."""
+        """The settings that decide the model's weights, besides the text: all but where and how it is computed."""
         return {
             "architecture": self.architecture.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
@@ -26,16 +26,16 @@ class Cell:
 
     @property
     def short_name(self) -> str:
-        """What tells it from other models of its architecture, in few letters."""
+        """A short name that distinguishes it from other models of its architecture."""
         return f"s{self.training.seed}"
 
     def parameters(self, vocabulary: int) -> int:
-        """Approximate parameters of the model."""
+        """Approximate number of the model's parameters."""
         return matrix_entries(self.architecture, vocabulary)
 
 
 def matrix_entries(a: Architecture, vocabulary: int) -> int:
-    """The entries of a model's matrices, embeddings included, which are nearly all of its parameters."""
+    """Number of entries in a model's matrices, embeddings included: nearly all of its parameters."""
     n_maps = sum(a.heads_per_layer) + sum(map(a.key_value_heads, a.heads_per_layer))
     heads = n_maps * a.d_model * (a.head_width + a.value_width)
     return heads + a.n_layers * a.mlp_maps * a.d_model * a.mlp_width + 2 * a.d_model * vocabulary

@@ -1,4 +1,4 @@
-"""The [costs] section of a study: at which sizes time and work are measured."""
+"""The [costs] section of a study: the sizes at which time and work are measured."""
 
 from typing import Annotated, Self
 
@@ -8,12 +8,12 @@ from headstream.models.architecture_config import LONGEST, MOST_HEADS, WIDEST
 
 Length = Annotated[int, Field(ge=2, le=LONGEST)]
 Width = Annotated[int, Field(gt=0, le=WIDEST)]
-HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
+_HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
 Axis = Field(max_length=32)
 
 
 class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [costs] section of a study: the sizes at which models of one layer are timed; without any, none is."""
+    """The [costs] section of a study: the sizes at which models of one layer are timed; empty for no timing."""
 
     n_ctx: Annotated[tuple[Length, ...], Axis] = Field(
         (), description="Sequence lengths to time, in tokens, ascending: one head, full and local attention."
@@ -21,24 +21,25 @@ class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     d_model: Annotated[tuple[Width, ...], Axis] = Field(
         (), description="Widths of the residual stream to time, ascending: one head, base_n_ctx tokens."
     )
-    n_heads: Annotated[tuple[HeadCount, ...], Axis] = Field(
+    n_heads: Annotated[tuple[_HeadCount, ...], Axis] = Field(
         (), description="Head counts to time, ascending: base_d_model wide, at each length of heads_n_ctx."
     )
     heads_n_ctx: Annotated[tuple[Length, ...], Axis] = Field(
         (128, 512, 2048),
-        description="Sequence lengths while n_heads varies, in tokens, ascending: heads cost the more, the longer.",
+        description="Sequence lengths while n_heads varies, in tokens, ascending: longer ones make heads cost more.",
     )
     max_full_n_ctx: Length = Field(4096, description="Longest sequence, in tokens, on which full attention is timed.")
     attention_window: int = Field(
         128, ge=1, le=LONGEST, description="Keys that a query sees in local attention, its own included."
     )
     narrow_d_model: Width = Field(
-        16,
-        description="Width of the residual stream while n_ctx varies: narrow, so that attention is most of the work.",
+        16, description="Width of the residual stream while n_ctx varies: narrow, so that attention dominates the work."
     )
     base_n_ctx: Length = Field(128, description="Sequence length while d_model varies, in tokens.")
     base_d_model: Width = Field(256, description="Width of the residual stream while n_heads varies.")
-    repeats: int = Field(15, ge=1, le=10_000, description="How many times each forward and backward pass is timed.")
+    repeats: int = Field(
+        15, ge=1, le=10_000, description="Number of times that each forward and backward pass is timed."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -53,8 +54,9 @@ class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
                 f"n_ctx must be at least attention_window={self.attention_window}, got {self.n_ctx[0]}."
                 " Leave it out, or choose a smaller window."
             )
-        if odd := [n for n in self.n_heads if self.base_d_model % n]:
-            raise ValueError(
-                f"n_heads must divide base_d_model={self.base_d_model}, got {odd[0]}. Choose other head counts."
-            )
+        for n_heads in self.n_heads:
+            if self.base_d_model % n_heads:
+                raise ValueError(
+                    f"n_heads must divide base_d_model={self.base_d_model}, got {n_heads}. Choose other head counts."
+                )
         return self

@@ -1,4 +1,4 @@
-"""What of a model's settings makes a difference: models that agree in it are the same, however they are written."""
+"""The settings of a model that have an effect: models that agree in them are the same, however they are written."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,19 +8,19 @@ from pydantic import ValidationError
 from headstream.models.architecture import Architecture
 from headstream.tasks.study.training_config import TrainingConfig
 
-# Without heads these change nothing; nor do positions, unless they are added to the stream.
+# Without heads these have no effect; nor have positions, unless they are added to the stream.
 _OF_HEADS = (
     *("d_value", "n_key_value_heads", "qk_normalization", "qkv_biases"),
     *("attention", "attention_window", "stride", "top_k", "gates"),
 )
 _OF_ROTARY = ("rotary_base", "rotary_fraction", "rotary_pairs")
 _IN_THE_STREAM = ("learned", "sinusoidal")
-# From others where they are not set.
+# Derived from other settings where they are not set.
 _DERIVED = ("n_key_value_heads", "d_head", "d_value", "d_mlp", "norm_epsilon", "attention_window", "stride", "top_k")
 
 
 def effective(architecture: Architecture, training: TrainingConfig) -> tuple[Architecture, TrainingConfig]:
-    """The same model with every setting that changes nothing at its default."""
+    """The same model with every setting that has no effect at its default."""
     architecture = _effective_architecture(architecture)
     inert = dict.fromkeys(_inert_in_training(architecture, training))
     return architecture, training.model_copy(update={name: _default(TrainingConfig, name) for name in inert})
@@ -30,8 +30,8 @@ def _effective_architecture(a: Architecture) -> Architecture:
     fields = a.model_dump()
     if a.n_layers == 0:
         fields |= {"n_heads": 1, "d_head": None} | _defaults("feed_forward", "d_mlp", "output_biases")
-    elif len(counts := set(a.heads_per_layer)) == 1 and counts != {0}:
-        fields["n_heads"] = counts.pop()
+    elif a.heads_per_layer[0] and len(set(a.heads_per_layer)) == 1:
+        fields["n_heads"] = a.heads_per_layer[0]
     if not any(a.heads_per_layer):
         fields |= _defaults(*_OF_HEADS)
         if a.positions not in _IN_THE_STREAM:
@@ -58,7 +58,7 @@ def _effective_architecture(a: Architecture) -> Architecture:
 
 
 def _inert_in_training(a: Architecture, training: TrainingConfig) -> Iterator[str]:
-    """Fields of a training that change nothing in a model of this (effective) architecture."""
+    """Fields of a training that have no effect on a model of this (effective) architecture."""
     has_heads = any(a.heads_per_layer)
     if a.n_layers == 0:
         yield "optimizer"  # Muon is for the matrices of layers

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-MAX_COUNT = 100_000  # of anything: more would fill the memory, and tell no more
-COMPOSITION_LEVEL = 0.01  # of significance, of pairs of heads that compose
+MAX_COUNT = 100_000  # of anything: more would fill the memory, and add nothing
+COMPOSITION_LEVEL = 0.01  # of significance, for pairs of heads that compose
 MAX_RERUNS = (
-    "Heads times sequences at most: of a model with more heads, fewer sequences are used, though 8 (or all) at least."
+    "Maximum of heads times sequences: for a model with more heads, fewer sequences are used, but at least 8 (or all)."
 )
 
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]

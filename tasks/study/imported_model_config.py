@@ -14,7 +14,7 @@ LONGEST_UNASKED = 256
 class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     """A model from elsewhere, at one or several of its checkpoints."""
 
-    name: str = Field(description="Name by which tables and the report call the model.", pattern=MODEL_NAME)
+    name: str = Field(description="Name of the model in tables and in the report.", pattern=MODEL_NAME)
     path: PathText | tuple[PathText, ...] = Field(
         description="File or folder that holds the model, or a list or pattern (*) of checkpoints of one training, in"
         " any format that `headstream inspect` reads. With package: the file's name within it."
@@ -24,29 +24,29 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     )
     steps: tuple[Annotated[int, Field(ge=0, lt=1 << 31)], ...] = Field(
         (),
-        description="Training steps of the checkpoints, ascending; default: as their files or names say, else 1, 2, 3.",
+        description="Training steps of the checkpoints, ascending; default: from their files or names, else 1, 2, 3.",
     )
     tokens: tuple[Annotated[int, Field(ge=0, lt=1 << 62)], ...] = Field(
-        (), description="Tokens that each checkpoint was trained on; default: as their files say, else not known."
+        (), description="Tokens that each checkpoint was trained on; default: from their files, else unknown."
     )
     tokenizer: PathText | None = Field(
-        None, description="File tokenizer.json of the model, or the folder that holds it; default: beside the weights."
+        None, description="The model's tokenizer.json, or the folder that holds it; default: beside the weights."
     )
     bos: str | None = Field(
         None,
         max_length=200,
-        description="Token that opened every sequence in training, or '' for none; default: as its tokenizer says.",
+        description="Token that opened every sequence in training, or '' for none; default: from its tokenizer.",
     )
     n_ctx: int | None = Field(
         None,
         ge=2,
         le=LONGEST,
-        description=f"Positions of the sequences that it is measured on; default {LONGEST_UNASKED}, or all that it can"
-        " read if these are fewer.",
+        description=f"Length of the sequences that it is measured on; default {LONGEST_UNASKED}, or the model's"
+        " maximum if that is less.",
     )
     untrained: bool = Field(
-        False, description="The model need not predict the text better than token counts do, as it otherwise must."
+        False, description="Accept a model that doesn't predict the text better than token counts do."
     )
     prompt: str | None = Field(
-        None, max_length=2000, description="Text that the model continues in its certificate; default: of the corpus."
+        None, max_length=2000, description="Text that the model continues in its certificate; default: from the corpus."
     )

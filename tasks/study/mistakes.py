@@ -1,4 +1,4 @@
-"""Mistakes in a study, described in one line, whatever the study holds."""
+"""One-line messages about mistakes in a study, whatever the study holds."""
 
 import difflib
 import re
@@ -19,7 +19,7 @@ _OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[|literal\[")
 
 
 def described(invalid: ValidationError, config: type[BaseModel]) -> str:
-    """One line about the first mistake in a study, and how many others there are."""
+    """Describe the first mistake in a study in one line, with the number of others."""
     errors = invalid.errors()
     first, others = errors[0], {_path(error) for error in errors} - {_path(errors[0])}
     text = terminal_safe(_described(first, config))
@@ -28,7 +28,7 @@ def described(invalid: ValidationError, config: type[BaseModel]) -> str:
 
 
 def message(error: Any) -> str:
-    """One of pydantic's errors in words: what must hold and what came."""
+    """One of pydantic's errors in words: what must hold, and what was given."""
     if error["type"] == "value_error":
         return re.sub(r"^Value error, ", "", error["msg"])
     if error["type"] == "string_pattern_mismatch":
@@ -39,12 +39,12 @@ def message(error: Any) -> str:
 
 
 def word(value: Any) -> str:
-    """A value as it is if it is a plain word, else quoted and shortened."""
+    """A value as it is if it is a plain word, otherwise quoted and shortened."""
     return value if isinstance(value, str) and re.fullmatch(r"[\w.-]{1,40}", value) else short(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that was probably meant, whatever other tools call it, or else at all known names."""
+    """A hint at the known name that was probably meant (aliases count), or else at all known names."""
     known = list(known)
     alias = ALIASES.get(_plain(name))
     near = [alias] if alias in known else difflib.get_close_matches(name, known, n=1)
@@ -60,29 +60,30 @@ def _described(error: Any, config: Any) -> str:
     if error["type"] == "extra_forbidden":
         hint = nearest(field, fields.model_fields)
         names = {field, ALIASES.get(_plain(field))}
-        if not names & {*fields.model_fields} and (found := next((f for f in _fields(config) if f[1] in names), None)):
-            hint = f" Did you mean {found[1]!r} of [{found[0]}]?"
+        elsewhere = next(((section, name) for section, name in _fields(config) if name in names), None)
+        if elsewhere and not names & {*fields.model_fields}:
+            hint = f" Did you mean {elsewhere[1]!r} of [{elsewhere[0]}]?"
         return f"{place}{'has ' if place else ''}no field {field!r}.{hint}"
     if error["type"] == "missing":
-        return f"{place}{field} must be given, got nothing. Add it."
+        return f"{place}{field} is missing. Add it."
     name = f"{place}{field}: " if field else ""
     return f"{name}{message(error)}"
 
 
 def _path(error: Any) -> tuple[str, ...]:
-    """Where a mistake is, whichever of the types that may stand there it is none of."""
+    """The path to a mistake, without the names of the types that its value might have had."""
     return tuple(part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part))
 
 
 def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The config that a field is a section of, if it is one, and whether there may be several such sections."""
+    """The config of a field that is a section (None for others), and True if there may be several such sections."""
     several = get_origin(annotation) is tuple
     config = get_args(annotation)[0] if several else annotation
     return (config if isinstance(config, type) and issubclass(config, BaseModel) else None), several
 
 
 def _section_named(config: Any, sections: Sequence[str]) -> tuple[Any, str]:
-    """The config of a section by the path to it, and how a study file writes that: `[corpus] `, `[[models]] 2: `."""
+    """The config of a section by its path, and the section as a study file writes it: `[corpus] `, `[[models]] 2: `."""
     names: list[str] = []
     place = ""
     for section in sections:
@@ -97,9 +98,10 @@ def _section_named(config: Any, sections: Sequence[str]) -> tuple[Any, str]:
 
 
 def _fields(config: type[BaseModel], section: str = "") -> Iterator[tuple[str, str]]:
-    """The sections of a study file, each with the name of a field, at whatever depth."""
+    """Every field of a study file, at any depth, as section and name."""
     for name, field in config.model_fields.items():
-        if inner := section_of(field.annotation)[0]:
+        inner, _ = section_of(field.annotation)
+        if inner:
             yield from _fields(inner, f"{section}.{name}".lstrip("."))
         elif section:
             yield section, name
@@ -110,7 +112,7 @@ def _plain(name: str) -> str:
 
 
 class _Short(reprlib.Repr):
-    """Any value, shortened to a few words."""
+    """The repr of any value, shortened to a few words."""
 
     def repr_int(self, number: int, level: int) -> str:
         # Python refuses to spell a number of thousands of digits, which TOML can hold in hexadecimal.

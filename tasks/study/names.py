@@ -1,4 +1,4 @@
-"""What names in a study look like: as patterns, and in words for errors and references."""
+"""The form of names in a study: as patterns, and in words for errors and references."""
 
 STUDY_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 VARIANT_NAME = r"^[a-z0-9][a-z0-9_.-]{0,31}$"

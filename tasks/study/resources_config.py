@@ -1,4 +1,4 @@
-"""The fields `runner` and [resources] of a study: where its models are made, and what each takes of a machine."""
+"""The fields `runner` and [resources] of a study: the place of its work, and each model's share of a machine."""
 
 from typing import Literal
 
@@ -8,10 +8,10 @@ Runner = Literal["threads", "ray"]
 
 
 class ResourcesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """How much of a machine a model takes: decides where and when it is made, never what comes out."""
+    """A model's share of a machine: it decides where and when the model is made, never the result."""
 
     jobs: int | None = Field(
         None, ge=1, le=1024, description="Models at once where the runner is threads; default: one per core."
     )
     cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for each model.")
-    gpus: float = Field(1.0, gt=0, le=1, description="Share of a GPU that a model takes while it is on one.")
+    gpus: float = Field(1.0, gt=0, le=1, description="Fraction of a GPU that a model takes while it is on one.")

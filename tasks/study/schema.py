@@ -1,4 +1,4 @@
-"""What a study is: the schema of a study file, and the grid of models that it spans."""
+"""The schema of a study file, and the grid of models that it spans."""
 
 import itertools
 import json
@@ -29,16 +29,16 @@ from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.study.mistakes import described, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
-from headstream.tasks.study.sources import MAX_BYTES, StudyFile, no_study, shipped, shipped_studies
+from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shipped_studies, unknown_study
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
 
 MOST_MODELS, MOST_IMPORTED = 10_000, 100
-MOST_PARAMETERS = 10**9  # of a model
+MAX_MODEL_PARAMETERS = 10**9  # of a model
 
 
 def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
-    """The fields of a config, each optional: what a study leaves out takes the config's default, cell by cell."""
+    """The fields of a config, all optional: a field that a study leaves out gets the config's default in each cell."""
     fields: dict[str, Any] = {
         key: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
         for key, field in config.model_fields.items()
@@ -60,10 +60,10 @@ VariantName = Annotated[str, Field(pattern=VARIANT_NAME)]
 class Study(BaseModel, frozen=True, extra="forbid"):
     """A corpus, a grid of models to train on it, and how to analyse them."""
 
-    name: str = Field(description="Name by which the study's report and its rows are found.", pattern=STUDY_NAME)
-    question: str = Field("", max_length=500, description="What the study asks, in a sentence that opens its report.")
+    name: str = Field(description="Name under which the study's report and its rows are found.", pattern=STUDY_NAME)
+    question: str = Field("", max_length=500, description="The study's question, a sentence that opens its report.")
     corpus: CorpusConfig = Field(CorpusConfig(), description="The text that models are trained and measured on.")
-    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="How text becomes tokens.")
+    tokenizer: TokenizerConfig = Field(TokenizerConfig(), description="Training of the tokenizer.")
     grid: dict[str, list[Any]] = Field(
         {}, description="Axes, any field of [model] or [training] with its values; each combination is trained."
     )
@@ -71,25 +71,22 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         {}, description="Named sets of fields of [model] or [training]; the whole grid is trained with each."
     )
     model: ModelSection = Field(ModelSection(), description="Architecture that all models of the grid share.")
-    training: TrainingSection = Field(TrainingSection(), description="How all models of the grid are trained.")
+    training: TrainingSection = Field(TrainingSection(), description="Training of all models of the grid.")
     models: tuple[ImportedModelConfig, ...] = Field(
         (), max_length=MOST_IMPORTED, description="Models that were trained elsewhere, beside or instead of a grid."
     )
     analysis: AnalysisConfig = Field(
-        AnalysisConfig(), description="What is measured on every model, and on how much text."
+        AnalysisConfig(), description="Measurements on every model, and the amount of text for them."
     )
     costs: CostsConfig = Field(
-        CostsConfig(), description="Sizes at which the time and work of passes are measured, if at all."
+        CostsConfig(), description="Sizes at which the time and work of passes are measured, if any."
     )
     runner: Runner = Field(
-        "threads", description="Where models are made: in threads of this machine, or on a Ray cluster."
+        "threads", description="Place where models are made: threads on this machine, or a Ray cluster."
     )
-    resources: ResourcesConfig = Field(ResourcesConfig(), description="How much of a machine each model takes.")
+    resources: ResourcesConfig = Field(ResourcesConfig(), description="Each model's share of a machine.")
     max_models: int = Field(
-        200,
-        ge=1,
-        le=MOST_MODELS,
-        description="Maximum number of models that the grid may have; a larger grid is refused.",
+        200, ge=1, le=MOST_MODELS, description="Maximum number of models in the grid; a larger grid is refused."
     )
     _text: str | None = PrivateAttr(None)
 
@@ -99,7 +96,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         for axis, values in grid.items():
             _require_field("an axis", axis)
             if not values:
-                raise ValueError(f"axis {axis!r} must have at least one value, got none. List its values, or drop it.")
+                raise ValueError(f"axis {axis!r} has no values. List some, or remove it.")
         return grid
 
     @field_validator("variants")
@@ -114,18 +111,16 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     @classmethod
     def _check_names(cls, models: tuple[ImportedModelConfig, ...]) -> tuple[ImportedModelConfig, ...]:
         names = [model.name for model in models]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"each of [[models]] must have a name of its own, got {twice!r} twice. Rename one.")
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two of [[models]] have the name {name!r}. Rename one.")
         return models
 
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
         fixed = {*_given(self.model), *_given(self.training)}
-        if both := sorted(fixed & set(self.grid)):
-            raise ValueError(
-                f"{both[0]} must be either an axis or fixed, got it in [grid] and in [model] or [training]."
-                " Remove one of them."
-            )
+        for axis in sorted(fixed & set(self.grid)):
+            raise ValueError(f"{axis} is both in [grid] and in [model] or [training]. Remove one of them.")
         for name, fields in self.variants.items():
             for axis in sorted(set(fields) & set(self.grid)):
                 if not isinstance(fields[axis], list) or not fields[axis]:
@@ -133,10 +128,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
                         f"{axis} of {name!r} must be a list, since it is an axis of [grid], whose values a variant may"
                         f" replace; got {word(fields[axis])}. List values, or remove it from one of them."
                     )
-        size = sum(
-            math.prod(len(fields.get(axis, values)) for axis, values in self.grid.items())
-            for fields in (self.variants or {"": {}}).values()
-        )
+        size = 0
+        for fields in (self.variants or {"": {}}).values():
+            size += math.prod(len(fields.get(axis, values)) for axis, values in self.grid.items())
         if size > self.max_models:
             raise ValueError(
                 f"the grid must have at most max_models={self.max_models} cells, got {size}."
@@ -150,32 +144,33 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         for place, architecture, training in self._written_cells:
             label, model = _label(place), (architecture, training)
             if model in known:
-                raise ValueError(f"each model must occur once, got cells {known[model]} and {label}. Drop one.")
+                raise ValueError(f"cells {known[model]} and {label} are the same model. Remove one.")
             known[model] = label
         for cell in self.cells:
-            if (parameters := cell.parameters(self.tokenizer.vocabulary)) > MOST_PARAMETERS:
+            parameters = cell.parameters(self.tokenizer.vocabulary)
+            if parameters > MAX_MODEL_PARAMETERS:
                 raise ValueError(
-                    f"a model must have at most {MOST_PARAMETERS:,} parameters, got {parameters:,} in cell"
+                    f"a model must have at most {MAX_MODEL_PARAMETERS:,} parameters, got {parameters:,} in cell"
                     f" {cell.label}. Lower d_model, n_layers, d_mlp or vocabulary."
                 )
 
-    def placed(self, runner: Runner | None, jobs: int | None) -> "Study":
+    def with_resources(self, runner: Runner | None, jobs: int | None) -> "Study":
         """The same study with another runner or another number of models at once; None keeps its own."""
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
 
     @property
     def written(self) -> str:
-        """The study as somebody wrote it: the text of its file, or what was given of its fields, as JSON."""
+        """The study as its author wrote it: the text of its file, or else the fields that were given, as JSON."""
         return self._text or json.dumps(self.model_dump(mode="json", exclude_unset=True), indent=2, ensure_ascii=False)
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """All that decides what the study finds: its fields less those of where it runs."""
+        """Everything that decides the study's results: all fields but those of where it runs."""
         return self.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
 
     def is_recorded_as(self, recorded: Mapping[str, Any]) -> bool:
-        """Whether the study is the one of a record, which an earlier release may have written with fewer fields."""
+        """True if a record is of this study, even if an earlier release wrote it with fewer fields."""
         try:
             return Study.model_validate(recorded).recorded == self.recorded
         except ValidationError:
@@ -183,24 +178,24 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def trains(self) -> bool:
-        """Whether it trains models: a study of [[models]] does where it has a grid, variants, [model] or [training]."""
+        """True if it trains models: a study of [[models]] does only with a grid, variants, [model] or [training]."""
         return bool(not self.models or self.grid or self.variants or _given(self.model) or _given(self.training))
 
     @property
     def n_models(self) -> int:
-        """How many models it has, trained or from elsewhere."""
+        """Number of its models, trained or from elsewhere."""
         return len(self.cells) + len(self.models)
 
     @property
     def measures_costs(self) -> bool:
-        """Whether [costs] names sizes at which passes are timed."""
+        """True if [costs] names sizes at which passes are timed."""
         return bool(self.costs.n_ctx or self.costs.d_model or self.costs.n_heads)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Every model of the grid, in the order of its axes, variant by variant.
 
-        Places that come to the same model are one cell, without the axes on which they differ.
+        Places that give the same model are one cell, labelled without the axes on which they differ.
         """
         models: dict[tuple[Architecture, TrainingConfig], list[dict[str, str]]] = {}
         for place, architecture, training in self._written_cells:
@@ -218,7 +213,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     @cached_property
     def _written_cells(self) -> list[tuple[dict[str, str], Architecture, TrainingConfig]]:
-        """Every place of the grid, axis by axis, and its settings as they are written."""
+        """Every place of the grid, axis by axis, and its settings as written."""
         written: list[tuple[dict[str, str], Architecture, TrainingConfig]] = []
         if not self.trains:
             return written
@@ -234,9 +229,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         self, variant: dict[str, str], fields: dict[str, Any]
     ) -> tuple[dict[str, str], Architecture, TrainingConfig]:
         def complete(config: type[BaseModel], section: BaseModel) -> Any:
-            given = _given(section) | {k: v for k, v in fields.items() if k in config.model_fields}
+            own = {field: value for field, value in fields.items() if field in config.model_fields}
             try:
-                return config.model_validate(given)
+                return config.model_validate(_given(section) | own)
             except ValidationError as error:
                 first = error.errors()[0]
                 where = f"{first['loc'][0]}: " if first["loc"] else ""
@@ -249,7 +244,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
 
 def _label(place: Mapping[str, str]) -> str:
-    """Where a cell is on the axes: `n_layers=2 seed=0`."""
+    """The place of a cell on the axes: `n_layers=2 seed=0`."""
     return " ".join(f"{axis}={value}" for axis, value in place.items()) or "model"
 
 
@@ -262,33 +257,34 @@ ShippedStudy = Annotated[
     ),
 ]
 NamedStudy = Annotated[
-    str,
-    Field(title="name of another", description="Name of a study of your own that has run here.", pattern=STUDY_NAME),
+    str, Field(title="your own study", description="Name of a study of your own that has run here.", pattern=STUDY_NAME)
 ]
 
 
 def complete_study(study: str | Mapping[str, Any] | Study) -> Study:
-    """The study that a name or its content stands for.
+    """The study of a name, or of the content of a study file.
 
     Raises:
         UserError: no study of that name ships, or it isn't valid.
     """
     if isinstance(study, str):
-        if file := shipped(study):
+        file = shipped(study)
+        if file:
             return read_study(file)
-        raise no_study(study, "the name of one that ships", shipped_studies())
+        raise unknown_study("shipped study", study, shipped_studies())
     if not isinstance(study, Study):
-        if (size := len(json.dumps(study, default=str))) > MAX_BYTES:
+        size = len(json.dumps(study, default=str))
+        if size > MAX_BYTES:
             raise UserError(f"a study must take at most {MAX_BYTES:,} bytes as JSON, got {size:,}. Shorten its lists.")
         study = parse_study("the study", study)
     return study
 
 
 def read_study(file: StudyFile) -> Study:
-    """The study that a file holds.
+    """Read and validate the study in a file.
 
     Raises:
-        UserError: names the file, the field, what must hold and what came.
+        UserError: names the file, the field, what must hold and what was given.
     """
     study = parse_study(file.label, file.content())
     study._text = file.text
@@ -299,7 +295,7 @@ def parse_study(source: str, content: Mapping[str, Any]) -> Study:
     """Validate the content of a study file.
 
     Raises:
-        UserError: names the file, the field, what must hold and what came.
+        UserError: names the file, the field, what must hold and what was given.
     """
     try:
         return Study.model_validate(content)

@@ -1,4 +1,4 @@
-"""The text of a study: of one that ships, or of a file."""
+"""The text of studies: of those that ship, and of files."""
 
 import difflib
 import json
@@ -10,27 +10,27 @@ from typing import Any
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.files.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 
-MAX_BYTES = 64 << 10  # TOML takes quadratic time to read
+MAX_BYTES = 64 << 10  # parsing TOML takes quadratic time
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """The text of a study, TOML or, of a study that had no file, JSON; what errors call it; and where it is from."""
+    """The text of a study (TOML, or JSON if it had no file), its name in messages, and its path."""
 
     label: str
     text: str
     path: Path | None = None  # None: it came through Prefect
-    note: str = ""  # what whoever asked for it should know
+    note: str = ""  # something that the user should know about it
 
     @property
     def ships(self) -> bool:
-        """Whether it is one of the studies that ship."""
+        """True if it is one of the studies that ship."""
         return self.path is not None and self.path.parent == places.STUDIES
 
     def content(self) -> dict[str, Any]:
-        """What the text says; relative paths of its corpus and of its models start at the file's folder.
+        """The parsed text, with relative paths of its corpus and models resolved from the file's folder.
 
         Raises:
             UserError: it isn't TOML.
@@ -38,7 +38,7 @@ class StudyFile:
         try:
             content: dict[str, Any] = json.loads(self.text) if self.path is None else tomllib.loads(self.text)
         except (ValueError, RecursionError) as error:  # not TOML, too long a number, too deep
-            raise UserError(f"a study file must be TOML, got {self.label}: {error}.") from None
+            raise UserError(f"{self.label} is not valid TOML: {error}.") from None
         corpus = content.get("corpus")
         if self.path and isinstance(corpus, dict) and isinstance(corpus.get("paths"), list):
             corpus["paths"] = [_located(path, self.path.parent) for path in corpus["paths"]]
@@ -49,7 +49,7 @@ class StudyFile:
 
 
 def read_study_file(path: Path) -> StudyFile:
-    """The study file at a path.
+    """Read the study file at a path.
 
     Raises:
         UserError: it can't be read, is too large, or isn't text.
@@ -61,13 +61,14 @@ def read_study_file(path: Path) -> StudyFile:
             raise UserError(
                 f"a study file must be at most {MAX_BYTES:,} bytes, got more in {path}. Give the path of a study."
             )
-        if found := foreign(content[:HEAD_BYTES]):
+        found = detect_non_text(content[:HEAD_BYTES])
+        if found:
             raise UserError(f"a study file must be TOML in UTF-8, got {found.kind} in {path.name}. {found.remedy}.")
         return StudyFile(path.name, content.decode("utf-8-sig"), path)
     except OSError as error:
-        raise UserError(f"a study file must be readable, got {path}: {error.strerror}.") from None
+        raise UserError(f"can't read the study file {path}: {error.strerror}.") from None
     except ValueError as error:
-        raise UserError(f"a study file must be TOML, got {path.name}: {error}.") from None
+        raise UserError(f"{path.name} is not valid TOML: {error}.") from None
 
 
 def shipped_studies() -> list[str]:
@@ -76,30 +77,32 @@ def shipped_studies() -> list[str]:
 
 
 def shipped(name: str) -> StudyFile | None:
-    """The study of that name that ships."""
+    """The shipped study of that name, if there is one."""
     return read_study_file(places.STUDIES / f"{name}.toml") if name in shipped_studies() else None
 
 
-def no_study(name: str, must: str, known: list[str]) -> UserError:
-    """What to say of a name that none of the known studies has."""
+def unknown_study(kind: str, name: str, known: list[str]) -> UserError:
+    """The error for a name that no study of this kind has."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
-    return UserError(f"a study must be {must}, got {name[:200]!r}. {hint}")
+    return UserError(f"there is no {kind} {name[:200]!r}. {hint}")
 
 
 def _with_located_files(model: Any, folder: Path) -> Any:
-    """A [[models]] section, whatever it is, with the paths that aren't within a package as seen from everywhere."""
+    """A [[models]] section, valid or not, with absolute paths; those within a package stay as they are."""
     if not isinstance(model, dict):
         return model
-    names = [name for name in ("path", "tokenizer") if name in model and not (name == "path" and "package" in model)]
-    given = {name: model[name] for name in names}
-    return model | {
-        name: [_located(each, folder) for each in value] if isinstance(value, list) else _located(value, folder)
-        for name, value in given.items()
-    }
+    located = dict(model)
+    for name in ("path", "tokenizer"):
+        if name not in model or (name == "path" and "package" in model):
+            continue
+        given = model[name]
+        several = isinstance(given, list)
+        located[name] = [_located(path, folder) for path in given] if several else _located(given, folder)
+    return located
 
 
 def _located(path: Any, folder: Path) -> Any:
-    """An entry of `paths`, whatever it is, as seen from everywhere."""
+    """An entry of `paths`, valid or not, as an absolute path; `~` stays as it is."""
     is_relative = isinstance(path, str) and path and not path.startswith("~")
     return os.path.abspath(folder / path) if is_relative else path

@@ -1,4 +1,4 @@
-"""A stage, declared once: what it is called, who does its work, what it reads and writes, and what it costs."""
+"""The declaration of a stage: its name, its work, its inputs and outputs, and its cost."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # what one core does, and a GPU
+FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # of one core, and of a GPU
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is to do for one artifact, in what the costs of stages are stated in."""
+    """The amount of work for one artifact, in the units of the costs of stages."""
 
     pass_flops: float = 0.0  # of a forward pass of one sequence
     n_ctx: int = 0  # tokens in a sequence
@@ -26,18 +26,18 @@ class Size:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a stage takes one core, roughly: what a plan says before anything was measured."""
+    """A rough cost of a stage on one core, for plans made before anything was measured."""
 
     seconds: float = 0.0
-    passes: int = 0  # of one sequence, by the budgets that a study has by default
-    reduced_passes: int = 0  # by those of the study smollm2
-    each_checkpoint: bool = False  # passes are those of each checkpoint, not of the last alone
-    bytes_per_second: float = 0.0  # of what is read
-    checkpoints: int = 0  # weights of so many models are written beside tables
-    by_history: Literal["", "speed", "mean"] = ""  # what earlier ones took counts instead: FLOPs a second, or seconds
+    passes: int = 0  # of one sequence, with a study's default budgets
+    reduced_passes: int = 0  # with those of the study smollm2
+    each_checkpoint: bool = False  # passes are per checkpoint, not for the last one only
+    bytes_per_second: float = 0.0  # of input
+    checkpoints: int = 0  # number of models whose weights are written besides tables
+    by_history: Literal["", "speed", "mean"] = ""  # use FLOPs per second, or seconds, of earlier runs instead
 
     def seconds_for(self, size: Size) -> float:
-        """How long the work on something of this size takes one core, or a GPU."""
+        """Estimated seconds for work of this size on one core, or on a GPU."""
         passes = self.reduced_passes if size.is_reduced else self.passes
         repeats = size.n_checkpoints if self.each_checkpoint else 1
         seconds = self.seconds + repeats * passes * size.pass_flops / FLOPS_PER_SECOND["cpu"]
@@ -48,26 +48,26 @@ class Cost:
 
 @dataclass(frozen=True)
 class Stage:
-    """A kind of artifact, and how it is made.
+    """A kind of artifact, and the way it is made.
 
     `reads` names its inputs by role: `corpus`, `tokens`, `model`, or the name of a stage that reads no model, of which
-    a study then makes one artifact for all models. A stage with a `config` has a section of that type in [analysis].
+    a study makes one artifact for all models. A stage with a `config` has a section of that type in [analysis].
     """
 
     name: str
     work: str  # module:function, which is called in a process of its own
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()  # tables of data/schema.sql
-    incidental: tuple[str, ...] = ()  # files that tell of the making: the clock, or where text was found
+    incidental: tuple[str, ...] = ()  # files that describe the making: the clock, or where text was found
     config: type[BaseModel] | None = None
     description: str = ""  # of its section in [analysis]
-    fingerprint: str = ""  # module:function, from its config to what decides it besides: hashes of files that it reads
+    fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
-    little: Mapping[str, Any] = field(default_factory=dict)  # fields of its section on which it still runs: for trials
-    order: int = 0  # of analyses: where plans and reports name it
+    little: Mapping[str, Any] = field(default_factory=dict)  # values of its section with which trials run it
+    order: int = 0  # of analyses: the place in plans and reports
     title: str = "measure {stage} of {subject}"
     in_subprocess: bool = True
-    is_resumable: bool = False  # an interrupted run leaves what another goes on with
+    is_resumable: bool = False  # an interrupted run leaves state that another resumes from
 
     @property
     def module(self) -> str:
@@ -86,7 +86,7 @@ class Stage:
 
     @property
     def measures_models(self) -> bool:
-        """Whether it measures a model, rather than making something that stages of all models read."""
+        """True if it measures a model, rather than making an input for the stages of all models."""
         return "model" in self.reads
 
 

@@ -1,10 +1,10 @@
-"""The [tokenizer] section of a study: how text becomes tokens."""
+"""The [tokenizer] section of a study: the training of its tokenizer."""
 
 from pydantic import BaseModel, Field
 
 
 class TokenizerConfig(BaseModel, frozen=True, extra="forbid"):
-    """How text becomes tokens."""
+    """The training of a study's tokenizer."""
 
     vocabulary: int = Field(
         512, ge=257, le=1 << 20, description="Tokens in the vocabulary: BOS, the 256 bytes and the merges."

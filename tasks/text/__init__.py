@@ -1,1 +1,1 @@
-"""Text on its way to a model: documents, the corpus, its tokens, and the batches and windows cut from those."""
+"""Text on its way to a model: documents, the corpus, its tokens, and batches and windows of them."""

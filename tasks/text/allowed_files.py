@@ -1,4 +1,4 @@
-"""Which files a deployed study may read: whoever reaches Prefect's API can send one."""
+"""Restricts the files that deployed studies may read, since anyone who reaches Prefect's API can send a study."""
 
 import os
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.text.corpus_files import corpus_files
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS
 
 
 def require_allowed(corpus: CorpusConfig) -> None:
@@ -20,10 +21,9 @@ def require_allowed(corpus: CorpusConfig) -> None:
     """
     for pattern in corpus.paths:
         path = Path(os.path.expanduser(pattern))
-        fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), path.parts))  # a glob begins after
-        if ".." in path.parts or not _is_allowed(fixed):
+        if ".." in path.parts or not _is_allowed(_before_glob(path)):
             raise _not_allowed(pattern)
-    for file in corpus_files(corpus) if corpus.paths else ():  # what is found may be a link
+    for file in corpus_files(corpus) if corpus.paths else ():  # a file that is found may be a link
         if not _is_allowed(file.path):
             raise _not_allowed(file.name)
 
@@ -35,11 +35,17 @@ def require_allowed_models(models: Sequence[ImportedModelConfig]) -> None:
         UserError: names the path and the folders.
     """
     for model in models:
-        paths = () if model.package else (model.path,) if isinstance(model.path, str) else model.path
+        given_paths = (model.path,) if isinstance(model.path, str) else model.path
+        paths = () if model.package else given_paths
         for given in (*paths, *filter(None, [model.tokenizer])):
-            fixed = Path(*takewhile(lambda part: not set(part) & set("*?["), Path(os.path.expanduser(given)).parts))
+            fixed = _before_glob(Path(os.path.expanduser(given)))
             if ".." in fixed.parts or not _is_allowed(fixed):
                 raise _not_allowed(given)
+
+
+def _before_glob(path: Path) -> Path:
+    """The part of a path before any pattern."""
+    return Path(*takewhile(lambda part: not GLOB_CHARACTERS & set(part), path.parts))
 
 
 def _is_allowed(path: Path) -> bool:
@@ -50,6 +56,6 @@ def _is_allowed(path: Path) -> bool:
 def _not_allowed(path: str) -> UserError:
     allowed = ", ".join(map(str, places.corpus_roots()))
     return UserError(
-        f"a deployed study must read files below {allowed}, got {path!r}. Move the files there, or set"
+        f"a deployed study may only read files below {allowed}, got {path!r}. Move the files there, or set"
         " HEADSTREAM_CORPUS_ROOTS where the worker runs."
     )

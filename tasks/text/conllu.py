@@ -1,4 +1,4 @@
-"""Treebanks in CoNLL-U: sentences as they were written, and words with a part of speech.
+"""Reads treebanks in CoNLL-U: sentences as they were written, and words with a part of speech.
 
 Source: https://universaldependencies.org/format.html
 """
@@ -13,7 +13,7 @@ CONLLU_TOKEN = re.compile(r"(\d+)(-\d+|\.\d+)?\t([^\t\n]+)(?:\t[^\t\n]*\t([^\t\n
 
 
 class Word(NamedTuple):
-    """A word with a part of speech: where it is in a text, in bytes, `end` excluded."""
+    """A word with a part of speech: its place in a text, in bytes, `end` excluded."""
 
     start: int
     end: int
@@ -29,23 +29,24 @@ class Sentence(NamedTuple):
 
 
 def sentences(lines: Iterable[tuple[str, str]], reject: Callable[[str, str], None]) -> Iterator[Sentence]:
-    """The sentences of lines, each given with its place; `reject` is told what is no word of a line, and where."""
-    document, said, covered = 0, "", 0
+    """The sentences in some lines, given with their places; `reject` is called with an invalid line and its place."""
+    document, as_written, covered = 0, "", 0
     written: list[str] = []
     forms: list[tuple[str, str]] = []
     # The last sentence may lack the blank line that ends a sentence.
     for place, line in itertools.chain(lines, [("the end", "\n")]):
         if not line.strip():
-            if sentence := (said or "".join(written)).strip().lstrip("\ufeff"):
+            sentence = (as_written or "".join(written)).strip().lstrip("\ufeff")
+            if sentence:
                 yield Sentence(document, sentence + "\n", list(_words(sentence, forms)))
-            said, written, forms, covered = "", [], [], 0
+            as_written, written, forms, covered = "", [], [], 0
         elif comment := CONLLU_TEXT.match(line):
-            said = comment[1].strip()
+            as_written = comment[1].strip()
         elif line.startswith("#"):
             document += line.startswith("# newdoc")
         elif token := CONLLU_TOKEN.match(line):
             first, rest, form, part_of_speech, columns = token.groups(default="")
-            # 8.1 is an empty node; 3-4 spells out what words 3 and 4 write together.
+            # 8.1 is an empty node; 3-4 is the joint spelling of words 3 and 4.
             if rest.startswith(".") or int(first) <= covered:
                 continue
             covered = int(rest[1:] or 0)
@@ -56,7 +57,7 @@ def sentences(lines: Iterable[tuple[str, str]], reject: Callable[[str, str], Non
 
 
 def _words(sentence: str, forms: Iterable[tuple[str, str]]) -> Iterator[Word]:
-    """The forms that have a part of speech, as far as the sentence spells all forms in turn; `_` stands for none."""
+    """The forms with a part of speech, as long as the sentence consists of the forms in order; `_` stands for none."""
     place = n_bytes = 0
     for form, part_of_speech in forms:
         while sentence[place : place + 1].isspace():

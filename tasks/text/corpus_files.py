@@ -1,4 +1,4 @@
-"""Which files a corpus is read from, and a digest of what they hold."""
+"""The files that a corpus is read from, and a digest of their content."""
 
 import hashlib
 import os
@@ -15,8 +15,8 @@ from headstream.tasks.storage.remembered_files import remembered_files, sha256_o
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.built_in_corpora import built_in_files, sources_of
 from headstream.tasks.text.documents import Reader
-from headstream.tasks.text.file_formats import ALWAYS_TEXT, TABLES
-from headstream.tasks.text.folder_files import files_below
+from headstream.tasks.text.file_formats import TABLE_SUFFIXES, TEXT_SUFFIXES
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS, files_below
 from headstream.tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
 
 
@@ -38,7 +38,7 @@ def corpus_files(config: CorpusConfig) -> list[SourceFile]:
 
 
 def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
-    """What identifies the raw input: a digest of each file's name and bytes; Python's version for its library.
+    """The identity of the raw input: a digest of all files' names and bytes, and Python's version for its library.
 
     Raises:
         UserError: an entry of `paths` gives no files, or a file can't be read.
@@ -50,7 +50,7 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
         try:
             digest.update(f"{remembered.recall(file.path, sha256_of)} {file.name}\n".encode())
         except OSError as error:
-            raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+            raise UserError(f"can't read {file.name}: {reason(error)}.") from error
     remembered.keep()
     return {
         "source": corpus_label(config),
@@ -62,12 +62,12 @@ def corpus_fingerprint(config: CorpusConfig) -> dict[str, Any]:
 
 
 def corpus_label(config: CorpusConfig) -> str:
-    """What reports call a corpus: the name of a built-in one, or its paths."""
+    """A corpus's name in reports: that of a built-in one, or its paths."""
     return ", ".join(sources_of(config) or config.paths)
 
 
 def _has_text(config: CorpusConfig, path: Path) -> bool:
-    """Whether the first record of a file has text; true of a broken file, too, so that it is not left out unseen."""
+    """True if the first record of a file has text, or if the file is broken: then it must not be left out silently."""
     reader = Reader(config.text_field, "replace", config.document_bytes, Budget(config.max_expansion, config.max_bytes))
     try:
         return next(reader.read(SourceFile(path, path.name, path.stat().st_size)), None) is not None
@@ -76,49 +76,55 @@ def _has_text(config: CorpusConfig, path: Path) -> bool:
 
 
 def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[Path, str]]:
-    """The files that one entry of `paths` stands for, with their names."""
+    """The files that an entry of `paths` matches, with their names."""
     path = Path(os.path.abspath(os.path.expanduser(pattern)))
-    while path.name == "**" and not os.path.lexists(path):  # all below a folder is what the folder gives
+    while path.name == "**" and not os.path.lexists(path):  # everything below a folder is the folder
         path = path.parent
     top = path
-    while not os.path.lexists(path) and any(magic in str(top) for magic in "*?["):
+    while not os.path.lexists(path) and GLOB_CHARACTERS & set(str(top)):
         top = top.parent
     try:
         matches = [path] if top == path else sorted(top.glob(_valid_glob(path.relative_to(top))))
-        visible = (m for m in matches if not any(part.startswith(".") for part in m.relative_to(top).parts))
+        visible = (match for match in matches if not _is_hidden(match.relative_to(top)))
         files = [file for match in visible for file in _files(match, has_text)]
-        why = "it is no file, and no file in it has a known suffix"
+        why = "it isn't a file, and no file in it has a known suffix"
         if not files:
             path.stat()
             unknown = sorted({file.suffix or file.name for file in files_below(path)}) if path.is_dir() else []
-            why += f" (they have {', '.join(unknown[:5])})" * bool(unknown)
+            if unknown:
+                why += f" (only {', '.join(unknown[:5])})"
     except (OSError, ValueError) as error:
         files, why = [], reason(error)
     if not files:
-        raise UserError(f"each of paths must give files to read, got {pattern!r}: {why}. Correct or remove it.")
+        raise UserError(f"there is nothing to read at {pattern!r}: {why}. Correct or remove it.")
     for file in files:
         yield file, file.relative_to(top.parent).as_posix()
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _valid_glob(pattern: Path) -> str:
     """The pattern as text.
 
     Raises:
-        ValueError: a part of it says more than `**`, which only Python up to 3.12 refuses.
+        ValueError: `**` is only part of a name in it, which only Python up to 3.12 refuses.
     """
-    if part := next((part for part in pattern.parts if "**" in part and part != "**"), None):
-        raise ValueError(f"`**` must be a whole part of a path, as in text/**/*.txt, and not {part!r}")
+    for part in pattern.parts:
+        if "**" in part and part != "**":
+            raise ValueError(f"`**` must be a whole part of a path, as in text/**/*.txt, and not {part!r}")
     return str(pattern)
 
 
 def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
-    """`path` itself when it is a file, or what can be read below it when it is a directory."""
+    """`path` itself if it is a file, or the readable files below it if it is a folder."""
     if os.path.isfile(path):
         return [path]
     if not os.path.isdir(path):
         return []
     inside = [*files_below(path)]
-    tables = [file for file in inside if format_suffix(file.name) in TABLES]
+    tables = [file for file in inside if format_suffix(file.name) in TABLE_SUFFIXES]
     with_text = set(filter(has_text, tables))
-    found = [file for file in inside if file in with_text or format_suffix(file.name) in ALWAYS_TEXT]
-    return found or tables  # with nothing else to read, reading these says what they lack
+    found = [file for file in inside if file in with_text or format_suffix(file.name) in TEXT_SUFFIXES]
+    return found or tables  # if there is nothing else, reading these will say what they lack

@@ -1,4 +1,4 @@
-"""A corpus on disk: its documents in one Parquet file, and what is known of them all."""
+"""A corpus on disk: its documents in one Parquet file, with facts about all of them."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 DOCUMENTS = "documents.parquet"
-SCHEMA = pa.schema(
+DOCUMENT_SCHEMA = pa.schema(
     {"document": pa.int64(), "split": pa.string(), "source": pa.string(), "part": pa.int32(), "text": pa.string()}
 )
 
@@ -26,7 +26,7 @@ class Document(NamedTuple):
 
 
 def corpus_facts(folder: Path) -> dict[str, Any]:
-    """What `write_corpus` returned when it wrote `folder`."""
+    """The facts that `write_corpus` returned when it wrote `folder`."""
     facts: dict[str, Any] = json.loads(pq.read_metadata(folder / DOCUMENTS).metadata[b"corpus"])
     return facts
 

@@ -1,4 +1,4 @@
-"""The corpus stage: documents of the source files, cut, repaired and split by hash, in one Parquet file."""
+"""The corpus stage: writes documents of the source files, cut, repaired and split by hash, into one Parquet file."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from headstream.tasks.errors import TextChanged, UserError
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.byte_batches import byte_batches
 from headstream.tasks.text.corpus_files import corpus_files, corpus_fingerprint, corpus_label
-from headstream.tasks.text.corpus_reading import DOCUMENTS, SCHEMA, Document
+from headstream.tasks.text.corpus_reading import DOCUMENT_SCHEMA, DOCUMENTS, Document
 from headstream.tasks.text.documents import Reader
 from headstream.tasks.text.formats import PART_OF_SPEECH, SPLITS, WORD_SCHEMA
 from headstream.tasks.text.source_files import Budget
@@ -23,21 +23,21 @@ GROUP_BYTES = 4 << 20
 
 
 def text_split(digest: bytes, validation_fraction: float) -> str:
-    """The split of the text with this sha256: the same text is never in both."""
+    """The split of a text by its sha256, so that the same text is never in both."""
     return "validation" if int.from_bytes(digest[:8]) < validation_fraction * 2**64 else "train"
 
 
 def write_corpus(
     config: CorpusConfig, folder: Path, on_progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
-    """Writes documents.parquet into `folder` and returns what it holds; parts of a long document count as documents.
+    """Write documents.parquet into `folder` and return facts about it; parts of a long document count as documents.
 
     `empty` counts documents without text, `skipped` and `replaced` bad parts and records; `sha256` is that of the
-    documents' digests in order. `on_progress` is given the fraction done. Of CoNLL-U files part_of_speech.parquet has
-    the words of validation text, too.
+    documents' digests in order. `on_progress` is given the fraction done. For CoNLL-U files, the words of validation
+    text are written to part_of_speech.parquet.
     """
     files = corpus_files(config)
-    # A standard library with a file in another encoding is still a corpus: that file is left out.
+    # In the standard library, a file in another encoding is left out.
     policy = "skip" if config.source else config.on_bad_text
     budget = Budget(config.max_expansion, config.max_bytes)
     reader = Reader(config.text_field, policy, config.document_bytes, budget)
@@ -63,9 +63,11 @@ def write_corpus(
             done += file.bytes
             budget.position = 0
 
-    with pq.ParquetWriter(folder / DOCUMENTS, SCHEMA, compression="zstd", use_dictionary=["split", "source"]) as writer:
+    with pq.ParquetWriter(
+        folder / DOCUMENTS, DOCUMENT_SCHEMA, compression="zstd", use_dictionary=["split", "source"]
+    ) as writer:
         for rows in byte_batches(documents(), GROUP_BYTES):
-            writer.write_table(_table(rows, SCHEMA))
+            writer.write_table(_table(rows, DOCUMENT_SCHEMA))
             if words:
                 word_tables.append(_table(words, WORD_SCHEMA))
                 words.clear()
@@ -112,14 +114,14 @@ def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
 def _require_both_splits(config: CorpusConfig, facts: Mapping[str, Any], last_skipped: str) -> None:
     size, documents = facts["bytes"], facts["documents"]
     if not size:
-        skipped = f" Skipped: {last_skipped}." * bool(last_skipped)
+        skipped = f" The last one skipped: {last_skipped}." if last_skipped else ""
         raise UserError(
-            f"the corpus must hold text, got only empty or skipped documents in {facts['files']:,} files.{skipped}"
+            f"the corpus has no text: all documents in its {facts['files']:,} files are empty or skipped.{skipped}"
         )
+    smaller = max(256, min(size // 100, config.document_bytes // 4))
     for split in SPLITS:
         if not facts[f"{split}_documents"]:
             raise UserError(
-                f"each split must hold a document, got none for {split} of {documents:,} ({size:,} bytes). Set "
-                f"document_bytes = {max(256, min(size // 100, config.document_bytes // 4))} to cut long documents into "
-                "more parts, or add text that differs."
+                f"none of {documents:,} documents ({size:,} bytes) falls into the {split} split. Set document_bytes ="
+                f" {smaller} to cut long documents into more parts, or add different text."
             )

@@ -1,7 +1,6 @@
-"""Documents from files: text taken out of each format, cut into parts and repaired.
+"""Reads documents from files: extracts text from each format, cuts it into parts and repairs it.
 
-All of it streams: memory is bounded by the size of a part, and by a record of JSON, a cell of a table or a page of
-Parquet.
+Everything is streamed: memory is bounded by the size of a part, and of a JSON record, a table cell or a Parquet page.
 """
 
 import csv
@@ -18,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.files.foreign_content import HEAD_BYTES, foreign
+from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 from headstream.tasks.text.conllu import Sentence, Word, sentences
-from headstream.tasks.text.file_formats import CODE, text_format
+from headstream.tasks.text.file_formats import CODE_SUFFIXES, text_format
 from headstream.tasks.text.records import json_values, table_rows
 from headstream.tasks.text.source_files import (
     BLOCK_BYTES,
@@ -32,11 +31,11 @@ from headstream.tasks.text.source_files import (
     reason,
 )
 
-LINE_BYTES = 256 << 20  # of a line or a record, before it fills memory
+LINE_BYTES = 256 << 20  # maximum of a line or a record, to bound memory
 
 
-class Part(NamedTuple):
-    """A piece of a document, whole when the document is short; `document` counts those that hold text."""
+class DocumentPart(NamedTuple):
+    """A piece of a document, the whole of a short one; `document` counts those that have text."""
 
     document: int
     part: int
@@ -45,9 +44,9 @@ class Part(NamedTuple):
 
 
 def cut(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
-    """The joined blocks in pieces of at most `limit` (> 4) bytes, each with its offset, cut at the last line end.
+    """Cut the joined blocks into pieces of at most `limit` (> 4) bytes, at line ends; yields each with its offset.
 
-    A piece without a line end is cut between characters, but not between carriage return and line feed.
+    A piece without a line end is cut between characters, but never between carriage return and line feed.
     """
     offset, rest = 0, b""
     for block in blocks:
@@ -63,7 +62,7 @@ def cut(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _character_end(raw: bytes, end: int) -> int:
-    """The last place up to `end` where UTF-8 text may be cut; `end` when the bytes are not UTF-8."""
+    """The last place up to `end` where UTF-8 text may be cut; `end` if the bytes are not UTF-8."""
     for place in range(end, end - 4, -1):
         if raw[place] & 0xC0 != 0x80 and raw[place - 1 : place + 1] != b"\r\n":
             return place
@@ -83,12 +82,12 @@ class Reader:
     skipped: int = 0
     replaced: int = 0
     last_skipped: str = ""
-    """What was wrong with the last of what is skipped."""
+    """The problem with the last part or record that was skipped."""
     words: deque[Word] = field(default_factory=deque)
-    """Words of the current document that are read and not yet in a part."""
+    """Words of the current document that were read and aren't in a part yet."""
 
-    def read(self, file: SourceFile) -> Iterator[Part]:
-        """The parts of the file's documents, in order, without those that hold only white space.
+    def read(self, file: SourceFile) -> Iterator[DocumentPart]:
+        """The parts of the file's documents, in order, without those of only white space.
 
         Raises: UserError naming the file and the place.
         """
@@ -98,13 +97,13 @@ class Reader:
                 text = self._text(raw, place, offset)
                 words = tuple(self._take_words(offset, offset + len(raw)))
                 if text and not text.isspace():
-                    yield Part(self.documents, part, text, words)
+                    yield DocumentPart(self.documents, part, text, words)
                     part += 1
             self.documents += part > 0
             self.empty += part == 0 and self.skipped == skipped
 
     def _documents(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
-        """Each document: how messages name its place, and its bytes."""
+        """Each document: its place for messages, and its bytes."""
         suffix = format_suffix(file.name)
         if not file.bytes:
             yield file.name, ()
@@ -114,8 +113,9 @@ class Reader:
             return
         with open_decompressed(file, self.budget) as stream:
             head = stream.peek(HEAD_BYTES)[:HEAD_BYTES]
-            if other := foreign(head, markup=suffix not in CODE):
-                self._bad(f"{file.name} must be text in UTF-8, got {other.kind}", other.remedy)
+            other = detect_non_text(head, markup=suffix not in CODE_SUFFIXES)
+            if other:
+                self._bad(f"{file.name} is {other.kind}, not UTF-8 text", other.remedy)
                 return
             match text_format(suffix, head):
                 case "json lines":
@@ -125,7 +125,7 @@ class Reader:
                 case "csv":
                     yield from self._table(stream, file)
                 case "conllu":
-                    reject = partial(self._bad_record, "a word must be a number, a tab and its form")
+                    reject = partial(self._bad_record, "a word's line must be a number, a tab and its form")
                     found = sentences(self._lines(stream, file), reject)
                     for _, inside in itertools.groupby(found, key=attrgetter("document")):
                         yield file.name, self._sentence_blocks(inside)
@@ -133,7 +133,7 @@ class Reader:
                     yield file.name, iter(lambda: stream.read(BLOCK_BYTES), b"")
 
     def _text(self, raw: bytes, place: str, offset: int) -> str | None:
-        """The bytes as text with Unix line ends and no BOM, or None where bad text is skipped."""
+        """Decode bytes to text with Unix line ends and no BOM; None if bad text is skipped."""
         try:
             text = raw.decode()
             bad = raw.find(b"\0")
@@ -142,9 +142,10 @@ class Reader:
             bad = error.start if bad < 0 else bad
         if bad >= 0:
             if self.on_bad_text == "refuse":
+                problem = "not UTF-8" if raw[bad] else "a NUL byte"
                 raise UserError(
-                    f"text must be UTF-8 without NUL bytes, got 0x{raw[bad]:02x} at byte {offset + bad:,} of {place}. "
-                    'Convert it to UTF-8, or set on_bad_text = "replace" or "skip".'
+                    f"0x{raw[bad]:02x} at byte {offset + bad:,} of {place} is {problem}. "
+                    'Convert the file to UTF-8 text, or set on_bad_text = "replace" or "skip".'
                 )
             if self.on_bad_text == "skip":
                 self.skipped += 1
@@ -173,16 +174,16 @@ class Reader:
                 return
             if len(raw) > LINE_BYTES:
                 raise UserError(
-                    f"a line must hold at most {LINE_BYTES:,} bytes, got more in line {number:,} of {file.name}."
-                    " Write a record a line."
+                    f"line {number:,} of {file.name} has more than {LINE_BYTES:,} bytes. Write one record per line."
                 )
             yield number, offset, raw
             offset += len(raw)
 
     def _lines(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, str]]:
-        """Each line that holds text, with its place."""
+        """Each line that has text, with its place."""
         for number, offset, raw in self._raw_lines(stream, file):
-            if (line := self._text(raw, file.name, offset)) is not None:
+            line = self._text(raw, file.name, offset)
+            if line is not None:
                 yield f"line {number:,} of {file.name}", line
 
     def _json_lines(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -216,12 +217,12 @@ class Reader:
         return f"a record must be a JSON object with a string field {self.text_field!r} (text_field)"
 
     def _record(self, record: Any, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
-        """The text of a record of JSON, unless it has none."""
+        """The text of a JSON record, if it has any."""
         if not isinstance(record, dict):
             self._bad_record(self._must, f"a value of type {type(record).__name__}", place)
-        elif isinstance(text := record.get(self.text_field), str):
-            # JSON may hold a lone surrogate, which no text can: as bytes it is invalid UTF-8 like any other.
-            yield f"the text in {place}", [text.encode(errors="surrogatepass")]
+        elif isinstance(record.get(self.text_field), str):
+            # JSON may hold lone surrogates, which text can't: as bytes they are invalid UTF-8 like any other.
+            yield f"the text in {place}", [record[self.text_field].encode(errors="surrogatepass")]
         else:
             kinds = {name: type(value).__name__ for name, value in record.items()}
             if first and self.text_field not in record and self.on_bad_text != "skip":
@@ -243,7 +244,7 @@ class Reader:
                 if self.text_field not in names:
                     raise self._no_field(file.name, dict.fromkeys(names, "column"), names)
                 if names.count(self.text_field) > 1:
-                    raise UserError(f"{file.name} must have one column {self.text_field!r}, got several. Rename them.")
+                    raise UserError(f"{file.name} has several columns {self.text_field!r}. Rename all but one.")
             elif len(row) != len(names):
                 self._bad_record(f"a row must have {len(names)} cells, like the first", f"{len(row)}", place)
             else:
@@ -266,13 +267,13 @@ class Reader:
                 spend(len(text))
                 yield f"the text in {place}", [text]
         except BROKEN as error:
-            raise UserError(f"{file.name} must be a whole Parquet file, got: {reason(error)}.") from error
+            raise UserError(f"{file.name} is not a whole Parquet file: {reason(error)}.") from error
 
     def _parquet_texts(self, file: SourceFile) -> Iterator[bytes | None]:
         with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
             for group in range(table.num_row_groups):
                 size = table.metadata.row_group(group)
-                # Few rows: a text stored once can stand in many of them, and each would be a copy in memory.
+                # Few rows at once: a text that is stored once can be in many rows, each a copy in memory.
                 rows = min(64, max(1, size.num_rows * 16 * BLOCK_BYTES // max(1, size.total_byte_size)))
                 for batch in table.iter_batches(rows, row_groups=[group], columns=[self.text_field]):
                     texts = batch.column(0)
@@ -281,14 +282,14 @@ class Reader:
                 self.budget.position = file.bytes * (group + 1) // table.num_row_groups
 
     def _no_field(self, place: str, kinds: Mapping[str, Any], candidates: Sequence[str]) -> UserError:
-        """What to say where the field of the text is missing: which fields are there, and which may be meant."""
+        """The error for a missing text field: lists the fields that are there, and suggests some."""
         best, *others = [*map(repr, candidates[:6])] or [""]
         remedy = f"Set text_field = {best}" if best else "Choose files with text in them"
-        more = f" (or {', '.join(others)})" * bool(others)
-        return UserError(f"{place} must have a string field {self.text_field!r}, got {_listed(kinds)}. {remedy}{more}.")
+        more = f" (or {', '.join(others)})" if others else ""
+        return UserError(f"{place} has no string field {self.text_field!r}, only {_listed(kinds)}. {remedy}{more}.")
 
     def _sentence_blocks(self, found: Iterable[Sentence]) -> Iterator[bytes]:
-        """The bytes of a document's sentences; their words, by their place in the document, go to `words`."""
+        """The bytes of a document's sentences; their words, with places in the document, are added to `words`."""
         self.words.clear()
         offset = 0
         for sentence in found:
@@ -298,7 +299,7 @@ class Reader:
             yield raw
 
     def _take_words(self, start: int, end: int) -> Iterator[Word]:
-        """Takes the words up to a place in the document, gives those after another, counted from there."""
+        """Remove the words up to `end`, and yield those from `start` on, with places relative to it."""
         while self.words and self.words[0].end <= end:
             word = self.words.popleft()
             if word.start >= start:

@@ -1,34 +1,36 @@
-"""How a source file is to be read: as the suffix of its name says, and as it begins where that leaves it open."""
+"""Formats of source files, by the suffix of the name and, where that leaves it open, by the first bytes."""
 
 import re
 from typing import Literal
 
-from headstream.tasks.files.foreign_content import BOM
+from headstream.tasks.files.non_text import BOM
 
 TextFormat = Literal["conllu", "json lines", "json", "csv", "text"]
-RECORDS = (".jsonl", ".ndjson", ".parquet", ".conllu")
-TABLES = (".json", ".csv", ".tsv")  # as often settings or measurements as text
-PROSE = (".txt", ".text", ".md", ".rst", ".tex", ".org")
+RECORD_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".conllu")
+TABLE_SUFFIXES = (".json", ".csv", ".tsv")  # which as often hold settings or measurements as text
+PROSE_SUFFIXES = (".txt", ".text", ".md", ".rst", ".tex", ".org")
 # fmt: off
-CODE = (
+CODE_SUFFIXES = (
     ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".jsx", ".kt", ".lua", ".ml", ".php",
     ".pl", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts", ".tsx",
 )
 # fmt: on
-ALWAYS_TEXT = frozenset(RECORDS + PROSE + CODE)
+TEXT_SUFFIXES = frozenset(RECORD_SUFFIXES + PROSE_SUFFIXES + CODE_SUFFIXES)
 
 _OBJECT = re.compile(rb"""\s*(?:\[\s*)?\{\s*["}]""")
 
 
 def text_format(suffix: str, head: bytes) -> TextFormat:
-    """How text is to be read: as its suffix says, but JSON, and what has no known suffix, as they look."""
+    """The format of a text file: by its suffix or, for JSON and unknown suffixes, by its first bytes."""
     match suffix:
         case ".conllu":
             return "conllu"
         case ".csv" | ".tsv":
             return "csv"
     head = head.removeprefix(BOM)
-    if suffix not in (".json", ".jsonl", ".ndjson") and (suffix in PROSE + CODE or not _OBJECT.match(head)):
+    if suffix not in (".json", ".jsonl", ".ndjson") and (
+        suffix in PROSE_SUFFIXES + CODE_SUFFIXES or not _OBJECT.match(head)
+    ):
         return "text"
     first, line_end, _ = head.lstrip().partition(b"\n")
     goes_on = line_end and not first.rstrip().endswith(b"}")  # an object over several lines

@@ -1,12 +1,14 @@
-"""The files of a folder and of all folders in it."""
+"""The files in a folder and all its subfolders."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+GLOB_CHARACTERS = frozenset("*?[")  # that make a path a pattern
+
 
 def files_below(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """The files below `root` without hidden and ignored names; a directory that links lead back to is entered once."""
+    """The files below `root`, without hidden and ignored names; a folder that links lead back to is entered once."""
 
     def refuse(error: OSError) -> None:
         raise error

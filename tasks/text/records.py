@@ -1,4 +1,4 @@
-"""Records in files that are not a record a line: values of JSON, rows of a table."""
+"""Reads records that aren't simply one per line: JSON values, and rows of tables."""
 
 import codecs
 import csv
@@ -11,15 +11,15 @@ from typing import Any, BinaryIO
 
 from headstream.tasks.text.source_files import BLOCK_BYTES
 
-CELL_LENGTH = 32 << 20  # characters: a quotation mark that nothing closes ends there, before it fills memory
+CELL_LENGTH = 32 << 20  # characters: limits what an unclosed quotation mark can swallow
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 
 
 def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
-    """The items of arrays, and values outside any, as they are read; bytes that are no UTF-8 become lone surrogates.
+    """The items of arrays, and values outside arrays, as they are read; invalid UTF-8 becomes lone surrogates.
 
-    Raises: ValueError for what isn't JSON, is cut off, or has more than `longest` characters in a value;
-    RecursionError for one too deep.
+    Raises: ValueError for invalid or truncated JSON, or a value of more than `longest` characters; RecursionError for
+    one nested too deeply.
     """
     decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
     scan = json.JSONDecoder().raw_decode
@@ -32,7 +32,7 @@ def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
         try:
             if place < len(text):
                 value, end = scan(text, place)
-                if end < len(text) or ended:  # else it may be a number that goes on
+                if end < len(text) or ended:  # otherwise it may be a number that continues
                     yield value
                     place = end
                     continue
@@ -43,6 +43,7 @@ def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
         if ended:
             if depth:
                 raise ValueError("the array does not end" if depth > 0 else "an array ends that did not begin")
+
             return
         if len(text) - place > longest:
             raise ValueError(f"a record must hold at most {longest:,} characters")
@@ -52,9 +53,9 @@ def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
 
 
 def table_rows(lines: Iterable[str], delimiters: str) -> Iterator[tuple[int, list[str] | csv.Error]]:
-    """The rows of a table that aren't blank, each with the number of its last line, or else what is wrong with it.
+    """The rows of a table that aren't blank, each with the number of its last line; an error in place of a bad row.
 
-    The delimiter is the one that the first line has most of.
+    The delimiter is the one that occurs most often in the first line.
     """
     csv.field_size_limit(CELL_LENGTH)
     lines = iter(lines)

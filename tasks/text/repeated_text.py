@@ -1,4 +1,4 @@
-"""How much of a text repeats what came shortly before: what there is for an induction head to predict."""
+"""Shares of a text that repeat what came shortly before, and that an induction head could therefore predict."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from headstream.tasks.text.bigram_counts import commonest_successors
 from headstream.tasks.text.token_reading import Tokens
 
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # tokens looked back over, the current one included
-MOST_TOKENS = 2**21  # of validation text that are looked at
+MOST_TOKENS = 2**21  # of validation text that are examined
 
 Ids = NDArray[np.int64]
 
 
 def repeat_shares(tokens: Tokens) -> list[dict[str, Any]]:
-    """Rows of `corpus_repeats`, but for the key of the corpus: one for each of CONTEXTS, none without text to ask of.
+    """Rows of `corpus_repeats`, without the corpus's key: one for each of CONTEXTS, or none if there is no text.
 
-    What followed the last earlier occurrence of the current token, or of the last two, is the prediction; where there
-    is none in the context and the document, there is no prediction, which counts as wrong. Asked for is every token
-    that two of its document precede.
+    The prediction is the token after the last earlier occurrence of the current token, or of the current two, in the
+    context and the document; if there is none, it counts as wrong. Every token is predicted that is preceded by two of
+    its document.
     """
     stream = tokens.validation.read(0, min(MOST_TOKENS, len(tokens.validation))).astype(np.int64)
     document = np.searchsorted(tokens.document_starts("validation"), np.arange(len(stream)), side="right")
@@ -30,7 +30,7 @@ def repeat_shares(tokens: Tokens) -> list[dict[str, Any]]:
     by_token, by_pair = (_last_earlier(signs) for signs in (stream[current], pairs))
 
     def is_right(earlier: Ids, length: int, context: int) -> NDArray[np.bool_]:
-        """Where the `length` current tokens came before, all in the context, and what followed is what is wanted."""
+        """True where the `length` current tokens occurred before within the context, with the same successor."""
         first = current[earlier] - (length - 1)
         there = (earlier >= 0) & (current - first < context) & (document[first] == document[current])
         return there & (wanted[earlier] == wanted)
@@ -48,7 +48,7 @@ def repeat_shares(tokens: Tokens) -> list[dict[str, Any]]:
 
 
 def _last_earlier(signs: Ids) -> Ids:
-    """The index of the last earlier one that equals each of `signs`; -1 of the first of a kind."""
+    """The index of the last earlier occurrence of each of `signs`; -1 for a first occurrence."""
     order = np.argsort(signs, kind="stable")
     again = signs[order[1:]] == signs[order[:-1]]
     earlier = np.full(len(signs), -1)

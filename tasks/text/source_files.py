@@ -1,4 +1,4 @@
-"""Source files of a corpus: opened, decompressed, and kept from yielding more than they may."""
+"""Opens and decompresses source files of a corpus, within a budget."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ from backports import zstd
 from headstream.tasks.errors import UserError
 
 BLOCK_BYTES = 1 << 20
-ZSTD_WINDOW_LOG = 31  # a window of 2 GiB of memory, as `zstd --long=31` asks for: the most that zstd itself writes
+ZSTD_WINDOW_LOG = 31  # a window of 2 GiB of memory, as of `zstd --long=31`, the largest that zstd itself writes
 
 COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
@@ -28,7 +28,7 @@ BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError, pa.Arro
 
 
 class SourceFile(NamedTuple):
-    """A file to read: where it is, its name in messages and tables, and its size on disk."""
+    """A file to read: its path, its name in messages and tables, and its size on disk."""
 
     path: Path
     name: str
@@ -42,7 +42,7 @@ def format_suffix(name: str) -> str:
 
 
 class Budget:
-    """What a corpus may hold once decompressed, and how much of it was read: guards memory and disk against bombs."""
+    """The maximum size of a decompressed corpus, and the bytes read so far: a guard against decompression bombs."""
 
     def __init__(self, max_expansion: float, max_bytes: int) -> None:
         self.max_expansion, self.max_bytes = max_expansion, max_bytes
@@ -50,10 +50,10 @@ class Budget:
         self.position = 0  # bytes consumed of the current file, for progress
 
     def spender(self, file: SourceFile) -> Callable[[int], None]:
-        """A function that books bytes read from a file.
+        """Returns a function that records bytes read from a file.
 
         Raises:
-            UserError: it raises one when the file expands too far, or the corpus is too large.
+            UserError: raised by that function when the file expands too far, or the corpus is too large.
         """
         got = 0
 
@@ -63,37 +63,37 @@ class Budget:
             self.bytes_read += count
             if got > max(BLOCK_BYTES, self.max_expansion * file.bytes):
                 raise UserError(
-                    f"{file.name} must expand to at most {self.max_expansion:g} times its {file.bytes:,} bytes, got "
-                    "more. Raise max_expansion if the file is what you expect."
+                    f"{file.name} expands to more than {self.max_expansion:g} times its {file.bytes:,} bytes. Raise"
+                    " max_expansion if you trust the file."
                 )
             if self.bytes_read > self.max_bytes:
                 raise UserError(
-                    f"a corpus must hold at most {self.max_bytes:,} bytes, got more by {file.name}. Raise max_bytes."
+                    f"with {file.name} the corpus exceeds max_bytes = {self.max_bytes:,}. Raise it, or read less."
                 )
 
         return spend
 
 
 def open_decompressed(file: SourceFile, budget: Budget) -> io.BufferedReader:
-    """A file's decompressed bytes, within a budget.
+    """Open a file for reading its decompressed bytes, within a budget.
 
     Raises:
-        UserError: the file can't be read; reading on raises one where it is damaged or too large.
+        UserError: the file can't be opened; reading raises one if it is damaged or too large.
     """
     try:
         raw = file.path.open("rb")
     except OSError as error:
-        raise UserError(f"{file.name} must be readable, got: {reason(error)}.") from error
+        raise UserError(f"can't read {file.name}: {reason(error)}.") from error
     return io.BufferedReader(_Decompressed(raw, file, budget), BLOCK_BYTES)
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what went wrong, for a one-line message."""
+    """The first line of an error's text, for a one-line message."""
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 class _Decompressed(io.RawIOBase):
-    """A file's decompressed bytes, booked as they are read."""
+    """A file's decompressed bytes, recorded in the budget as they are read."""
 
     def __init__(self, raw: BinaryIO, file: SourceFile, budget: Budget) -> None:
         self._raw, self._file, self._budget = raw, file, budget
@@ -104,7 +104,7 @@ class _Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fills the buffer as far as the file goes: the first one has its first bytes, however it was packed."""
+        """Fill the buffer as far as the file goes, so that the first read has its first bytes, however it is packed."""
         view, count = memoryview(buffer), 0
         try:
             while more := self._inner.readinto(view[count:]):
@@ -112,10 +112,10 @@ class _Decompressed(io.RawIOBase):
         except BROKEN as error:
             if "too much memory" in str(error):
                 raise UserError(
-                    f"{self._file.name} must need a window of at most {2**ZSTD_WINDOW_LOG >> 30} GiB of memory, got a"
-                    f" larger one. Compress it with `zstd --long={ZSTD_WINDOW_LOG}` or less."
+                    f"{self._file.name} needs a window of more than {2**ZSTD_WINDOW_LOG >> 30} GiB of memory. Compress"
+                    f" it with `zstd --long={ZSTD_WINDOW_LOG}` or less."
                 ) from error
-            raise UserError(f"{self._file.name} must be readable and whole, got: {reason(error)}.") from error
+            raise UserError(f"{self._file.name} is damaged or can't be read: {reason(error)}.") from error
         self._budget.position = self._raw.tell()
         self._spend(count)
         return count

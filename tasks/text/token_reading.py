@@ -1,7 +1,7 @@
-"""Tokens on disk: streams of both splits read by memory map, and the tokenizer that made them."""
+"""Reads tokens from disk: memory-mapped streams of both splits, and the tokenizer that made them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
 from headstream.tasks.text.token_spelling import spelled_tokens
 
-READ_TOKENS = 2**24  # searched for documents at a time
+SEARCHED_TOKENS = 2**24  # searched for documents at a time
 
 
 class TokenStream:
@@ -33,7 +33,7 @@ class TokenStream:
         return int(self._ends[-1])
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Tokens `start` to `stop` (excluded): a view of the file where they lie in one shard."""
+        """Tokens `start` to `stop` (excluded): a view of the file if they lie in one shard."""
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"0 <= start <= stop <= {len(self)} must hold, got start={start}, stop={stop}")
         pieces = [
@@ -44,7 +44,7 @@ class TokenStream:
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [self._shards[0][:0]])
 
     def windows(self, starts: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
-        """The `length` tokens from each of `starts`: [len(starts), length]."""
+        """The `length` tokens from each of `starts` on: [len(starts), length]."""
         starts = np.asarray(starts)
         if len(starts) and not 0 <= starts.min() <= starts.max() <= len(self) - length:
             raise IndexError(f"starts must lie in 0..{len(self) - length}, got {starts.min()}..{starts.max()}")
@@ -61,9 +61,9 @@ class TokenStream:
     def spread_windows(
         self, n_windows: int, length: int, part: tuple[float, float] = (0.0, 1.0)
     ) -> npt.NDArray[np.int64]:
-        """At most `n_windows` windows without a token in common, evenly spread over a part of the stream.
+        """At most `n_windows` disjoint windows, evenly spread over a part of the stream, given as fractions.
 
-        A part, given as fractions of the stream, that is too short for one window gives the nearest.
+        A part that is too short for one window gives the nearest one.
         """
         first, last = (int(fraction * len(self)) for fraction in part)
         if last - first < length <= len(self):
@@ -74,21 +74,18 @@ class TokenStream:
 
 
 class Tokens:
-    """What the token stage wrote: `train` and `validation` streams, `bos`, `vocabulary`, and the tokenizer.
+    """Everything that the token stage wrote: `train` and `validation` streams, `bos`, `vocabulary`, the tokenizer.
 
-    `bos` is NO_BOS, an id that no token has, of the tokens of a model that was trained without.
+    `bos` is NO_BOS, an id that no token has, for models that were trained without BOS.
     """
 
     def __init__(self, folder: Path, vocabulary: int, bos: int, dtype: str, shards: dict[str, list[dict[str, Any]]]):
         self.folder, self.vocabulary, self.bos = folder, vocabulary, bos
-        self.train, self.validation = (
-            TokenStream([_map(folder / shard["name"], dtype, shard["tokens"]) for shard in shards[split]], dtype)
-            for split in SPLITS
-        )
+        self.train, self.validation = (_stream(folder, dtype, shards[split]) for split in SPLITS)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Maps the shards in `folder`, reading none of them."""
+        """Map the shards in `folder` into memory without reading them."""
         return cls(folder, **json.loads((folder / "tokens.json").read_text()))
 
     def stream(self, split: str) -> TokenStream:
@@ -96,18 +93,20 @@ class Tokens:
         return self.train if split == "train" else self.validation
 
     def document_starts(self, split: str) -> npt.NDArray[np.int64]:
-        """Where each document of a split begins in its stream: at its BOS, if there is one."""
+        """The index in its stream where each document of a split begins: at its BOS, if there is one."""
         if self.bos == NO_BOS:
             starts: npt.NDArray[np.int64] = np.load(self.folder / DOCUMENT_STARTS.format(split))
             return starts
         stream = self.stream(split)
-        blocks = range(0, len(stream), READ_TOKENS)
-        found = [np.flatnonzero(stream.read(at, min(at + READ_TOKENS, len(stream))) == self.bos) + at for at in blocks]
+        blocks = range(0, len(stream), SEARCHED_TOKENS)
+        found = [
+            np.flatnonzero(stream.read(at, min(at + SEARCHED_TOKENS, len(stream))) == self.bos) + at for at in blocks
+        ]
         return np.concatenate(found)
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """How often each token occurs in the training split: [vocabulary]."""
+        """The number of occurrences of each token in the training split: [vocabulary]."""
         counts: npt.NDArray[np.int64] = np.load(self.folder / "token_counts.npy")
         return counts
 
@@ -117,18 +116,22 @@ class Tokens:
 
     @cached_property
     def part_of_speech(self) -> pa.Table | None:
-        """Words of validation text, in columns of `WORD_SCHEMA`; None where the corpus has no CoNLL-U files."""
+        """Words of validation text, in the columns of `WORD_SCHEMA`; None if the corpus has no CoNLL-U files."""
         path = self.folder / PART_OF_SPEECH
         return pq.read_table(path) if path.exists() else None
 
     @cached_property
     def token_bytes(self) -> list[bytes]:
-        """What each token spells; of one that spells nothing, such as BOS, its name."""
+        """The bytes of each token; for one without any, such as BOS, its name."""
         return spelled_tokens(self.tokenizer, self.vocabulary)
 
     def token_labels(self) -> list[str]:
-        r"""Each token as people read it in a plot: a space as `·`, a line end as `\n`, half a character as `\xe2`."""
+        r"""Each token in a form for plots: a space as `·`, a line end as `\n`, part of a character as `\xe2`."""
         return [_label(spelled) for spelled in self.token_bytes]
+
+
+def _stream(folder: Path, dtype: str, shards: Sequence[Mapping[str, Any]]) -> TokenStream:
+    return TokenStream([_map(folder / shard["name"], dtype, shard["tokens"]) for shard in shards], dtype)
 
 
 def _map(path: Path, dtype: str, n_tokens: int) -> np.ndarray:
@@ -141,10 +144,11 @@ def _label(spelled: bytes) -> str:
 
 
 def require_context(tokens: Tokens, n_ctx: int) -> None:
-    """Refuses a corpus in which a split cannot fill one context of `n_ctx` tokens and their targets."""
+    """Refuse a corpus in which a split cannot fill one context of `n_ctx` tokens and their targets."""
     for split, stream in zip(SPLITS, (tokens.train, tokens.validation), strict=True):
         if len(stream) <= n_ctx:
+            change = "raise" if split == "validation" else "lower"
             raise UserError(
-                f"each split must hold more than n_ctx = {n_ctx:,} tokens, got {len(stream):,} for {split}. Add text, "
-                "lower n_ctx, or " + ("raise" if split == "validation" else "lower") + " validation_fraction."
+                f"the {split} split has {len(stream):,} tokens, and needs more than n_ctx = {n_ctx:,}. Add text, lower"
+                f" n_ctx, or {change} validation_fraction."
             )

@@ -1,20 +1,20 @@
-"""What tokens spell, in bytes, whatever kind of tokenizer they are of."""
+"""The spelling of tokens in bytes, for any kind of tokenizer."""
 
 import re
 
 from tokenizers import Tokenizer
 
-# Byte-level BPE spells a byte as its own character where that prints, and as one from U+0100 upwards where it doesn't.
+# Byte-level BPE writes a byte as its own character if that is printable, and otherwise as one from U+0100 upwards.
 _PRINTED = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _BYTES = {chr(byte): byte for byte in _PRINTED} | {
     chr(0x100 + index): byte for index, byte in enumerate(sorted(set(range(256)) - set(_PRINTED)))
 }
-SPACE = "\u2581"  # how SentencePiece spells one
+SENTENCEPIECE_SPACE = "\u2581"
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 def spelled_tokens(tokenizer: Tokenizer, vocabulary: int) -> list[bytes]:
-    """What each id of a vocabulary spells; of special tokens, and of ids that no token has, a name."""
+    """The bytes of each id of a vocabulary; a name for special tokens, and for ids that no token has."""
     names, special = tokenizer.get_vocab(), {each.content for each in tokenizer.get_added_tokens_decoder().values()}
     spelled = [f"<unused {token}>".encode() for token in range(vocabulary)]
     byte_level = "ByteLevel" in str(tokenizer.decoder)  # alone, or in a sequence of decoders
@@ -26,5 +26,5 @@ def spelled_tokens(tokenizer: Tokenizer, vocabulary: int) -> list[bytes]:
         elif byte := _BYTE_TOKEN.fullmatch(name):
             spelled[token] = bytes.fromhex(byte[1])
         else:
-            spelled[token] = name.replace(SPACE, " ").encode()
+            spelled[token] = name.replace(SENTENCEPIECE_SPACE, " ").encode()
     return spelled

@@ -1,4 +1,4 @@
-"""The token stage: both splits as shards of token ids, by a tokenizer trained on them, or by one that is given."""
+"""The token stage: writes both splits as shards of token ids, by a tokenizer trained on them or a given one."""
 
 import hashlib
 import json
@@ -27,10 +27,10 @@ from headstream.tasks.text.repeated_text import repeat_shares
 from headstream.tasks.text.token_reading import Tokens
 
 BOS = "<|bos|>"
-BATCH_BYTES = 2 << 20  # two are in memory at a time, and an encoding takes about 100 bytes a token
+BATCH_BYTES = 2 << 20  # two are in memory at a time, and an encoding takes about 100 bytes per token
 SHARD_BYTES = 256 << 20
 
-# Pieces end where the pretokenizer ends words, except in words of over 512 characters, on which the trainer would take
+# Pieces end where the pretokenizer ends words, except in words of over 512 characters, which would take the trainer
 # quadratic time.
 TRAINING_PIECE = re.compile(r".{1,511}\S(?=[ \n])|.{1,512}", re.DOTALL)
 
@@ -38,7 +38,7 @@ TRAINING_PIECE = re.compile(r".{1,511}\S(?=[ \n])|.{1,512}", re.DOTALL)
 def write_tokens(
     config: TokenizerConfig, corpus_folder: Path, folder: Path, on_progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
-    """Train a tokenizer and write the corpus' tokens by it, as `write_tokens_of` does.
+    """Train a tokenizer and write the corpus's tokens by it, as `write_tokens_of` does.
 
     A small corpus may not reach the vocabulary asked for: the row holds the one reached.
     """
@@ -71,12 +71,11 @@ def write_tokens_of(
     folder: Path,
     on_progress: Callable[[float], None] | None,
 ) -> dict[str, Any]:
-    """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy, and what is told of them: a row of
-    `corpora`, which is returned, and rows of `corpus_repeats`, returned in it as `repeats`.
+    """Write tokenizer.json, shards of both splits, tokens.json, token_counts.npy, and tables on them.
 
-    BOS, if there is one, precedes each document; else it is written where documents begin. `vocabulary` may be more
-    than the tokenizer has. `on_progress` is given the fraction of documents encoded. What the corpus has of CoNLL-U
-    files is copied.
+    Returns the row of `corpora`, with the rows of `corpus_repeats` as `repeats`. BOS, if there is one, precedes each
+    document; otherwise the starts of documents are written. `vocabulary` may exceed the tokenizer's. `on_progress` is
+    given the fraction of documents encoded. Tagged words of CoNLL-U files are copied from the corpus.
     """
     corpus = corpus_facts(corpus_folder)
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -122,7 +121,7 @@ def write_tokens_of(
 
 
 def _content_sha256(folder: Path) -> str:
-    """A hash of all that is read of tokens, wherever their text came from."""
+    """A hash of everything that readers of tokens use, independent of where the text came from."""
     files = {path.name: file_sha256(path) for path in sorted(folder.iterdir())}
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
@@ -148,8 +147,8 @@ def train_tokenizer(config: TokenizerConfig, corpus_folder: Path) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(sample(), trainer)
-    # In a new tokenizer BOS is not special, so that a text that spells it out is still text. No merge leads to it: the
-    # pretokenizer separates its letters from its signs.
+    # In a new tokenizer BOS is not special, so that text that spells it out stays text. No merge leads to it, since the
+    # pretokenizer separates its letters from its punctuation.
     return _byte_level(tokenizer.model)
 
 
@@ -163,9 +162,9 @@ def _byte_level(model: models.Model) -> Tokenizer:
 def encode(
     tokenizer: Tokenizer, texts: Iterable[str], dtype: npt.DTypeLike, bos: int
 ) -> Iterator[tuple[np.ndarray, npt.NDArray[np.int64]]]:
-    """The token ids of the texts, BOS before each if there is one, in batches of about `BATCH_BYTES` of text.
+    """The token ids of texts, each after BOS if there is one, in batches of about `BATCH_BYTES` of text.
 
-    With each batch comes how many tokens each text has, BOS included.
+    With each batch comes the number of tokens of each text, BOS included.
     """
     opening = [bos] * n_bos(bos)
 
@@ -186,7 +185,7 @@ def encode(
 
 
 def _append(ids: np.ndarray, folder: Path, split: str, shards: list[dict[str, Any]]) -> None:
-    """Appends to the last of `shards`, and to new ones when it is full."""
+    """Append to the last of `shards`, and to new ones when it is full."""
     limit = SHARD_BYTES // ids.itemsize
     while len(ids):
         if not shards or shards[-1]["tokens"] == limit:

@@ -10,7 +10,7 @@ from headstream.tasks.text.token_reading import TokenStream
 
 
 class Batches:
-    """Sequences of n_ctx + 1 tokens: BOS, if there is one, and windows of the stream, each used once an epoch."""
+    """Sequences of n_ctx + 1 tokens: BOS, if there is one, and windows of the stream, each used once per epoch."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class Batches:
         return tokens
 
     def _draw_epoch(self, epoch: int) -> NDArray[np.int64]:
-        """Where each window of an epoch starts, in its order: a new offset and a new shuffle every time."""
+        """The starts of an epoch's windows, in order: every epoch has a new offset and a new shuffle."""
         rng = np.random.default_rng([self.seed, 0, epoch])
         slack = self._n_usable - self.n_windows * self.n_ctx
         return rng.permutation(self.n_windows) * self.n_ctx + rng.integers(0, min(slack, self.n_ctx) + 1)
 
     def _put_repeats(self, tokens: NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Replace a share of the rows by random tokens that repeat with a period drawn from n_ctx / 8 to n_ctx / 2."""
+        """Replace a share of the rows by random tokens, repeated with a random period from n_ctx / 8 to n_ctx / 2."""
         others = np.setdiff1d(np.arange(self.vocabulary), self.bos)
         for row in np.flatnonzero(rng.random(len(tokens)) < self.repeats_fraction):
             period = rng.integers(max(1, self.n_ctx // 8), self.n_ctx // 2 + 1)

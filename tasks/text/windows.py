@@ -1,7 +1,7 @@
-"""Which text most stages measure models on, and which other text the means of ablated outputs are taken on.
+"""The text that most stages measure models on, and other text for the mean outputs of ablated heads.
 
-Both are of the same documents in the same proportions: windows of a split lie in its documents one after the other, and
-go to the one part and to the other in turn.
+Both come from the same documents in the same proportions: consecutive windows of a split's documents go to one part and
+to the other in turn.
 """
 
 import numpy as np
@@ -14,17 +14,17 @@ from headstream.tasks.text.token_reading import Tokens
 
 
 def evaluation_text(tokens: Tokens, n_tokens: int, n_windows: int) -> RunningText:
-    """At most `n_windows` sequences of BOS and `n_tokens` tokens of validation text: what models are measured on.
+    """At most `n_windows` sequences of BOS and `n_tokens` tokens of validation text, on which models are measured.
 
-    Those of models without BOS hold one token more of text.
+    For models without BOS, they have one more token of text.
     """
     return _spread_text(tokens, "validation", n_tokens, n_windows, part=0)
 
 
 def reference_text(tokens: Tokens, n_tokens: int, n_windows: int) -> RunningText:
-    """At most `n_windows` other sequences of it: for what takes the place of an ablated head's output.
+    """At most `n_windows` other sequences of validation text, for outputs that replace those of ablated heads.
 
-    Validation text that has room for a single sequence gives the same one again.
+    Validation text with room for a single sequence gives the same one again.
     """
     return _spread_text(tokens, "validation", n_tokens, n_windows, part=1)
 
@@ -35,7 +35,7 @@ def training_text(tokens: Tokens, n_tokens: int, n_windows: int) -> RunningText:
 
 
 def _spread_text(tokens: Tokens, split: str, n_tokens: int, n_windows: int, part: int) -> RunningText:
-    """Windows of one of two parts, evenly spread over it, in the order of the stream."""
+    """Windows of one of the two parts, evenly spread over it, in the order of the stream."""
     stream, skipped = tokens.stream(split), n_bos(tokens.bos)
     length = n_tokens + 1 - skipped
     starts, documents = _windows(tokens.document_starts(split), len(stream), length, skipped)
@@ -49,13 +49,13 @@ def _spread_text(tokens: Tokens, split: str, n_tokens: int, n_windows: int, part
 def _windows(
     opening: NDArray[np.int64], end: int, length: int, skipped: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each window that a stream has room for begins, and the number of the document that it begins in.
+    """The start of each window that a stream has room for, and the number of the document that it begins in.
 
-    Windows lie in one document without its BOS, which is `skipped` tokens, evenly spread over it. Only documents too
-    short for a window share theirs with short ones that follow; what is too short even so has none.
+    Windows lie within a document, after its BOS of `skipped` tokens, evenly spread over it. Only documents too short
+    for a window share one with short ones that follow; if all of them are too short together, they have none.
     """
     long = np.diff(opening, append=end) - skipped >= length
-    apart = long.copy()  # whether a document has windows of its own, or is the first of some that share them
+    apart = long.copy()  # True for a document with windows of its own, or the first of some that share them
     apart[1:] |= long[:-1]
     apart[0] = True
     first = opening[apart] + skipped

@@ -1,1 +1,1 @@
-"""Training one model: its process, its loop, the checkpoints that it leaves, and the device that it runs on."""
+"""Training of one model: its stage, its loop, its checkpoints, and the device that it runs on."""

@@ -1,17 +1,17 @@
-"""A training step as one CUDA graph: kernel by kernel, a small model's would take longer to launch than to run."""
+"""A training step as one CUDA graph: the kernels of small models would take longer to launch than to run."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-PLAIN_STEPS = 3  # before the capture, in which kernels are chosen and the optimisers' state is made
+PLAIN_STEPS = 3  # before the capture, in which kernels are chosen and the optimisers' state is created
 
 
 class CapturedStep:
-    """A function of tensors whose shapes stay, captured once it has run a few times, and replayed from then on.
+    """A function of tensors of fixed shapes, captured after a few plain runs, and replayed from then on.
 
-    It must read what changes from step to step on the GPU, and wait for nothing there.
+    It must read everything that changes from step to step on the GPU, and never wait for the GPU.
     Source: PyTorch's notes on CUDA semantics, "Whole-network capture".
     """
 
@@ -19,7 +19,7 @@ class CapturedStep:
         self.step, self.n_steps = step, 0
 
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """What the function returns."""
+        """Call the function, or replay it."""
         self.n_steps += 1
         if self.n_steps <= PLAIN_STEPS:
             return self._plain(*inputs)
@@ -34,7 +34,7 @@ class CapturedStep:
         return tuple(own.clone() for own in self.found)  # the next replay writes in the same place
 
     def _plain(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Beside the default stream, of which a graph can capture nothing."""
+        """Run the function outside the default stream, from which a graph can capture nothing."""
         here, beside = torch.cuda.current_stream(), torch.cuda.Stream()
         beside.wait_stream(here)
         with torch.cuda.stream(beside):

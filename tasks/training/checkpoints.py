@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors files beside one model.json that says what they are weights of."""
+"""Weights on disk: safetensors files beside a model.json that describes their model."""
 
 import hashlib
 import json
@@ -15,9 +15,9 @@ from headstream.tasks.storage.sealing import file_sha256
 
 
 def write_model_card(folder: Path, model: Transformer, tokens: int | Mapping[int, int | None]) -> None:
-    """Say what the checkpoints of this folder are weights of.
+    """Write the description of the model whose checkpoints are in this folder.
 
-    `tokens` is how many a step reads; or how many each checkpoint has been trained on, None where that isn't known.
+    `tokens` is the number that a step reads; or the number that each checkpoint was trained on, None if unknown.
     """
     card = {
         "architecture": model.architecture.model_dump(mode="json"),
@@ -48,7 +48,7 @@ def checkpoint_steps(folder: Path) -> list[int]:
 
 
 def weights_sha256(folder: Path) -> str:
-    """A hash of all checkpoints of a folder, and of what they are weights of."""
+    """A hash of all checkpoints in a folder, and of their model's description."""
     digest = hashlib.sha256((folder / "model.json").read_bytes())
     for step in checkpoint_steps(folder):
         digest.update(f"{step} {checkpoint_sha256(folder, step)}".encode())
@@ -66,7 +66,7 @@ def checkpoint_bytes(folder: Path, step: int) -> int:
 
 
 def tokens_at(folder: Path) -> dict[int, int | None]:
-    """How many tokens each checkpoint has been trained on, by step; None where that isn't known."""
+    """Number of tokens that each checkpoint was trained on, by step; None if unknown."""
     card, steps = json.loads((folder / "model.json").read_text()), checkpoint_steps(folder)
     if "tokens" in card:
         return {step: card["tokens"][str(step)] for step in steps}

@@ -1,4 +1,4 @@
-"""Compiling for trainings of a kind, before they begin."""
+"""Compiles code for a kind of training, before such trainings begin."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from headstream.tasks.training.loop import next_token_loss
 
 
 def compile_kind(kind: Kind, d_vocab: int, on_progress: Callable[[float], None] = lambda fraction: None) -> None:
-    """Compile what trainings of a kind run, by a step on made-up text, so that they find it in the compiler's cache."""
+    """Compile the code of a kind of training by a step on made-up text, so that it is in the compiler's cache."""
     from headstream.tasks.training.compiling import compile_layers, compiled_cross_entropy  # loads torch's compiler
 
     a, numerics = kind.architecture, kind.numerics

@@ -9,7 +9,7 @@ from headstream.tasks.training.numerics import Numerics
 
 @dataclass(frozen=True)
 class Kind:
-    """What trainings that run the same compiled code have in common."""
+    """The settings that trainings with the same compiled code share."""
 
     architecture: Architecture  # with one layer for each number of heads
     batch_size: int

@@ -1,6 +1,6 @@
-"""What each process that compiles would do first: load torch's compiler, and try what g++ knows of this processor.
+"""Does once what each compiling process would do first: loads torch's compiler, and tests g++ on this processor.
 
-To be imported by the server that those processes are forked from: then it takes these seconds once.
+To be imported by the server that those processes are forked from, so that these seconds are spent once.
 """
 
 import os
@@ -14,10 +14,10 @@ from headstream.tasks import places
 from headstream.tasks.training.numerics import has_compiler
 
 if has_compiler():
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(places.compiler_cache())  # the trials are kept there
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(places.compiler_cache())  # where the tests' results are kept
     known = x86_isa_checker()
     widest = next((isa for isa in supported_vec_isa_list if all(name in known for name in str(isa).split())), None)
-    with suppress(OSError):  # a folder that can't be written: who compiles says so
-        if widest:  # which tries to compile for it: if g++ knows these, it needn't be tried for the others
+    with suppress(OSError):  # if the folder can't be written, compiling will report it
+        if widest:  # testing this one compiles for it; if g++ knows it, the others needn't be tested
             config.cpp.vec_isa_ok = True
         pick_vec_isa()

@@ -1,8 +1,8 @@
-"""torch.compile as training uses it: one layer at a time, so that what was compiled serves every depth.
+"""torch.compile for training: one layer at a time, so that compiled code serves every depth.
 
-A layer's code depends on its own shape alone, and the loss's on the logits': models of a grid that differ in depth or
-seed share it through the compiler's cache. Compiling whole models would save another tenth of each step, but takes
-half a minute for each architecture.
+A layer's code depends only on its own shape, and the loss's on that of the logits, so models of a grid that differ in
+depth or seed share it through the compiler's cache. Compiling whole models would save another tenth of each step, but
+take half a minute for each architecture.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy_in_one_pass
 
 MOST_KINDS = 64  # of layers in a model: each is compiled, and torch's own limit is 8
-# All kernels of a graph in one file: a third less compiling. And no precompiled headers: torch keeps them below /tmp,
-# where anybody may put some, and for a first architecture they take as long to compile as they save.
+# All kernels of a graph in one file take a third less time to compile. No precompiled headers: torch keeps them below
+# /tmp, where anybody may plant some, and for a first architecture they take as long to compile as they save.
 ON_CPU: dict[str, Any] = {"cpp_wrapper": True, "cpp_cache_precompile_headers": False}
 
 torch._dynamo.config.recompile_limit = MOST_KINDS

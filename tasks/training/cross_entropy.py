@@ -1,4 +1,4 @@
-"""The loss that training minimises: as torch has it, and so that its gradient compiles to one pass over the logits."""
+"""The training loss, twice: torch's own, and one whose gradient compiles to a single pass over the logits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,15 +21,15 @@ def mean_cross_entropy(
 def mean_cross_entropy_in_one_pass(
     logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, ""]:
-    """`mean_cross_entropy`, to be compiled: it is slower where it is not."""
+    """`mean_cross_entropy` in a form to be compiled; without compiling it is slower."""
     loss: Tensor = _InOnePass.apply(logits, targets)
     return loss
 
 
 class _InOnePass(torch.autograd.Function):
-    """The gradient of log-softmax subtracts what comes back to a row in all, which torch sums over the row.
+    """Avoids a sum in the gradient of log-softmax, where torch adds up the incoming gradient of each row.
 
-    But it comes back to the target alone, so there is nothing to sum.
+    Here only the target has an incoming gradient, so there is nothing to sum.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A process set up for training: its threads, its precision, its memory."""
+"""Sets up a process for training: its threads, its precision and its memory."""
 
 import ctypes
 from contextlib import suppress
@@ -7,16 +7,16 @@ import torch
 
 
 def prepare_process(threads: int) -> None:
-    """Set up this process for training: its CPU threads, TF32 where a GPU has it, and memory that it keeps."""
+    """Set up this process for training: CPU threads, TF32 on GPUs that have it, and reuse of freed memory."""
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision("high")
     keep_freed_memory()
 
 
 def keep_freed_memory() -> None:
-    """Have this process use large blocks of memory again that it has freed.
+    """Have this process reuse large blocks of memory that it has freed.
 
-    The C library would hand them back to the system, and every step would fault them in anew (a fifth of its time).
+    The C library would return them to the system, and every step would fault them in again (a fifth of its time).
     """
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)

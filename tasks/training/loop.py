@@ -23,6 +23,7 @@ from headstream.models.optimisers import Muon, rate_factor
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import WorkError
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.training_batches import Batches
@@ -36,7 +37,6 @@ from headstream.tasks.training.training_steps import kept_steps, step_count
 
 LOG_EVERY_STEPS = 10
 SAVE_EVERY_SECONDS = 10.0
-RESUME = ".resume"  # the store leaves this subfolder out of what it commits
 STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def next_token_loss(
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of the next token in nats, with matrix products in the given precision.
 
-    Static gates are sampled by `noise`, uniform in 0..1, if there is any. Each layer's gates are appended to `gates`.
+    Static gates are sampled with `noise`, uniform in 0..1, if it is given. Each layer's gates are appended to `gates`.
     """
     copies = {}
     if precision == "bfloat16":
@@ -66,9 +66,9 @@ def next_token_loss(
 
 
 def gate_penalty(model: Transformer, gates: list[Tensor], config: TrainingConfig) -> Float[Tensor, ""] | None:
-    """What the loss is raised by for gates that are open, in nats; None without gates.
+    """The penalty on open gates that is added to the loss, in nats; None without gates.
 
-    `gates` are those of the forward pass, which tell how many dynamic ones were.
+    `gates` are those of the forward pass, from which open dynamic ones are counted.
     """
     n_heads = sum(model.architecture.heads_per_layer)
     if model.architecture.gates == "none" or not n_heads:
@@ -83,7 +83,7 @@ def _gate_parameters(model: Transformer) -> dict[str, Tensor]:
 
 
 class TrainingRun:
-    """State of one training run: everything that a resumed run must find again."""
+    """The state of one training run: everything that a resumed run must restore."""
 
     def __init__(
         self, architecture: Architecture, config: TrainingConfig, numerics: Numerics, tokens: Tokens, folder: Path
@@ -106,10 +106,10 @@ class TrainingRun:
         self.pruning = GradualPruning(self.model, self.n_steps, config.prune_to)
         self.step = self.saved_step = 0
         self.log: list[dict[str, float]] = []  # rows of the table `training`
-        self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than guessing evenly: diverged
+        self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than uniform guessing: diverged
         self.cross_entropy: CrossEntropy = mean_cross_entropy
         self.advance: Callable[..., tuple[Tensor, ...]] = self._advance
-        if self.model.W_E.is_cuda and config.prune_to == 1:  # a graph can't prune a head more than it has captured
+        if self.model.W_E.is_cuda and config.prune_to == 1:  # a captured graph can't prune further heads
             self.advance = CapturedStep(self._advance)
         if numerics.compiled:
             from headstream.tasks.training.compiling import (  # loads torch's compiler
@@ -121,7 +121,7 @@ class TrainingRun:
             self.cross_entropy = compiled_cross_entropy(numerics.device)
 
     def train(self, on_progress: Callable[[Progress], None]) -> None:
-        """Train to the end, from where an interrupted run was last saved if there was one."""
+        """Train to the end, from where an interrupted run was last saved, if there was one."""
         self._restore()
         write_model_card(self.folder, self.model, self.tokens_per_step)
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
@@ -153,7 +153,7 @@ class TrainingRun:
         self._check_last_weights()
 
     def take_step(self) -> tuple[Tensor, Tensor]:
-        """One step of the optimisers; returns loss and gradient norm without waiting for the device."""
+        """Take one step of the optimisers; returns loss and gradient norm without waiting for the device."""
         windows = torch.from_numpy(self.batches.batch(self.step))
         if self.numerics.device == "cuda":
             windows = windows.pin_memory()
@@ -168,7 +168,7 @@ class TrainingRun:
         return loss, norm
 
     def _advance(self, windows: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """From a batch to new weights."""
+        """Compute a batch's gradient and update the weights; returns loss and gradient norm."""
         loss, penalty = self._losses(windows, noise)
         (loss if penalty is None else loss + penalty).backward()
         if self.config.prune_to < 1:
@@ -185,7 +185,7 @@ class TrainingRun:
         return loss, gate_penalty(self.model, gates, self.config)
 
     def _gate_noise(self) -> Tensor | None:
-        """Random numbers for static gates: as a batch is, a pure function of seed and step."""
+        """Random numbers for static gates: like a batch, a pure function of seed and step."""
         a = self.model.architecture
         if a.gates != "hard_concrete":
             return None
@@ -213,15 +213,15 @@ class TrainingRun:
         self.log.append(row)
 
     def _has_diverged(self, loss: float) -> bool:
-        """Whether a loss is far above the lowest so far, or above that of guessing evenly."""
+        """True if a loss is far above the lowest so far, or above that of uniform guessing."""
         return loss > min([self.limit, *(row["loss_nats"] + 2.0 for row in self.log)])
 
     @torch.no_grad()
     def _check_last_weights(self) -> None:
-        """The last step's loss is of the weights before it: what it left is tried on the batch after the last.
+        """Check the final weights on one more batch, since the last step's loss is that of the weights before it.
 
         Raises:
-            WorkError: its loss isn't finite, or has diverged.
+            WorkError: the loss isn't finite, or has diverged.
         """
         windows = torch.from_numpy(self.batches.batch(self.n_steps)).to(self.numerics.device)
         with torch.compiler.set_stance("force_eager"):  # one pass doesn't pay for compiling it
@@ -236,13 +236,12 @@ class TrainingRun:
         if any(isinstance(optimizer, Muon) for optimizer in self.optimizers):
             rates.insert(0, f"muon_learning_rate (now {self.config.muon_learning_rate})")
         raise WorkError(
-            f"the loss must stay finite and fall, but it {what} at step {step} of {self.n_steps};"
-            f" last good loss: {last_good}. Try a lower {' or '.join(rates)}, more warmup_steps, or"
-            " precision = 'float32'."
+            f"training diverged: the loss {what} at step {step} of {self.n_steps}; last good loss: {last_good}. Try a"
+            f" lower {' or '.join(rates)}, more warmup_steps, or precision = 'float32'."
         )
 
     def tokens_per_second(self) -> float | None:
-        """Once warm: without the first logged steps, in which compiling falls."""
+        """Training speed without the first logged steps, which include compiling; None until there are enough."""
         if len(self.log) < 3:
             return None
         first, last = self.log[0], self.log[-1]
@@ -294,9 +293,9 @@ class TrainingRun:
 
 
 def _read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What a run is resumed from: tensors and progress.
+    """Read the tensors and the progress that a run is resumed from.
 
-    Raises: ValueError when it isn't what was saved.
+    Raises: ValueError when the file isn't as it was saved.
     """
     try:
         with safe_open(path, framework="pt") as file:

@@ -1,4 +1,4 @@
-"""The training stage: one model trained into a folder of checkpoints and tables."""
+"""The training stage: trains one model into a folder of checkpoints and tables."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,11 +12,12 @@ from headstream.models.architecture import Architecture
 from headstream.models.parameters import count_parameters
 from headstream.tasks.results.model_columns import model_row
 from headstream.tasks.results.tables import write_table
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import weights_sha256
 from headstream.tasks.training.device import prepare_process
-from headstream.tasks.training.loop import RESUME, TrainingRun
+from headstream.tasks.training.loop import TrainingRun
 from headstream.tasks.training.numerics import Numerics, training_flops
 from headstream.tasks.training.trained_columns import model_columns
 from headstream.tasks.training.training_progress import Progress
@@ -35,18 +36,18 @@ def train_model(
 ) -> dict[str, object]:
     """Train one model into `folder`: checkpoints/, models.parquet and training.parquet. Returns facts about it.
 
-    A folder in which an earlier call was interrupted is continued, and ends with the same weights (on a CPU). The
-    model's id is made of its cell's and of its weights: other code that trains the same weights changes nothing.
+    An interrupted earlier call in the folder is resumed, and ends with the same weights (on a CPU). The model's id is
+    made from its cell's and its weights, so that other code that trains the same weights changes nothing.
 
     Raises:
         UserError: the corpus is too short for one sequence.
-        WorkError: the loss became NaN or diverged; says where, and what to try.
+        WorkError: the loss became NaN or diverged; says at which step, and what to try.
     """
     prepare_process(numerics.threads)
     tokens = Tokens.open(tokens_folder)
     require_context(tokens, architecture.n_ctx)
     (folder / RESUME).mkdir(exist_ok=True)
-    with FileLock(folder / RESUME / "lock"):  # a child of a killed parent may take a moment to die
+    with FileLock(folder / RESUME / "lock"):  # a killed parent's child may take a moment to end
         run = TrainingRun(architecture, config, numerics, tokens, folder)
         run.train(on_progress)
     seconds = run.log[-1]["seconds"]

@@ -16,12 +16,12 @@ from headstream.models.flops import forward_backward_flops
 from headstream.tasks.study.training_config import TrainingConfig
 
 # Compiling costs 10 to 30 s and saves a quarter to a half of each step; it pays from about this much training work.
-COMPILE_PAYS_FROM_FLOPS = {"cpu": 3e12, "cuda": 1e15}  # of a GPU estimated, not measured
+COMPILE_PAYS_FROM_FLOPS = {"cpu": 3e12, "cuda": 1e15}  # for GPUs estimated, not measured
 
 
 @dataclass(frozen=True)
 class Numerics:
-    """What the same config computes differently on different machines; part of a training artifact's key."""
+    """The choices that make the same config give different numbers; part of a training artifact's key."""
 
     device: str
     precision: str
@@ -30,15 +30,15 @@ class Numerics:
 
 
 def training_flops(architecture: Architecture, d_vocab: int, tokens: int) -> float:
-    """Floating-point operations of the matrix products of training on so many tokens."""
+    """Floating-point operations in the matrix products of training on a number of tokens."""
     n_ctx = architecture.n_ctx
     return tokens / n_ctx * forward_backward_flops(architecture, d_vocab, n_ctx)
 
 
 def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab: int) -> tuple[Numerics, str]:
-    """Decide what "auto" means here, and say in words why the model is or isn't compiled.
+    """Resolve "auto" for this machine, and say in words why the model is or isn't compiled.
 
-    A device that is asked for by name need not be here: a cluster may have it.
+    A device that is requested by name need not exist here: a cluster may have it.
     """
     cuda = config.device == "cuda" or (config.device == "auto" and has_gpu())
     device = "cuda" if cuda else "cpu"
@@ -48,22 +48,22 @@ def resolve_numerics(architecture: Architecture, config: TrainingConfig, d_vocab
 
 
 def fastest_precision(device: str) -> str:
-    """The precision in which a device multiplies matrices fastest, of those that training has."""
+    """The precision, of those for training, in which a device multiplies matrices fastest."""
     return "bfloat16" if device == "cuda" or cpu_multiplies_bfloat16() else "float32"
 
 
 def has_compiler() -> bool:
-    """Whether there is a C++ compiler, which torch.compile needs on a CPU."""
+    """True if there is a C++ compiler, which torch.compile needs on a CPU."""
     return shutil.which(os.environ.get("CXX", "g++")) is not None
 
 
 def cpu_multiplies_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 matrices in hardware."""
+    """True if this processor multiplies bfloat16 matrices in hardware."""
     return bool({"avx512_bf16", "amx_tile"} & _cpu_flags())
 
 
 def has_gpu() -> bool:
-    """Whether torch can compute on a GPU here. Without NVIDIA's driver it can't, and isn't loaded to be asked."""
+    """True if torch can compute on a GPU here. Without NVIDIA's driver it can't, and torch isn't loaded to check."""
     if "torch" not in sys.modules:
         try:
             ctypes.CDLL("libcuda.so.1")

@@ -1,4 +1,4 @@
-"""Which optimiser trains which parameters of a model, at which rate and decay."""
+"""Assigns the parameters of a model to optimisers, with their rates and decays."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -14,7 +14,7 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 
 def build_optimizers(model: Transformer, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside layers (if asked for), AdamW for the rest, biases and norms without decay.
+    """Muon for the matrices inside layers (if requested), AdamW for the rest; biases and norms without decay.
 
     Muon multiplies matrices in the given precision.
     """
@@ -46,13 +46,13 @@ def build_optimizers(model: Transformer, config: TrainingConfig, precision: str)
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["highest_lr"] = group["lr"]
-            if on_gpu:  # where a captured step reads it anew
+            if on_gpu:  # where a captured step reads it every time
                 group["lr"] = model.W_E.new_tensor(group["lr"])
     return optimizers
 
 
 def set_rates(optimizers: Iterable[torch.optim.Optimizer], factor: float) -> None:
-    """Set learning rates to a share of the highest."""
+    """Set learning rates to a fraction of their peak."""
     for group in chain.from_iterable(optimizer.param_groups for optimizer in optimizers):
         if isinstance(group["lr"], Tensor):
             group["lr"].fill_(group["highest_lr"] * factor)

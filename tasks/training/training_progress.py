@@ -1,4 +1,4 @@
-"""How far a training run is, in its own terms and in those of every step."""
+"""The progress of a training run, in its own terms and in those of every step."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from headstream.tasks.progress import State
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training run is, and from which step another would go on."""
+    """The progress of a training run, and the step from which another would resume it."""
 
     step: int
     n_steps: int
@@ -23,7 +23,7 @@ class Progress:
 
     @property
     def kept(self) -> float:
-        """The fraction from which another run would go on."""
+        """The fraction from which another run would resume."""
         return self.saved_step / self.n_steps
 
     @property

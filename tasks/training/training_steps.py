@@ -1,4 +1,4 @@
-"""How many steps a training has, and after which of them weights are kept."""
+"""The number of training steps, and the steps after which weights are kept."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 
 def step_count(architecture: Architecture, config: TrainingConfig) -> int:
-    """Steps that train on about `config.tokens` tokens."""
+    """Number of steps that train on about `config.tokens` tokens."""
     return max(1, round(config.tokens / (config.batch_size * architecture.n_ctx)))
 
 

@@ -1,1 +1,1 @@
-"""What `headstream watch` sees of a run that goes on in another process, from what lies on the disk alone."""
+"""Everything that `headstream watch` shows of a run in another process, read from the disk alone."""

@@ -1,4 +1,4 @@
-"""Checkpoints of models in training, measured as `behaviour` measures, on less text: what that says is preliminary."""
+"""Preliminary measurements of checkpoints of models in training: those of the stage `behaviour`, on less text."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,7 +18,7 @@ from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel, s
 BUDGET = BehaviourConfig(
     loss_windows=32, pattern_windows=16, fixed_period_sequences=4, random_period_sequences=16, passage_tokens=2
 )
-MOVED = (OSError, ValueError, SafetensorError)  # what reading may raise when a model is done, or begins anew
+READ_ERRORS = (OSError, ValueError, SafetensorError)  # that reading may raise when a model finishes or starts again
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class ModelAtStep(TrainedModel):
 
     @property
     def steps(self) -> list[int]:
-        """That step alone."""
+        """Only the step that is measured."""
         return [self.step]
 
 
 class CheckpointMeasuring:
-    """Every checkpoint of a study's models, each measured once, one at a time, into folders below one."""
+    """Measures every checkpoint of a study's models once, one at a time, into subfolders of a folder."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store, self._folder = store, folder
@@ -42,14 +42,14 @@ class CheckpointMeasuring:
         self._tried: set[tuple[Path, int]] = set()
 
     def measure_next(self, models: Iterable[WatchedModel]) -> bool:
-        """Measure a checkpoint that has not been: a model's last before earlier ones; whether there was one."""
-        waiting = [(*each, model) for model in models for each in self._waiting(model)]
+        """Measure one more checkpoint, the last ones of models first; returns False if there was none."""
+        waiting = [(*checkpoint, model) for model in models for checkpoint in self._waiting(model)]
         if not waiting:
             return False
-        _, step, folder, model = max(waiting, key=lambda each: each[:2])
+        _, step, folder, model = max(waiting, key=lambda checkpoint: checkpoint[:2])
         self._tried.add((folder, step))
-        tokens, written = self._store.so_far("tokens", model.tokens), self._folder / f"{len(self._tried)}"
-        with suppress(*MOVED, WorkError):
+        tokens, written = self._store.working_folder("tokens", model.tokens), self._folder / f"{len(self._tried)}"
+        with suppress(*READ_ERRORS, WorkError):
             written.mkdir()
             if tokens:
                 measure_behaviour(BUDGET, ModelAtStep(model.label, folder, tokens, written, step=step))
@@ -57,19 +57,19 @@ class CheckpointMeasuring:
         return True
 
     def tables(self, model: WatchedModel) -> list[Path]:
-        """Folders with what is known of a model's checkpoints: what the run has measured, or else what was here."""
+        """Folders of tables on a model's checkpoints: those that the run has measured, or else those measured here."""
         done = self._measured_by_run(model)
         return [done] if done else [folder for _, folder in sorted(self._tables.get(model.label, {}).items())]
 
     def scores(self, model: WatchedModel) -> ScoresSoFar | None:
-        """What these say; None if there is nothing yet."""
+        """The scores in these tables; None if there are none yet."""
         folders = self.tables(model)
         is_preliminary = folders != [self._measured_by_run(model)]
         return scores_so_far(folders, is_preliminary) if folders else None
 
     def _waiting(self, model: WatchedModel) -> list[tuple[bool, int, Path]]:
-        """Whether a checkpoint is the last one, its step and its folder, of each to measure."""
-        folder = self._store.so_far("training", model.training) if model.training and model.tokens else None
+        """Checkpoints of a model that are still to be measured: True for its last one, step, and folder."""
+        folder = self._store.working_folder("training", model.training) if model.training and model.tokens else None
         if folder is None or self._measured_by_run(model):
             return []
         steps, done = checkpoint_steps(folder), self._tables.get(model.label, {})

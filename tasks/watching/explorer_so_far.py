@@ -1,4 +1,4 @@
-"""The explorer of a study that is running: its models as far as they are trained, and what was measured of them."""
+"""The explorer of a running study: its models as far as they are trained, and measurements of them so far."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from headstream.tasks.study.schema import Study
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
 from headstream.tasks.training.trained_columns import model_columns
 
-MEASURED = ("evaluations", "heads")  # tables of what was measured of checkpoints
+MEASURED = ("evaluations", "heads")  # tables with measurements of checkpoints
 
 
 def write_explorer_so_far(
@@ -30,7 +30,7 @@ def write_explorer_so_far(
     said: Sequence[str],
     version: str,
 ) -> None:
-    """Write the explorer of models, by their labels: where their files are, and folders of what was measured.
+    """Write the explorer of a study's models from their files and the folders of their measurements, by label.
 
     Raises: OSError when a file is gone.
     """

@@ -1,4 +1,4 @@
-"""Checkpoints of a study that is running, measured as they come, and its explorer kept up with them."""
+"""Follows a running study: measures its checkpoints as they come, and keeps its explorer up to date."""
 
 import os
 import threading
@@ -13,19 +13,19 @@ import torch
 from headstream.tasks.report.explorer.model_files import ModelFiles
 from headstream.tasks.storage.store import Store
 from headstream.tasks.study.schema import Study
-from headstream.tasks.watching.checkpoint_measuring import MOVED, CheckpointMeasuring
+from headstream.tasks.watching.checkpoint_measuring import READ_ERRORS, CheckpointMeasuring
 from headstream.tasks.watching.explorer_so_far import write_explorer_so_far
 from headstream.tasks.watching.models_so_far import ScoresSoFar, WatchedModel
 from headstream.tasks.watching.page_server import PageServer
 
 LOOK_SECONDS = 1.0
-NICENESS = 10  # a tenth of the time that the run gets where both want a core
+NICENESS = 10  # a tenth of the time that the run gets when both want a core
 PAGE_SECONDS = 5.0  # between two pages at least
 
 
 @contextmanager
 def followed(study: Study, store: Store, server: PageServer | None) -> Iterator["Following"]:
-    """What is measured while the block runs, in a thread of its own; nothing of it is kept."""
+    """Follow a study in a thread of its own while the block runs; none of its measurements are kept."""
     with TemporaryDirectory(prefix="headstream-", ignore_cleanup_errors=True) as folder:
         following = Following(study, store, Path(folder), server)
         threading.Thread(target=following.follow, daemon=True).start()
@@ -36,9 +36,9 @@ def followed(study: Study, store: Store, server: PageServer | None) -> Iterator[
 
 
 class Following:
-    """Measures what is new of `models`, keeps `scores`, and the page of a server up to date.
+    """Measures new checkpoints of `models`, and keeps `scores` and the page of a server up to date.
 
-    Who knows how far the run is keeps `models` and `headline` up to date.
+    The caller keeps `models` and `headline` up to date.
     """
 
     def __init__(self, study: Study, store: Store, folder: Path, server: PageServer | None) -> None:
@@ -47,37 +47,41 @@ class Following:
         self.scores: Mapping[str, ScoresSoFar] = {}
         self._study, self._store, self._folder, self._server = study, store, folder, server
         self._measuring = CheckpointMeasuring(store, folder)
-        self._tables: dict[str, Sequence[Path]] = {}  # that scores were read from
+        self._tables: dict[str, Sequence[Path]] = {}  # those that scores were read from
         self._shown: Mapping[str, Sequence[Path]] = {}
         self._shown_at = 0.0
         self._ended = False
 
     def follow(self) -> None:
         """Measure, and wait for more, until `end`."""
-        os.nice(NICENESS)  # on Linux of this thread alone
+        os.nice(NICENESS)  # on Linux this affects only the current thread
         torch.set_num_threads(1)
         while not self._ended:
             models = self.models
             has_measured = self._measuring.measure_next(models)
-            with suppress(*MOVED):  # the next look finds it
+            with suppress(*READ_ERRORS):  # the next round will find it
                 self._read_scores(models)
                 self._keep_page(models)
             if not has_measured:
                 time.sleep(LOOK_SECONDS)
 
     def end(self) -> None:
-        """Measure no more after what is being measured."""
+        """Stop after the current measurement."""
         self._ended = True
 
     def _read_scores(self, models: Sequence[WatchedModel]) -> None:
         for model in models:
             tables = self._measuring.tables(model)
-            if tables != self._tables.get(model.label, []) and (scores := self._measuring.scores(model)):
+            if tables == self._tables.get(model.label, []):
+                continue
+            scores = self._measuring.scores(model)
+            if scores:
                 self.scores = {**self.scores, model.label: scores}
                 self._tables[model.label] = tables
 
     def _keep_page(self, models: Sequence[WatchedModel]) -> None:
-        files = {model.label: found for model in models if (found := self._files(model))}
+        found = {model.label: self._files(model) for model in models}
+        files = {label: own for label, own in found.items() if own}
         measured = {label: self._tables[label] for label in files}
         if self._server is None or measured == self._shown or time.monotonic() - self._shown_at < PAGE_SECONDS:
             return
@@ -88,9 +92,9 @@ class Following:
         self._shown, self._shown_at = measured, time.monotonic()
 
     def _files(self, model: WatchedModel) -> ModelFiles | None:
-        """Where a model that has scores lies; None of one from elsewhere."""
+        """The files of a model that has scores; None for a model from elsewhere."""
         if not model.training or model.label not in self.scores:
             return None
-        training = self._store.so_far("training", model.training)
-        tokens = self._store.so_far("tokens", model.tokens)
+        training = self._store.working_folder("training", model.training)
+        tokens = self._store.working_folder("tokens", model.tokens)
         return ModelFiles(training, tokens) if training and tokens else None

@@ -1,4 +1,4 @@
-"""What there is of a model while its study runs: its losses in training, and what was measured of its checkpoints."""
+"""A model while its study runs: its training losses, and scores of its checkpoints, as far as they go."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,19 @@ import pandas as pd
 from safetensors import SafetensorError, safe_open
 
 from headstream.models.nodes import Head
+from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.storage.store import Store
-from headstream.tasks.training.loop import RESUME, STATE
+from headstream.tasks.training.loop import STATE
 
-SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
-MOST_HEADS = 3  # named for each score
+SHOWN_SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
+MAX_BEST_HEADS = 3  # shown for each score
 
-Losses = Sequence[tuple[int, float]]  # tokens, nats
+LossCurve = Sequence[tuple[int, float]]  # tokens, nats
 
 
 @dataclass(frozen=True)
 class WatchedModel:
-    """A model that a run trains, and the keys of its artifacts; empty where the run has not come to them."""
+    """A model that a run trains, and the keys of its artifacts, each empty until the run has come to it."""
 
     label: str
     training: str
@@ -31,19 +32,19 @@ class WatchedModel:
 
 @dataclass(frozen=True)
 class ScoresSoFar:
-    """What was measured of a model's checkpoints, and which heads score highest at the last of them."""
+    """Scores of a model's checkpoints, and the heads that score highest at the last of them."""
 
-    validation: Losses
+    validation: LossCurve
     sem: float | None
     n_windows: int
     preliminary: bool
     best: Mapping[str, Sequence[tuple[str, float]]]
-    """By what a score is called, heads and what they score."""
+    """Heads and their scores, by the name of the score."""
 
 
-def training_losses(store: Store, model: WatchedModel) -> Losses:
-    """Its losses in training as far as they are on the disk: a few seconds old, of a model that is in training."""
-    folder = store.so_far("training", model.training) if model.training else None
+def training_losses(store: Store, model: WatchedModel) -> LossCurve:
+    """A model's training losses, as far as they are on the disk: for a model in training, a few seconds old."""
+    folder = store.working_folder("training", model.training) if model.training else None
     if folder is None:
         return ()
     for read, file in ((_logged, folder / RESUME / STATE), (_recorded, folder / "training.parquet")):
@@ -55,19 +56,19 @@ def training_losses(store: Store, model: WatchedModel) -> Losses:
 
 
 @lru_cache(64)
-def _logged(file: Path, changed: int) -> Losses:
+def _logged(file: Path, changed: int) -> LossCurve:
     with safe_open(file, framework="np") as state:
         return [(row["tokens"], row["loss_nats"]) for row in json.loads(state.metadata()["log"])]
 
 
 @lru_cache(64)
-def _recorded(file: Path, changed: int) -> Losses:
+def _recorded(file: Path, changed: int) -> LossCurve:
     rows = pd.read_parquet(file, columns=["tokens", "loss_nats"])
     return list(zip(rows.tokens.tolist(), rows.loss_nats.tolist(), strict=True))
 
 
 def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
-    """What the tables of these folders say, which are of different checkpoints of one model.
+    """Read the scores in tables of these folders, which are of different checkpoints of one model.
 
     Raises: OSError when one is gone.
     """
@@ -75,8 +76,8 @@ def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
     heads = _rows(folders, "heads")
     last, at_end = losses.iloc[-1], heads[heads.step == losses.step.max()] if len(heads) else heads
     best = {}
-    for column, name in SCORES.items():
-        found = at_end.dropna(subset=column).nlargest(MOST_HEADS, column) if len(at_end) else at_end
+    for column, name in SHOWN_SCORES.items():
+        found = at_end.dropna(subset=column).nlargest(MAX_BEST_HEADS, column) if len(at_end) else at_end
         best[name] = [(str(Head(row.layer, row.head)), getattr(row, column)) for row in found.itertuples()]
     known = losses.dropna(subset="tokens")
     return ScoresSoFar(

@@ -1,4 +1,4 @@
-"""A page on the loopback address, and whether there is a newer one: all that a browser on this machine can ask for."""
+"""Serves one page, and its version, on the loopback address to browsers on this machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,8 @@ from threading import Thread
 from headstream.tasks.errors import UserError
 
 LOOPBACK = "127.0.0.1"
-POLL_SECONDS = 0.1  # between looks whether to end
-NOTHING_YET = (
+POLL_SECONDS = 0.1  # between checks for the end
+EMPTY_PAGE = (
     "<!doctype html><meta charset='utf-8'><title>Headstream</title><meta http-equiv='refresh' content='2'>"
     "<p>No checkpoint has been measured yet. This page shows them as soon as there are some.</p>"
 )
@@ -23,27 +23,27 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__((LOOPBACK, port), _Handler)
-        self.page = NOTHING_YET.encode()
+        self.page = EMPTY_PAGE.encode()
         self.version = ""
 
     @property
     def address(self) -> str:
-        """Where browsers find the page."""
+        """The page's address for browsers."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def show(self, page: Path, version: str) -> None:
-        """Serve what a file holds now; pages of another version will ask for it."""
+        """Serve a file's present content; open pages of another version will reload it."""
         self.page, self.version = page.read_bytes(), version
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of browsers that leave in the middle of an answer."""
+        """Ignore browsers that disconnect in the middle of a response."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
 
     def do_GET(self) -> None:
-        # A page of another site whose name was made to mean this machine says that name here.
+        # A page of another site whose name was pointed at this machine (DNS rebinding) sends that name here.
         if self.headers.get("Host") not in {f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")}:
             self._answer(403, b"This page is for this machine alone.", "text/plain")
         elif self.path == "/version":
@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def served_page(port: int) -> Iterator[PageServer]:
-    """A server on a port, or with 0 on any that is free.
+    """Start a server on a port, or with 0 on any free one.
 
     Raises:
         UserError: the port is taken.
@@ -76,7 +76,7 @@ def served_page(port: int) -> Iterator[PageServer]:
         server = PageServer(port)
     except OSError as error:
         raise UserError(
-            f"--port must be one that is free here, got {port}: {error.strerror}. Choose another, or leave it out."
+            f"can't listen on port {port}: {error.strerror}. Choose another --port, or leave it out."
         ) from None
     with server:
         Thread(target=server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()

@@ -4,7 +4,7 @@ LITTLE_TO_INDUCE = 0.1  # of next tokens, between what formed induction heads an
 
 
 def little_to_induce(share: float) -> str:
-    """What a share below LITTLE_TO_INDUCE means, in a sentence."""
+    """A sentence on a share below LITTLE_TO_INDUCE."""
     return (
         f"The text gives an induction head little to do: of its next tokens, {100 * share:.1f}\u00a0% followed the last"
         " earlier occurrence of the current two and aren't what bigrams predict."

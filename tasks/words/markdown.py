@@ -1,4 +1,4 @@
-"""Values and rows as markdown that shows them as they are, whatever they hold."""
+"""Values and rows as markdown that shows them literally, whatever they contain."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from headstream.tasks.words.plain_text import terminal_safe
 MISSING = "missing"
 NO_BREAK = "\u00a0"  # space at which lines don't end
 _NOT_QUANTITIES = {"seed", "shown_seed", "step", "that_offset"}
-_ASIDES = ("_ci95", "_values", "_note")  # of a column, and no columns of a table
+_ASIDES = ("_ci95", "_values", "_note")  # suffixes of columns that annotate another column
 _SYNTAX = re.compile(
     r"[`*|~\[<$]|&(?=[#A-Za-z])"  # wherever it is
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # around a word
@@ -20,24 +20,24 @@ _SYNTAX = re.compile(
     r"|^(?:>|=(?==*$)|[-+](?=[\s-]|$))|(?<!\S)#(?=#*(?:\s|$))"  # at the start of a line, or the end of a heading
 )
 _LIST_NUMBER = r"^(\d+)(?=[.)](?:\s|$))"
-_ENTITIES = {"<": "&lt;", "&": "&amp;", "$": "&#36;"}  # a backslash isn't enough for HTML and GitHub's formulas
+_ENTITIES = {"<": "&lt;", "&": "&amp;", "$": "&#36;"}  # for HTML and GitHub's formulas a backslash isn't enough
 
 
 class Markdown(str):
-    """Text that is markdown already; whatever else a template prints is escaped."""
+    """Text that is markdown already; everything else that a template prints is escaped."""
 
     __slots__ = ()
 
 
 def as_markdown(value: Any) -> Markdown:
-    """What a template prints for a value."""
+    """The markdown that a template prints for a value."""
     return value if isinstance(value, Markdown) else escaped(readable(value))
 
 
 def escaped(text: str) -> Markdown:
-    """Text on one line, with escapes before what markdown, HTML or GitHub's formulas would take for syntax there.
+    """Text on one line, with escapes for everything that markdown, HTML or GitHub's formulas would take for syntax.
 
-    This holds in table cells and at the start of a line, too. Numbers and most words need no escape.
+    This is safe in table cells and at the start of a line, too. Numbers and most words need no escape.
     """
     one_line = terminal_safe(" ".join(text.split()))
     inline = _SYNTAX.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), one_line)
@@ -45,7 +45,7 @@ def escaped(text: str) -> Markdown:
 
 
 def readable(value: Any, column: str = "") -> str:
-    """A value in the digits that it deserves; the column's name ends with its unit."""
+    """A value with a sensible number of digits; the column's name ends with its unit."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
     if isinstance(value, bool):
@@ -57,7 +57,8 @@ def readable(value: Any, column: str = "") -> str:
     if isinstance(value, int | float) and column.endswith(("tokens", "bytes")):
         return short_count(value)
     if isinstance(value, float):
-        return f"{value:z,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 3}f}"
+        digits = 3 if abs(value) < 10 else 1
+        return f"{value:z,.{0 if abs(value) >= 1000 else digits}f}"
     return f"{value:,}" if isinstance(value, int) and column not in _NOT_QUANTITIES else str(value)
 
 
@@ -72,7 +73,7 @@ def short_count(count: float) -> str:
 def with_spread(
     value: Any, ci95: float | None, seeds: Iterable[float | None], show: Callable[[Any], str] = readable
 ) -> str:
-    """A value over seeds: with its interval or, where it has none, with the range; of two seeds, the values.
+    """A value over seeds: with its interval or, if it has none, with the range; for two seeds, their values.
 
     `2.63 ± 0.04`, `0.44 (0.39 to 0.47)` or `2.61, 2.70`.
     """
@@ -89,9 +90,9 @@ def with_spread(
 
 
 def table_with_spreads(rows: Sequence[Mapping[str, Any]]) -> Markdown:
-    """Rows as a table; of a column `x`, `x_values` are those of seeds, `x_ci95` is the error bar of their mean.
+    """Rows as a table; beside a column `x`, `x_values` has values of seeds and `x_ci95` the error bar of their mean.
 
-    `x_note` says why there is no value.
+    `x_note` explains a missing value.
     """
     columns = [name for name in rows[0] if not name.endswith(_ASIDES)]
     numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
@@ -99,20 +100,20 @@ def table_with_spreads(rows: Sequence[Mapping[str, Any]]) -> Markdown:
 
 
 def markdown_table(headings: Iterable[str], numeric: Iterable[bool], rows: Iterable[Iterable[str]]) -> Markdown:
-    """Cells that are markdown already as a table, columns of numbers to the right."""
+    """Cells that are already markdown as a table, with columns of numbers aligned to the right."""
     rule = ["---:" if is_numeric else "---" for is_numeric in numeric]
     return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows)))
 
 
 def code_block(text: str, language: str) -> Markdown:
-    """Text as it is, line by line, in a fence longer than any in it."""
+    """Literal text, line by line, in a fence longer than any in it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return Markdown("\n".join([fence + language, *map(terminal_safe, text.strip().split("\n")), fence]))
 
 
 def _heading(column: str) -> str:
-    """A column's name in words, its unit behind a comma."""
+    """A column's name in words, its unit after a comma."""
     return escaped(re.sub(r" (nats|seconds|tokens)$", r", \1", column.replace("_", " ")))
 
 

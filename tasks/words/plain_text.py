@@ -2,5 +2,5 @@
 
 
 def terminal_safe(text: str) -> str:
-    r"""Text with whatever has no shape of its own, steers terminals or reorders other text spelled out, like `\x00`."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    r"""Text with its invisible characters (control codes, reordering marks) spelled out, like `\x00`."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

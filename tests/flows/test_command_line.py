@@ -83,7 +83,7 @@ def smoke(home, hostile):
 
 def call(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
     monkeypatch.setattr(sys, "argv", ["headstream", *arguments])
-    monkeypatch.setattr(command_line, "keep_prefect_in", lambda *folders: None)  # one's own cache
+    monkeypatch.setattr(command_line, "choose_prefect_home", lambda *folders: None)  # one's own cache
     try:
         command_line.main()
         code = 0
@@ -170,7 +170,7 @@ def test_ctrl_c_ends_any_command_with_one_line(home, smoke):
         until(lambda: sum(psutil.Process(process.pid).cpu_times()[:2]) > 4)  # it counts
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=20)
-    assert (process.returncode, said) == (130, "headstream: stopped; the same command goes on from there.\n")
+    assert (process.returncode, said) == (130, "headstream: stopped; the same command continues from there.\n")
 
 
 def test_studies_report_and_index(smoke, monkeypatch, capsys):
@@ -217,7 +217,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, argum
     ("text", "section", "message"),
     [
         ('{"text": "a"}\n{"text": ', "", "invalid JSON"),
-        ('{"text": "a b"}\n{"text": "c d"}\n' * 9, "[model]\nn_ctx = 512", "each split must hold"),
+        ('{"text": "a b"}\n{"text": "c d"}\n' * 9, "[model]\nn_ctx = 512", "split has"),
         ('{"text": "a"}\n', '[training]\ndevice = "cuda"', "without a CUDA GPU. Set device = 'auto' or 'cpu'"),
     ],
 )

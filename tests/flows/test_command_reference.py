@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from headstream.flows.command_reference import MARK, README, commands_in_markdown, examples
+from headstream.flows.command_reference import MARK, REFERENCE_PAGE, commands_in_markdown, examples
 from headstream.tasks import places
 
-PAGE = README.read_text()
+PAGE = REFERENCE_PAGE.read_text()
 OUTPUTS = dict(re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)\n```$", PAGE, flags=re.MULTILINE | re.DOTALL))
 
 

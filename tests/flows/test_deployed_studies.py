@@ -44,7 +44,7 @@ def test_a_whole_study_comes_as_prefect_has_it():
 
 @pytest.mark.parametrize("name", ["quikc", "../quick", "flows/studies/quick.toml", "/etc/passwd"])
 def test_no_other_name_is(name):
-    with pytest.raises(UserError, match="must be the name of one that ships"):
+    with pytest.raises(UserError, match="there is no shipped study"):
         deployed(name)
 
 

@@ -90,7 +90,7 @@ def test_an_overdue_run_fails_with_its_process(tmp_path, monkeypatch):
         state = client.read_flow_run(done.stdout.strip()).state
     assert state.name == "TimedOut"
     assert state.is_failed()
-    assert state.message.startswith("must end within 0.0005 hours, but did not")
+    assert state.message.startswith("took longer than 0.0005 hours")
     assert json.loads((tmp_path / "notice").read_text())["message"] == state.message
 
 

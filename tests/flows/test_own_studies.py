@@ -14,7 +14,7 @@ from headstream.tasks import places
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.studies.known_studies import find_study
-from headstream.tasks.studies.own_names import take_name
+from headstream.tasks.studies.own_names import reserve_name
 from headstream.tasks.study.schema import read_study
 
 
@@ -29,7 +29,7 @@ def own(tmp_path):
     """A study of one's own that was to run, on itself as text."""
     path = tmp_path / "a.toml"
     path.write_text('name = "mine"\nquestion = "Why?"\n[corpus]\npaths = ["a.toml"]\n[grid]\nseed = [0, 1]\n')
-    take_name(read_study(find_study(str(path))), find_study(str(path)))
+    reserve_name(read_study(find_study(str(path))), find_study(str(path)))
     return path
 
 
@@ -115,7 +115,9 @@ def test_another_study_of_the_name_of_one_is_refused_before_anything_starts(own,
         other.write_text(f'name = "{name}"\n[corpus]\npaths = ["a.toml"]\n')
         code, out, err = call(monkeypatch, capsys, "run", str(other))
         assert (code, out) == (2, "")
-        assert f"got '{name}' in other.toml, but the study of that name {where}. Change the name, or" in err
+        assert (
+            f"other.toml uses the name '{name}', but a different study of that name {where}. Change the name, or" in err
+        )
         assert err.count("\n") == 1
         assert "needs `--replace`" in call(monkeypatch, capsys, "plan", str(other))[1]
 

@@ -32,12 +32,12 @@ def own_folders(tmp_path, monkeypatch):
 def test_a_prefect_server_that_does_not_answer(url, error):
     with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}), pytest.raises(UserError) as refusal:
         _reach_server(url)
-    assert f"must answer at {url}, got {error}" in str(refusal.value)
+    assert f"does not answer at {url}: {error}" in str(refusal.value)
 
 
 def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, tmp_path):
     monkeypatch.setenv("PREFECT_SERVER_DATABASE_CONNECTION_URL", "sqlite+aiosqlite:////proc/prefect.db")
-    failed = pytest.raises(WorkError, match=r"must start on this machine, got its end with code \d: .*run-server\.log")
+    failed = pytest.raises(WorkError, match=r"temporary server exited with code \d; .*run-server\.log")
     with temporary_settings({PREFECT_API_URL: None}), starting_server() as server, failed:
         server.result(timeout=60)
 

@@ -71,7 +71,7 @@ def test_a_part_that_ended_is_started_again_and_runs_get_time(installation):
     installation.look(5)
     assert (installation.server.done, installation.worker.done) == ([], ["restart"])
     assert installation.listening_since[-1] == installation.now
-    assert installation.said == ["the worker ended and is restarted."]
+    assert installation.said == ["the worker exited and is being restarted."]
 
 
 def test_a_server_that_does_not_answer_for_long_is_started_again(installation):

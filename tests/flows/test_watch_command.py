@@ -16,12 +16,13 @@ from test_study import study as small_study
 from test_study_progress import planned
 from waiting import until
 
-from headstream.flows.study import _planned
+from headstream.flows.followed_runs import shown_and_kept
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks import places
+from headstream.tasks.graph.planning import plan_artifacts
 from headstream.tasks.progress import Event, publish
 from headstream.tasks.studies.known_studies import find_study
-from headstream.tasks.studies.own_names import take_name
+from headstream.tasks.studies.own_names import reserve_name
 from headstream.tasks.study.schema import read_study
 from headstream.tasks.watching.run_snapshots import running_studies, snapshot_of
 
@@ -29,9 +30,9 @@ HEADSTREAM = str(Path(sys.executable).parent / "headstream")
 LABEL = "n_layers=2"
 RUN = """
 import json, signal, sys
-from headstream.tasks.watching.run_snapshots import kept_for_watchers
+from headstream.tasks.watching.run_snapshots import snapshots_kept
 
-with kept_for_watchers(sys.argv[1], lambda: json.loads(sys.argv[2])):
+with snapshots_kept(sys.argv[1], lambda: json.loads(sys.argv[2])):
     if not sys.stdin.readline():
         raise ValueError("a disk is full")
 """
@@ -49,7 +50,7 @@ def mine(tmp_path):
     """A study of one's own that was to run."""
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\n[corpus]\npaths = ["mine.toml"]\n[grid]\nn_layers = [2]\n')
-    take_name(read_study(find_study(str(path))), find_study(str(path)))
+    reserve_name(read_study(find_study(str(path))), find_study(str(path)))
 
 
 @pytest.fixture
@@ -87,10 +88,10 @@ def watching(home, *arguments: str) -> subprocess.Popen:
 def test_when_nothing_runs_that_is_said(mine, monkeypatch, capsys):
     code, out, err = call(monkeypatch, capsys, "watch")
     assert (code, out) == (2, "")
-    assert err.startswith("headstream: a study must be running to be watched, got none. Run one: `headstream run")
+    assert err.startswith("headstream: no study is running. Run one: `headstream run")
     code, _, err = call(monkeypatch, capsys, "watch", "mine")
     assert code == 2
-    assert "got mine, which isn't: not run. Run it: `headstream run mine`" in err
+    assert "mine is not running: not run. Run it: `headstream run mine`" in err
     assert call(monkeypatch, capsys, "watch", "nobodys")[0] == 2
 
 
@@ -105,7 +106,10 @@ def test_how_a_run_ended_badly_is_said(run, monkeypatch, capsys):
     stopped.kill()
     stopped.wait()
     code, out, _ = call(monkeypatch, capsys, "watch", "mine")
-    assert (code, out) == (1, "mine: its run was stopped: 1 model at 20 %; `headstream run mine` goes on from there.\n")
+    assert (code, out) == (
+        1,
+        "mine: its run was stopped: 1 model at 20 %; `headstream run mine` continues from there.\n",
+    )
     failed = run()
     failed.stdin.close()
     failed.wait()
@@ -118,7 +122,7 @@ def test_of_several_one_must_be_named(run, monkeypatch, capsys):
     run("other")
     code, _, err = call(monkeypatch, capsys, "watch")
     assert code == 2
-    assert "while mine and other are running. Name one: `headstream watch mine`" in err
+    assert "several studies are running: mine and other. Name one: `headstream watch mine`" in err
 
 
 def test_a_run_is_waited_for_and_told_to_a_file_until_it_ends(run, home):
@@ -180,9 +184,10 @@ def test_ctrl_c_ends_the_picture_and_not_the_run(run, home):
 
 
 def test_a_deployed_run_can_be_watched_too():
-    with _planned(small_study()):
+    study = small_study()
+    with shown_and_kept(study.name, plan_artifacts(study), jobs=1):
         publish(Event("training", "n_layers=1", 0.4, key="k"))
-        until(lambda: (left := snapshot_of("tiny")) and _fraction(left.told) == 0.4)
+        until(lambda: (left := snapshot_of("tiny")) and _fraction(left.progress) == 0.4)
     assert snapshot_of("tiny") is None
 
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from headstream.flows.study_progress import StudyProgress
 from headstream.flows.watch_picture import (
     BLOCKS,
-    MARGIN,
-    NOTHING_YET,
+    CURVE_MARGIN,
+    NOT_MEASURED_YET,
     loss_curve,
     score_lines,
     scores_in_words,
@@ -37,8 +37,8 @@ def heights(rows: list[str]) -> list[int]:
 
 def curve(losses, width: int = 33, height: int = 4) -> list[int]:
     *rows, axis = loss_curve(losses, width, height)
-    assert {len(line) for line in (*rows, axis)} == {width + MARGIN}
-    return heights([row[MARGIN:] for row in rows])
+    assert {len(line) for line in (*rows, axis)} == {width + CURVE_MARGIN}
+    return heights([row[CURVE_MARGIN:] for row in rows])
 
 
 def test_what_is_straight_over_the_logarithm_of_tokens_is_drawn_straight():
@@ -48,7 +48,7 @@ def test_what_is_straight_over_the_logarithm_of_tokens_is_drawn_straight():
 
 def test_the_labels_are_the_highest_and_the_lowest_loss():
     first, *_, last, axis = loss_curve(FALLING, 60, 4)
-    assert (float(first[:MARGIN]), float(last[:MARGIN])) == (5.0, 1.0)
+    assert (float(first[:CURVE_MARGIN]), float(last[:CURVE_MARGIN])) == (5.0, 1.0)
     assert axis.split("training loss, nats")[0].split() == ["1.0", "k", "tokens"]
     assert axis.endswith("256 k tokens")
 
@@ -56,8 +56,8 @@ def test_the_labels_are_the_highest_and_the_lowest_loss():
 def test_a_place_with_many_losses_has_their_mean():
     noisy = [(step, 3.0 + (-1) ** step) for step in range(1000, 100_000)]
     *rows, _ = loss_curve(noisy, 10, 4)
-    assert float(rows[0][:MARGIN]) == pytest.approx(3.0, abs=0.01)
-    assert float(rows[-1][:MARGIN]) == pytest.approx(3.0, abs=0.01)
+    assert float(rows[0][:CURVE_MARGIN]) == pytest.approx(3.0, abs=0.01)
+    assert float(rows[-1][:CURVE_MARGIN]) == pytest.approx(3.0, abs=0.01)
 
 
 @pytest.mark.parametrize("losses", [[], [(1000, 3.0)]])
@@ -103,10 +103,10 @@ def test_a_model_in_training_has_its_curve_and_its_heads():
 
 
 def test_before_the_first_checkpoint_that_is_said_of_models_in_training_alone():
-    assert NOTHING_YET in picture(study(1), 80, 30, scores=None)
+    assert NOT_MEASURED_YET in picture(study(1), 80, 30, scores=None)
     progress = study(1)
     progress.hear(Event("training", next(iter(progress.models)), 0.0, state="compiling"))
-    assert NOTHING_YET not in picture(progress, 80, 30, scores=None)
+    assert NOT_MEASURED_YET not in picture(progress, 80, 30, scores=None)
 
 
 @pytest.mark.parametrize("width", [30, 60, 100, 250])

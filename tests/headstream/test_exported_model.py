@@ -57,9 +57,9 @@ def test_one_step_is_one_folder_and_inspect_says_what_is_in_it(model, monkeypatc
         (["2L2-3H", "out"], "2 models are called '2L2-3H'. Choose an id: 2L2-3H seed=0 of ours"),
         (["3L4H", "out"], "no model is called '3L4H'"),
         (["2L2-3H", "out", "--study", "theirs"], "no model is called '2L2-3H'. Choose an id: none"),
-        (["ID", "out", "--step", "7"], "a step must be one at which weights were kept (0, "),
+        (["ID", "out", "--step", "7"], "no weights were kept at step 7. Choose one of 0, "),
         (["ID", "out", "--to", "huggingface"], "positions = 'relative'"),
-        (["ID", "."], "new or empty folder"),
+        (["ID", "."], "isn't an empty folder"),
     ],
 )
 def test_what_can_not_be_exported_is_refused_in_a_line(model, monkeypatch, capsys, tmp_path, arguments, words):

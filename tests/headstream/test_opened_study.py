@@ -34,21 +34,24 @@ def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: hs.open("our"), "a study must be"),
-        (lambda: hs.open("quick"), r"must have run to be opened, got 'quick'. Run it: headstream.run\('quick'\)."),
-        (lambda: hs.run("nothing.toml"), "a study must be"),
+        (lambda: hs.open("our"), "there is no study"),
+        (lambda: hs.open("quick"), r"'quick' has not run yet. Run it: headstream.run\('quick'\)."),
+        (lambda: hs.run("nothing.toml"), "there is no study"),
         (
             lambda: hs.open("ours").model("2L2-3H"),
-            "got '2L2-3H', those of 2. Choose one of 2L2-3H seed=0; 2L2-3H seed=1",
+            "'2L2-3H' matches 2 models; name exactly one of 2L2-3H seed=0; 2L2-3H seed=1",
         ),
-        (lambda: hs.open("ours").model("2L4H"), "got '2L4H', those of 0. Choose one of 2L2-3H seed=0; 2L2-3H seed=1"),
-        (lambda: hs.open("ours").model(sed=0), "got 'sed'. Did you mean 'seed'?"),
-        (lambda: hs.open("ours").model(seed=0, step=7), r"\(0, \d+, \d+\), got 7. Choose one."),
-        (lambda: hs.open("ours").frame("head"), "got 'head'. Did you mean 'heads'?"),
-        (lambda: hs.open("ours").frame("heads; DROP"), "must be a table or view"),
-        (lambda: hs.open("ours").sql("SELECT nothing FROM heads"), 'got: Binder Error: .*"nothing"'),
+        (
+            lambda: hs.open("ours").model("2L4H"),
+            "'2L4H' matches 0 models; name exactly one of 2L2-3H seed=0; 2L2-3H seed=1",
+        ),
+        (lambda: hs.open("ours").model(sed=0), "setting 'sed' in `models`. Did you mean 'seed'?"),
+        (lambda: hs.open("ours").model(seed=0, step=7), r"step 7. Choose one of 0, \d+, \d+\."),
+        (lambda: hs.open("ours").frame("head"), "view 'head' in the warehouse. Did you mean 'heads'?"),
+        (lambda: hs.open("ours").frame("heads; DROP"), "there is no table or view"),
+        (lambda: hs.open("ours").sql("SELECT nothing FROM heads"), 'the query failed: Binder Error: .*"nothing"'),
         (lambda: hs.open("ours").sql("DELETE FROM heads"), "read-only"),
-        (lambda: hs.open("ours").sql(""), "must give rows"),
+        (lambda: hs.open("ours").sql(""), "returns no rows"),
     ],
 )
 def test_a_mistake_is_one_line(home, ask, message):
@@ -60,7 +63,7 @@ def test_a_mistake_is_one_line(home, ask, message):
 
 def test_what_a_run_in_its_own_process_refuses_is_an_error_here(home, tmp_path):
     (tmp_path / "textless.toml").write_text('name = "textless"\ncorpus.paths = ["nothing.txt"]')
-    with pytest.raises(hs.UserError, match=r"^each of paths must give files to read, got .*nothing\.txt"):
+    with pytest.raises(hs.UserError, match=r"^there is nothing to read at .*nothing\.txt"):
         hs.run(str(tmp_path / "textless.toml"))
 
 

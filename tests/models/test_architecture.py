@@ -8,7 +8,7 @@ from headstream.models.architecture import Architecture
     ("fields", "message"),
     [
         ({"n_heads": 3, "d_model": 64}, "n_heads must divide d_model, got n_heads=3, d_model=64. Choose 1, 2, 4"),
-        ({"n_heads": [2, 2, 2], "d_head": 8}, "one count a layer, got 3 counts for n_layers=2"),
+        ({"n_heads": [2, 2, 2], "d_head": 8}, "one count per layer, got 3 counts for n_layers=2"),
         ({"n_heads": [2, 2]}, "d_head must be set when n_heads is a list"),
         ({"n_heads": 0}, "n_heads must be at least 1"),
         ({"positions": "rotary", "d_head": 7}, "d_head must be even with rotary positions, got 7"),

@@ -1,4 +1,4 @@
-"""Tensors of a model's files by their own names, each read when it is asked for and then forgotten."""
+"""Tensors of a model's files by their own names, each read on demand and not kept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ class FileTensors:
         return self.as_stored(name).double()
 
     def get(self, name: str) -> Tensor | None:
-        """The same, None where there is none."""
+        """A tensor in float64; None if there is none of that name."""
         return self[name] if name in self.names else None
 
     def within(self, prefix: str) -> "FileTensors":
-        """Those whose names begin so, by the rest of their names."""
+        """The tensors whose names begin with a prefix, by the rest of their names."""
         names = frozenset(name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
         return FileTensors(names, lambda name: self.as_stored(prefix + name))
 
     def without(self, prefix: str) -> "FileTensors":
-        """The same, by names without a beginning that some files leave out."""
+        """The same tensors, by names without a prefix that some files leave out."""
         full = {name.removeprefix(prefix): name for name in self.names}
         return FileTensors(frozenset(full), lambda name: self.as_stored(full[name]))

@@ -1,4 +1,4 @@
-"""The logits that a model's files define, whatever their format, and which models no definition is written for."""
+"""The logits that a model's files define, whatever their format."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,14 +31,14 @@ HUGGINGFACE: dict[str, Definition] = {
 
 
 def without_reference(foreign: ForeignModel) -> str | None:
-    """What of a model no definition is written for, such as `gates = 'dynamic'`; None where all is defined."""
+    """A choice of the model that no definition here covers, such as `gates = 'dynamic'`; None if all are covered."""
     unknown = unknown_options(foreign.architecture, DEFINED) if foreign.format == "headstream" else []
     return ", ".join(unknown) or None
 
 
 @torch.inference_mode()
 def reference_logits(foreign: ForeignModel, tokens: Int[Tensor, "batch pos"]) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Logits by the definition of the model's format from its file's own tensors, one layer in memory at a time."""
+    """Logits by the definition of the model's format, from its file's own tensors, one layer in memory at a time."""
     kind, _, family = foreign.format.partition(" ")
     match kind:
         case "huggingface":

@@ -1,4 +1,4 @@
-"""A GGUF file as its own library reads it: what it says of itself, and its tensors decoded."""
+"""A GGUF file as its own library reads it: metadata and decoded tensors."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from headstream.tasks.importing.reference.file_tensors import FileTensors
 
 
 def read_gguf(path: Path) -> tuple[dict[str, Any], FileTensors]:
-    """Metadata of the architecture and tensors of a file that is known to be whole."""
+    """The metadata (without the tokenizer's) and the tensors of a file that is known to be whole."""
     from gguf import GGUFReader, dequantize
 
     reader = GGUFReader(path)

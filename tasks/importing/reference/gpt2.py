@@ -1,4 +1,4 @@
-"""GPT-2 as Hugging Face keeps it, and nanoGPT, which keeps its matrices transposed.
+"""GPT-2 as Hugging Face stores it, and nanoGPT, which stores matrices transposed.
 
 Sources: Radford et al. 2019; https://github.com/karpathy/nanoGPT/blob/master/model.py
 """
@@ -10,13 +10,13 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out
 
 
 def gpt2_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a `GPT2LMHeadModel`, whose `Conv1D` is x @ W + b."""
+    """Logits of a `GPT2LMHeadModel`, whose `Conv1D` is x @ W + b."""
     tied = config.get("tie_word_embeddings", True)
     return _logits(
         tensors,
@@ -33,8 +33,8 @@ def gpt2_logits(
 def nanogpt_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of nanoGPT's `GPT`; `config` is its `model_args`, and `activation`, which its files don't tell."""
-    embedding = "transformer.wte.weight"  # before which compiling, and training on several devices, put more
+    """Logits of nanoGPT's `GPT`; `config` is its `model_args`, and `activation`, which its files don't name."""
+    embedding = "transformer.wte.weight"  # with a prefix after compiling or training on several devices
     plain = tensors.without(next(name for name in tensors.names if name.endswith(embedding)).removesuffix(embedding))
     return _logits(
         plain,
@@ -75,6 +75,6 @@ def _logits(
         q, k, v = (part.unflatten(-1, (n_heads, -1)) for part in joined.chunk(3, dim=-1))
         mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5)
         x = x + linear(mixed.flatten(2), f"h.{i}.attn.c_proj")
-        hidden = ACTIVATIONS[activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
+        hidden = REFERENCE_ACTIVATIONS[activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
         x = x + linear(hidden, f"h.{i}.mlp.c_proj")
     return read_out(norm(x, "ln_f"), tensors.as_stored(unembedding))

@@ -1,4 +1,4 @@
-"""GPT-NeoX as Hugging Face keeps it, Pythia among them. Source: Black et al. 2022, GPT-NeoX-20B, section 2."""
+"""GPT-NeoX, Pythia included, as Hugging Face stores it. Source: Black et al. 2022, GPT-NeoX-20B, section 2."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,19 +7,19 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rotated
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out, rotated
 
 
 def gpt_neox_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a `GPTNeoXForCausalLM`."""
+    """Logits of a `GPTNeoXForCausalLM`."""
     n_heads = config["num_attention_heads"]
     d_head = config["hidden_size"] // n_heads
     rope = config.get("rope_parameters") or {}
     fraction = rope.get("partial_rotary_factor", config.get("rotary_pct", 0.25))
     base = rope.get("rope_theta", config.get("rotary_emb_base", 10_000))
-    activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
+    activation = REFERENCE_ACTIVATIONS[config.get("hidden_act", "gelu")]
     epsilon = config.get("layer_norm_eps", 1e-5)
     parallel = config.get("use_parallel_residual", True)
     tensors = tensors.without("gpt_neox.")

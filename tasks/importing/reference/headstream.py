@@ -1,4 +1,4 @@
-"""Models that Headstream itself wrote: a model.json that says what the tensors of a checkpoint mean."""
+"""Models that Headstream itself wrote: model.json defines the meaning of a checkpoint's tensors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from headstream.tasks.importing.reference.maths import (
     silu,
 )
 
-ACTIVATIONS = {
+_ACTIVATIONS = {
     "relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh
 }  # fmt: skip
 EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
@@ -33,7 +33,7 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
     "normalization": ("none", *EPSILONS),
     "normalization_place": ("pre", "post"),
     "norm_epsilon": None,
-    "feed_forward": ("none", *ACTIVATIONS),
+    "feed_forward": ("none", *_ACTIVATIONS),
     **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),
@@ -44,7 +44,7 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
 def headstream_logits(
     tensors: FileTensors, a: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """By the fields of its architecture, every one of which is given."""
+    """Logits by the fields of an architecture, all of which are given."""
     n, post = tokens.shape[1], a["normalization_place"] == "post"
     epsilon = EPSILONS.get(a["normalization"], 0.0) if a["norm_epsilon"] is None else a["norm_epsilon"]
 
@@ -131,7 +131,7 @@ def _feed_forward(tensors: FileTensors, a: Mapping[str, Any], x: Tensor) -> Tens
         return out if bias is None else out + bias
 
     hidden = with_bias(x @ tensors["W_in"], tensors.get("b_in"))
-    activate = ACTIVATIONS[a["feed_forward"]]
+    activate = _ACTIVATIONS[a["feed_forward"]]
     if "W_gate" in tensors.names:
         hidden = activate(with_bias(x @ tensors["W_gate"], tensors.get("b_gate"))) * hidden
     else:

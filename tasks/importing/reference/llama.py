@@ -1,4 +1,4 @@
-"""Llama, Mistral and Qwen2 as Hugging Face keeps them, and Llama as GGUF does.
+"""Llama, Mistral and Qwen2 as Hugging Face stores them, and Llama as GGUF does.
 
 Sources: Touvron et al. 2023, LLaMA, section 2.2; Jiang et al. 2023, Mistral 7B, section 2; Shazeer 2020, GLU Variants;
 for GGUF https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
@@ -12,13 +12,20 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, read_out, rms_norm, rotated, silu
+from headstream.tasks.importing.reference.maths import (
+    REFERENCE_ACTIVATIONS,
+    attended,
+    read_out,
+    rms_norm,
+    rotated,
+    silu,
+)
 
 
 def llama_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a `LlamaForCausalLM`, `MistralForCausalLM` or `Qwen2ForCausalLM`."""
+    """Logits of a `LlamaForCausalLM`, `MistralForCausalLM` or `Qwen2ForCausalLM`."""
     n_heads = config["num_attention_heads"]
     d_head = config.get("head_dim") or config["hidden_size"] // n_heads
     form = _Form(
@@ -29,7 +36,7 @@ def llama_logits(
         n_turned=d_head,
         half_split=True,
         epsilon=config.get("rms_norm_eps", 1e-6),
-        activation=ACTIVATIONS[config.get("hidden_act", "silu")],
+        activation=REFERENCE_ACTIVATIONS[config.get("hidden_act", "silu")],
         windows=_windows(config),
     )
     names = {
@@ -48,7 +55,7 @@ def llama_logits(
 def gguf_llama_logits(
     tensors: FileTensors, metadata: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a GGUF file of the architecture llama, by llama.cpp's order of dimensions: rotary pairs are neighbours."""
+    """Logits of a llama in a GGUF file, in llama.cpp's order of dimensions: rotary pairs are neighbours."""
     said = {key.removeprefix("llama."): value for key, value in metadata.items()}
     n_heads = said["attention.head_count"]
     form = _Form(

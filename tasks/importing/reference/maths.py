@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-ROWS = 1 << 13  # of an unembedding, widened at a time
+UNEMBEDDING_ROWS = 1 << 13  # of an unembedding, converted to float64 at a time
 
 
 def layer_norm(
@@ -16,7 +16,7 @@ def layer_norm(
     weight: Float64[Tensor, "width"] | None = None,
     bias: Float64[Tensor, "width"] | None = None,
 ) -> Float64[Tensor, "*batch width"]:
-    """Source: Ba et al. 2016, Layer Normalization."""
+    """Layer normalisation. Source: Ba et al. 2016, Layer Normalization."""
     centred = x - x.mean(-1, keepdim=True)
     scaled = centred / torch.sqrt((centred * centred).mean(-1, keepdim=True) + epsilon)
     scaled = scaled if weight is None else scaled * weight
@@ -26,32 +26,32 @@ def layer_norm(
 def rms_norm(
     x: Float64[Tensor, "*batch width"], epsilon: float, weight: Float64[Tensor, "width"] | None = None
 ) -> Float64[Tensor, "*batch width"]:
-    """Source: Zhang & Sennrich 2019, Root Mean Square Layer Normalization."""
+    """Root mean square normalisation. Source: Zhang & Sennrich 2019, Root Mean Square Layer Normalization."""
     scaled = x / torch.sqrt((x * x).mean(-1, keepdim=True) + epsilon)
     return scaled if weight is None else scaled * weight
 
 
 def gelu(x: Tensor) -> Tensor:
-    """X times the probability that a standard normal number is below it. Source: Hendrycks & Gimpel 2016."""
+    """GELU: x times the probability that a standard normal number is below x. Source: Hendrycks & Gimpel 2016."""
     return x * (1 + torch.erf(x / math.sqrt(2))) / 2
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """Its approximation. Source: Hendrycks & Gimpel 2016, section 2."""
+    """The approximation of GELU by tanh. Source: Hendrycks & Gimpel 2016, section 2."""
     return x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
 
 
 def silu(x: Tensor) -> Tensor:
-    """X times its logistic function."""
+    """SiLU: x times the logistic function of x."""
     return x / (1 + torch.exp(-x))
 
 
 def relu(x: Tensor) -> Tensor:
-    """The positive part."""
+    """ReLU: the positive part."""
     return x.clamp(min=0)
 
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+REFERENCE_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_new": gelu_tanh,
     "gelu_pytorch_tanh": gelu_tanh,
@@ -64,9 +64,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 def rotated(
     x: Float64[Tensor, "batch pos head width"], base: float, n_turned: int, half_split: bool
 ) -> Float64[Tensor, "batch pos head width"]:
-    """Pair j of the first `n_turned` dimensions, as a complex number, times exp(i position base^(-2 j / n_turned)).
+    """Multiply pair j of the first `n_turned` dimensions, a complex number, by exp(i position base^(-2 j / n_turned)).
 
-    Pairs are (j, j + n_turned / 2) where they are split by half, else (2 j, 2 j + 1). Source: Su et al. 2021 (RoPE).
+    Pairs are (j, j + n_turned / 2) with `half_split`, else (2 j, 2 j + 1). Source: Su et al. 2021 (RoPE).
     """
     n_pairs = n_turned // 2
     places = torch.arange(n_turned).view(2, n_pairs).T if half_split else torch.arange(n_turned).view(n_pairs, 2)
@@ -88,10 +88,10 @@ def attended(
     stride: int = 1,
     top_k: int | None = None,
 ) -> Float64[Tensor, "batch pos head value"]:
-    """What each head mixes of the values it sees: its own and earlier ones, of a window the nearest.
+    """Each head's mix of the values at its own and earlier positions, or at the nearest in a window.
 
-    Query head h reads group h // (heads / groups). `added` to the scores comes after scaling. With a stride only every
-    stride-th value counts, in the window as well; with `top_k` those of the highest scores, of equal ones the nearest.
+    Query head h reads group h // (heads / groups). `added` is added to the scores after scaling. With a stride only
+    every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in ties.
     """
     n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
     behind = torch.arange(n)[:, None] - torch.arange(n)
@@ -120,6 +120,6 @@ def highest(scores: Float64[Tensor, "batch pos key"], k: int) -> Float64[Tensor,
 def read_out(
     x: Float64[Tensor, "batch pos d_model"], rows: Tensor, bias: Tensor | None = None
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Logits by an unembedding of one row a token, in whatever precision, some rows at a time."""
-    logits = torch.cat([x @ part.double().T for part in rows.split(ROWS)], dim=-1)
+    """Logits by an unembedding with a row per token, in whatever precision, some rows at a time."""
+    logits = torch.cat([x @ part.double().T for part in rows.split(UNEMBEDDING_ROWS)], dim=-1)
     return logits if bias is None else logits + bias

@@ -8,13 +8,20 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import ACTIVATIONS, attended, layer_norm, read_out, rms_norm, rotated
+from headstream.tasks.importing.reference.maths import (
+    REFERENCE_ACTIVATIONS,
+    attended,
+    layer_norm,
+    read_out,
+    rms_norm,
+    rotated,
+)
 
 
 def transformer_lens_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Of a `HookedTransformer` with this config."""
+    """Logits of a `HookedTransformer` with this config."""
     kind, epsilon = config.get("normalization_type"), config.get("eps", 1e-5)
     positions = config.get("positional_embedding_type", "standard")
 
@@ -47,7 +54,8 @@ def transformer_lens_logits(
             base = config.get("rotary_base", 10_000)
             q, k = (rotated(part, base, n_turned, half_split=not adjacent) for part in (q, k))
         scale = config["d_head"] ** -0.5
-        if (own := config.get("attn_scale", -1.0)) > 0:
+        own = config.get("attn_scale", -1.0)
+        if own > 0:
             scale = 1 / own
         window = config.get("window_size") if config.get("use_local_attn") else None
         mixed = attended(q, k, v, scale if config.get("use_attn_scale", True) else 1.0, window)
@@ -57,26 +65,21 @@ def transformer_lens_logits(
             x = x + attention_out
             continue
         parallel = config.get("parallel_attn_mlp", False)
-        x = (
-            x
-            + attention_out
-            + _feed_forward(
-                tensors.within(f"{block}.mlp."), norm(x if parallel else x + attention_out, f"{block}.ln2"), config
-            )
-        )
+        read = norm(x if parallel else x + attention_out, f"{block}.ln2")
+        x = x + attention_out + _feed_forward(tensors.within(f"{block}.mlp."), read, config)
     final = norm(x, "ln_final", "RMS" if config.get("final_rms") else kind)
     return read_out(final, tensors.as_stored("unembed.W_U").T, tensors.get("unembed.b_U"))
 
 
 def _by_head(tensors: FileTensors, place: str, part: str, x: Tensor) -> Tensor:
-    """Queries, keys or values; those that heads share have a name of their own."""
+    """Queries, keys or values; those that heads share have names of their own."""
     shared = "_" if f"{place}._W_{part}" in tensors.names else ""
     weight, bias = tensors[f"{place}.{shared}W_{part}"], tensors[f"{place}.{shared}b_{part}"]
     return torch.einsum("bpd,hde->bphe", x, weight) + bias
 
 
 def _feed_forward(tensors: FileTensors, x: Tensor, config: Mapping[str, Any]) -> Tensor:
-    activate, bias_in, bias_out = ACTIVATIONS[config["act_fn"]], tensors.get("b_in"), tensors.get("b_out")
+    activate, bias_in, bias_out = REFERENCE_ACTIVATIONS[config["act_fn"]], tensors.get("b_in"), tensors.get("b_out")
     if config.get("gated_mlp", False):  # whose bias comes after the gate
         hidden = activate(x @ tensors["W_gate"]) * (x @ tensors["W_in"]) + (0 if bias_in is None else bias_in)
     else:

@@ -1,4 +1,4 @@
-"""The stages of [analysis]: each a module here, which declares its section and its STAGE, and is found by looking."""
+"""The stages of [analysis]: each module here declares its section and its STAGE, and is found automatically."""
 
 import pkgutil
 from importlib import import_module
@@ -6,13 +6,13 @@ from importlib import import_module
 from headstream.tasks.study.stage import Stage
 
 DECLARED: dict[str, Stage] = {}
-"""By name, in the order in which plans and reports name them."""
+"""Stages by name, in the order of plans and reports."""
 ANALYSES: dict[str, Stage] = {}
-"""Those that measure a model; the others make what these read."""
+"""The stages that measure a model; the others make inputs for these."""
 
 
 def declare(*stages: Stage) -> None:
-    """Have a study's [analysis] know stages; to be called before a study is read."""
+    """Add stages to [analysis]; to be called before a study is read."""
     for stage in sorted(stages, key=lambda stage: stage.order):
         DECLARED[stage.name] = stage
         if stage.measures_models:

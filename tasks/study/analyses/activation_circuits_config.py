@@ -7,7 +7,7 @@ from headstream.tasks.study.stage import Cost, Stage
 
 
 class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.activation_circuits] section of a study: on how much text circuits are followed."""
+    """The [analysis.activation_circuits] section of a study: the amount of text on which circuits are traced."""
 
     path_windows: Count = Field(
         32, description="Validation sequences for path terms, attention-score terms and causal checks."
@@ -26,27 +26,27 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
         128,
         ge=0,
         le=MAX_COUNT,
-        description="Maximum number of pairs of heads checked causally, those of induction circuits apart, and of"
-        " virtual heads ablated.",
+        description="Maximum number of pairs of heads checked causally, not counting those of induction circuits, and"
+        " of virtual heads ablated.",
     )
     max_circuits: int = Field(
         64,
         ge=0,
         le=MAX_COUNT,
-        description="Maximum number of induction circuits checked causally, those of the heads that attend most to what"
-        " followed earlier copies first.",
+        description="Maximum number of induction circuits checked causally, starting with the heads that attend most to"
+        " what followed earlier copies.",
     )
     max_sources: Count = Field(
         24,
-        description="Earlier heads and feed-forward layers told apart as sources of a head's queries, and as many of"
-        " its keys, those with the largest share of its scores first.",
+        description="Earlier heads and feed-forward layers shown separately as sources of a head's queries, and as many"
+        " of its keys: those with the largest share of its scores.",
     )
     level: float = Field(
         COMPOSITION_LEVEL,
         gt=0,
         lt=1,
-        description="Probability that a model without composition has an induction circuit; that of"
-        " [analysis.weight_circuits] for all pairs of heads.",
+        description="Probability that a model without composition has an induction circuit; the level of"
+        " [analysis.weight_circuits] is for all pairs of heads.",
     )
     fixed_period_sequences: Count = Field(
         10, description="Sequences of random tokens repeated with a fixed period, for causal checks."
@@ -54,7 +54,7 @@ class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf
     random_period_sequences: Count = Field(
         64, description="Sequences of random tokens repeated with a random period, for causal checks."
     )
-    seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated in causal checks.")
+    seed: Seed = Field(0, description="Seed of the random tokens that are repeated in causal checks.")
 
 
 STAGE = Stage(

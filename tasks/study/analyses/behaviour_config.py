@@ -7,7 +7,7 @@ from headstream.tasks.study.stage import Cost, Stage
 
 
 class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.behaviour] section of a study: on how much text and on how many repeats models are measured."""
+    """The [analysis.behaviour] section of a study: the amount of text and of repeats that models are measured on."""
 
     loss_windows: Count = Field(256, description="Validation sequences over which losses are averaged.")
     pattern_windows: Count = Field(
@@ -23,7 +23,7 @@ class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
     passage_tokens: int = Field(
         48, ge=2, le=512, description="Length in tokens, BOS included, of the passage whose attention is kept in full."
     )
-    seed: Seed = Field(0, description="Seed of the draw of the random tokens that are repeated.")
+    seed: Seed = Field(0, description="Seed of the random tokens that are repeated.")
 
 
 STAGE = Stage(

@@ -7,7 +7,7 @@ from headstream.tasks.study.stage import Cost, Stage
 
 
 class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.feed_forward] section of a study: on how much text feed-forward neurons are ablated."""
+    """The [analysis.feed_forward] section of a study: the amount of text on which feed-forward neurons are ablated."""
 
     windows: Count = Field(
         64, description="Validation sequences on which the effects of ablating feed-forward layers are measured."
@@ -17,10 +17,10 @@ class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fa
     )
     max_reruns: Count = Field(
         2048,
-        description="Groups of neurons in all layers, times sequences, at most: of a deeper model, fewer sequences are"
-        " used, though 8 (or all) at least.",
+        description="Maximum of groups of neurons in all layers times sequences: for a deeper model, fewer sequences"
+        " are used, but at least 8 (or all).",
     )
-    n_groups: Count = Field(8, description="Groups into which each layer's neurons are cut, to be ablated one by one.")
+    n_groups: Count = Field(8, description="Groups of each layer's neurons, which are ablated one by one.")
 
 
 STAGE = Stage(
@@ -29,7 +29,7 @@ STAGE = Stage(
     reads=("model", "tokens"),
     writes=("feed_forward_ablations",),
     config=FeedForwardConfig,
-    description="How much the loss depends on feed-forward layers.",
+    description="Effects of ablating feed-forward neurons on the loss.",
     cost=Cost(seconds=0.1, passes=1700, reduced_passes=800),
     little={"windows": 3, "reference_windows": 3},
     order=8,

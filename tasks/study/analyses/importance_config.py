@@ -7,12 +7,12 @@ from pydantic import BaseModel, Field
 from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, Seed
 from headstream.tasks.study.stage import Cost, Stage
 
-Replacement = Literal["zero", "mean", "position_mean", "resample"]
+ReplacementMethod = Literal["zero", "mean", "position_mean", "resample"]
 Scope = Literal["full", "frozen_patterns"]
 
 
 class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.importance] section of a study: on how much text heads are ablated and scored."""
+    """The [analysis.importance] section of a study: the amount of text on which heads are ablated and scored."""
 
     windows: AtLeastTwo = Field(
         64, description="Validation sequences on which the effects of ablating heads are measured."
@@ -21,21 +21,21 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
     max_reruns: Count = Field(1024, description=MAX_RERUNS)
-    replacements: tuple[Replacement, ...] = Field(
-        get_args(Replacement),
+    replacements: tuple[ReplacementMethod, ...] = Field(
+        get_args(ReplacementMethod),
         min_length=1,
-        max_length=len(get_args(Replacement)),
-        description="What takes the place of an ablated head's output: zero, its mean on other text, its mean there at"
-        " the same position, or its output on other sequences.",
+        max_length=len(get_args(ReplacementMethod)),
+        description="Replacements of an ablated head's output: zero, its mean on other text, its mean there at the same"
+        " position, or its output on other sequences.",
     )
     scopes: tuple[Scope, ...] = Field(
         get_args(Scope),
         min_length=1,
         max_length=len(get_args(Scope)),
-        description="What later layers compute anew when a head is ablated: all, or all but their attention patterns.",
+        description="Recomputed by later layers when a head is ablated: everything, or all but attention patterns.",
     )
     others: bool = Field(
-        True, description="Whether each head is also left alone in its layer, all its others replaced by zero or mean."
+        True, description="Also keep each head alone in its layer, with all others replaced by zero or their mean."
     )
     resamples: int = Field(
         5,

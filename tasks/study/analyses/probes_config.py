@@ -7,20 +7,20 @@ from headstream.tasks.study.stage import Cost, Stage
 
 
 class ProbesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.probes] section of a study: what probes read from heads, and from how many tokens."""
+    """The [analysis.probes] section of a study: the tokens that probes of heads are trained and tested on."""
 
     train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")
     selection_tokens: Count = Field(8192, description="Tokens of other documents on which the best head is chosen.")
-    test_tokens: Count = Field(8192, description="Tokens of yet other documents on which probes are tested.")
+    test_tokens: Count = Field(8192, description="Tokens of further documents on which probes are tested.")
     control_draws: int = Field(
         8,
-        ge=8,  # of fewer the error could not be told
+        ge=8,  # with fewer, the error could not be estimated
         le=1000,
-        description="Draws of control labels, with the mean of whose accuracies a probe's is compared.",
+        description="Draws of control labels; a probe's accuracy is compared with the mean of theirs.",
     )
     penalty: float = Field(1e-3, gt=0, description="Penalty on the sum of a probe's squared weights, in nats.")
     max_steps: Count = Field(200, description="Maximum number of steps of the solver that fits a probe.")
-    seed: Seed = Field(0, description="Seed of the draws of control labels, with the model's and the task's names.")
+    seed: Seed = Field(0, description="Seed of the control labels, together with the names of the model and the task.")
 
 
 STAGE = Stage(
@@ -29,7 +29,7 @@ STAGE = Stage(
     reads=("model", "tokens"),
     writes=("probe_tasks", "probes"),
     config=ProbesConfig,
-    description="What linear probes read from the outputs of heads.",
+    description="Linear probes of the outputs of heads.",
     cost=Cost(seconds=8.0, passes=2500, reduced_passes=375),
     little={"train_tokens": 300, "selection_tokens": 200, "test_tokens": 200, "max_steps": 5},
     order=7,

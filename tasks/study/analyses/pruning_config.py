@@ -27,7 +27,7 @@ IterativeMethod = Literal[
 
 
 class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.pruning] section of a study: how heads are removed, and how gates learn which."""
+    """The [analysis.pruning] section of a study: the orders in which heads are removed, and the training of gates."""
 
     windows: AtLeastTwo = Field(
         32, description="Validation sequences on which the losses of pruned models are measured."
@@ -38,19 +38,19 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     max_reruns: Count = Field(512, description=MAX_RERUNS)
     max_points: Count = Field(
         16,
-        description="Numbers of pruned heads, half of all apart, at which curves are measured and heads scored anew at"
-        " most: in larger models several heads go at once, fewest where few have gone.",
+        description="Maximum number of points, besides half of all heads, at which curves are measured and heads"
+        " rescored: in larger models several heads go at once, fewer at the start.",
     )
     methods: tuple[Method, ...] = Field(
         get_args(Method),
         max_length=len(get_args(Method)),
-        description="Scores of importance by which heads are pruned. Most costly is ablation_resample, then the other"
-        " ablations.",
+        description="Scores of importance by which heads are pruned. The most expensive is ablation_resample, then the"
+        " other ablations.",
     )
     iterative_methods: tuple[IterativeMethod, ...] = Field(
         get_args(IterativeMethod),
         max_length=len(get_args(IterativeMethod)),
-        description="Those of the scores by which they are also pruned with scores taken anew as heads go.",
+        description="Scores by which heads are also pruned iteratively, recomputed as heads go.",
     )
     random_orders: int = Field(
         10, ge=5, le=MAX_COUNT, description="Random orders in which heads are pruned as a control."
@@ -75,13 +75,13 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     keep: tuple[Literal["within 1 %", "within 5 %", "half"], ...] = Field(
         ("within 1 %", "within 5 %", "half"),
         max_length=3,
-        description="Which pruned models are kept as checkpoints, of each way to prune: those with most heads gone at"
-        " less than so much more loss, and that with half of the heads.",
+        description="Pruned models that each way of pruning keeps as checkpoints: the smallest whose loss rose by less"
+        " than this, and the one with half of the heads.",
     )
     repeats: Count = Field(
         5,
         description="Timed passes of 32 sequences through each pruned model, fewer where they take long; ten times as"
-        " many of one.",
+        " many of a single sequence.",
     )
     seed: Seed = Field(0, description="Seed of the random pruning orders and of the noise on gates.")
 
@@ -93,7 +93,7 @@ STAGE = Stage(
     writes=("gate_sweeps", "gates", "importance", "pruned_models", "pruning"),
     incidental=("pruned_models.parquet",),  # it records the clock
     config=PruningConfig,
-    description="How many heads can be removed.",
+    description="Removal of heads, and its effect on the loss.",
     cost=Cost(seconds=0.1, passes=18_000, reduced_passes=1200, checkpoints=7),
     little={
         "windows": 3,

@@ -7,7 +7,7 @@ from headstream.tasks.study.stage import Cost, Stage
 
 
 class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.redundancy] section of a study: on how much text heads are compared."""
+    """The [analysis.redundancy] section of a study: the amount of text on which heads are compared."""
 
     windows: AtLeastTwo = Field(64, description="Validation sequences on which heads are compared.")
     reference_windows: AtLeastTwo = Field(

@@ -7,7 +7,7 @@ from headstream.tasks.study.stage import Cost, Stage
 
 
 class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """The [analysis.weight_circuits] section of a study: what weights are held against, and what is significant."""
+    """The [analysis.weight_circuits] section of a study: comparisons for the weights, and the level of significance."""
 
     level: float = Field(
         COMPOSITION_LEVEL,
@@ -16,7 +16,7 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         description="Probability that a model without composition has a significant pair of heads.",
     )
     rotations: AtLeastTwo = Field(
-        50, description="Random rotations of each head's output by which the null of composition scores is checked."
+        50, description="Random rotations of each head's output that check the null of composition scores."
     )
     top_skip_trigrams: Count = Field(
         20, description="Skip-trigrams kept for each head, those with the largest effect first."
@@ -25,7 +25,7 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         50, description="Minimum occurrences of a skip-trigram's tokens, and of its source before its destination."
     )
     statistics_tokens: int = Field(
-        1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus' own skip-trigrams are counted."
+        1_000_000, ge=1, le=10**12, description="Training tokens in which the corpus's own skip-trigrams are counted."
     )
     copying_tokens: Count = Field(4096, description="Most frequent tokens on which copying is tested.")
     evaluator_sequences: Count = Field(
@@ -35,14 +35,14 @@ class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
         1024,
         ge=0,
         le=MAX_COUNT,
-        description="Pairs of heads whose K-composed circuit is tested for matching: those that K-compose most. Each"
-        " head's best writer is, too.",
+        description="Pairs of heads whose K-composed circuit is tested for matching: those that K-compose most, and"
+        " each head with its best writer.",
     )
     persistence_windows: Count = Field(
-        16, description="Validation sequences on which the persistence of what heads write is measured."
+        16, description="Validation sequences on which the persistence of heads' outputs is measured."
     )
     seed: Seed = Field(
-        0, description="Seed of the random rotations and of the random tokens on which copying is scored."
+        0, description="Seed of the random rotations, and of the random tokens on which copying is scored."
     )
 
 

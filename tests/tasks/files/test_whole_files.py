@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headstream.tasks.files.whole_files import LEFT_AFTER_SECONDS, written_whole
+from headstream.tasks.files.whole_files import ABANDONED_AFTER_SECONDS, written_whole
 
 
 def names(folder):
@@ -34,7 +34,7 @@ def test_what_a_killed_process_left_is_removed_a_day_later(tmp_path):
     for path in (young, old, others):
         path.write_text("half")
     for path in (old, others):
-        os.utime(path, (0, time.time() - LEFT_AFTER_SECONDS - 60))
+        os.utime(path, (0, time.time() - ABANDONED_AFTER_SECONDS - 60))
     with written_whole(tmp_path / "a[1].txt") as unfinished:
         unfinished.write_text("whole")
     assert names(tmp_path) == [".a[1].txt.7", ".b.txt.8", "a[1].txt"]

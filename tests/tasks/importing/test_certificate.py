@@ -107,14 +107,14 @@ def test_one_misplaced_weight_is_a_failed_certificate(tmp_path):
     tokens = Tokens.open(tiny_tokens())
     foreign, model = bigram_model(tmp_path, tokens)
     model.W_E.data[int(tokens.validation.read(3, 4)[0])] *= 1.001
-    assert "m: logits must be within 1e-04 of their standard deviation" in failure(foreign, model, tokens)
+    assert "m: logits differ by" in failure(foreign, model, tokens)
 
 
 def test_weights_that_are_no_numbers_fail_first(tmp_path):
     tokens = Tokens.open(tiny_tokens())
     foreign, model = bigram_model(tmp_path, tokens)
     model.W_E.data[0, :3] = torch.nan
-    assert "m: weights must be finite, got 3 that aren't" in failure(foreign, model, tokens)
+    assert "m: 3 weights are infinite or not numbers" in failure(foreign, model, tokens)
 
 
 def test_a_model_that_predicts_worse_than_counts_fails_unless_it_is_told_to_be_untrained(tmp_path):
@@ -123,7 +123,8 @@ def test_a_model_that_predicts_worse_than_counts_fails_unless_it_is_told_to_be_u
     model.W_U_free.data.copy_(model.W_U_free.data.flip(1))
     save_checkpoint(tmp_path, model, 5)
     said = failure(foreign, model, tokens)
-    assert "m: the loss on the corpus must be below that of token counts" in said
+    assert "m: the loss on the corpus is" in said
+    assert "no better than that of token counts" in said
     told = certificate(foreign, model, tokens, untrained=True)
     assert told["loss_nats"]["passed"] is None
     assert told["loss_nats"]["bar"] is None

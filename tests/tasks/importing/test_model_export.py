@@ -124,17 +124,17 @@ def test_what_a_format_says_in_other_words_computes_the_same(format, options, tm
 
 UNREPRESENTABLE = [
     ("huggingface", plain(), "positions = 'relative', normalization = 'none', feed_forward = 'none'"),
-    ("huggingface", gpt2_architecture(normalization_place="post"), "normalization_place = 'post', which gpt2"),
+    ("huggingface", gpt2_architecture(normalization_place="post"), "gpt2, can't have normalization_place = 'post'"),
     ("huggingface", gpt2_architecture(d_head=4), "d_head = 4, d_value = 4"),
-    ("huggingface", gpt2_architecture(gates="dynamic"), "gates = 'dynamic', which gpt2"),
-    ("huggingface", llama_architecture(qk_normalization=True), "qk_normalization = True, which mistral"),
+    ("huggingface", gpt2_architecture(gates="dynamic"), "gpt2, can't have gates = 'dynamic'"),
+    ("huggingface", llama_architecture(qk_normalization=True), "mistral, can't have qk_normalization = True"),
     ("huggingface", llama_architecture(rotary_fraction=0.5), "rotary_width = 2"),
     ("huggingface", llama_architecture(feed_forward="gelu"), "feed_forward = 'gelu'"),
     ("transformer-lens", plain(), "positions = 'relative'"),
     ("transformer-lens", plain(positions="learned", n_heads=(2, 3), d_head=5), "n_heads = (2, 3)"),
     ("transformer-lens", plain(positions="learned", attention="strided", stride=2), "attention = 'strided'"),
     ("transformer-lens", plain(positions="learned", d_value=7), "d_value = 7"),
-    ("transformer-lens", plain(positions="learned_shortformer"), "must be the same in all layers"),
+    ("transformer-lens", plain(positions="learned_shortformer"), "positions differ between layers"),
     ("transformer-lens", llama_architecture(biases=True), "no tensor for layers.0.feed_forward.b_"),
 ]
 
@@ -171,7 +171,7 @@ def test_nothing_is_written_over(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     for folder in (tmp_path / "out", tmp_path / "out" / "mine.txt"):
-        with pytest.raises(UserError, match="new or empty folder"):
+        with pytest.raises(UserError, match="isn't an empty folder"):
             export_checkpoints("headstream", tmp_path / "stored", tiny_tokens(), [40], folder)
 
 

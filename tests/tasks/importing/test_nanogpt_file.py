@@ -59,9 +59,9 @@ def test_a_folder_with_one_file_is_that_file(tmp_path):
     write_words(tmp_path / "tokenizer.json", D_VOCAB - 7)
     model = open_foreign(tmp_path)
     assert model.tokenizer.entries == D_VOCAB - 7
-    assert any("7 rows more" in note for note in model.notes)
+    assert any("7 more rows" in note for note in model.notes)
     write(tmp_path / "other.pt", nanogpt())
-    assert "got 2 files of weights" in refusal(tmp_path)
+    assert "holds 2 files of weights" in refusal(tmp_path)
 
 
 def test_versions_without_the_choice_of_biases_had_the_tanh_gelu(tmp_path):
@@ -172,21 +172,21 @@ def value_embeddings(path: Path) -> None:
 
 
 BROKEN = {
-    bomb: "got posix.system, which could run code",
-    plain_pickle: "must be a whole file of torch.save",
-    older_torch: "must be a whole file of torch.save",
-    squeezed: "swells when read",
-    long_pickle: "swells when read",
-    cut_short: "must be a whole file of torch.save",
-    not_a_model: "must be a whole file of torch.save",
+    bomb: "words: posix.system, which could run code",
+    plain_pickle: "is not a whole file of torch.save",
+    older_torch: "is not a whole file of torch.save",
+    squeezed: "would expand when read",
+    long_pickle: "would expand when read",
+    cut_short: "is not a whole file of torch.save",
+    not_a_model: "is not a whole file of torch.save",
     whole_module: "Linear, which could run code",
-    without_arguments: "got neither model_args of nanoGPT nor a config of TransformerLens",
-    list_of_tensors: "must hold a dictionary, got a list",
-    swelling_tensor: "must hold whole tensors",
-    tensor_of_nothing: "must hold whole tensors",
-    sparse_tensor: "must hold whole tensors",
-    no_state_dict: "must hold a state dict, got int",
-    arguments_of_another_size: "must be [37, 24] by the config, got [37, 21]",
+    without_arguments: "it has neither nanoGPT's model_args nor TransformerLens's config",
+    list_of_tensors: "holds data of type list, not a dictionary",
+    swelling_tensor: "isn't a whole tensor",
+    tensor_of_nothing: "isn't a whole tensor",
+    sparse_tensor: "isn't a whole tensor",
+    no_state_dict: "holds data of type int, not a state dict",
+    arguments_of_another_size: "has shape [37, 21]",
     value_embeddings: "value_embeds.0.weight (value embeddings)",
 }
 

@@ -69,7 +69,7 @@ def test_every_weight_is_where_it_belongs(name, kept, tmp_path):
     model = open_foreign(tmp_path)
     expected = ARCHITECTURES[name]
     assert model.format == "transformer-lens"
-    assert model.notes == ("no tokenizer is beside the weights",)
+    assert model.notes == ("there is no tokenizer beside the weights",)
     assert model.architecture.heads_per_layer == expected.heads_per_layer
     assert model.architecture.rotary_width == expected.rotary_width
     read = model.read_weights()
@@ -93,7 +93,7 @@ def test_folded_norms_are_told_and_are_norms_without_weights(tmp_path):
     read = model.read_weights()
     assert torch.equal(read["layers.1.feed_forward_norm.weight"], torch.ones(15))
     assert torch.equal(read["final_norm.bias"], torch.zeros(15))
-    assert "must hold ln_final.w" in refused(write(tmp_path / "m.pt", config, tensors))
+    assert "has no tensor ln_final.w" in refused(write(tmp_path / "m.pt", config, tensors))
 
 
 def test_older_configs_and_files_have_other_words_and_no_bias_of_logits(tmp_path):
@@ -106,14 +106,14 @@ def test_older_configs_and_files_have_other_words_and_no_bias_of_logits(tmp_path
     assert not read["b_U"].any()
     assert torch.equal(read["layers.1.attention.b_Q"], weights["layers.1.attention.b_Q"])
     del tensors["blocks.1.attn.b_Q"]
-    assert "must hold blocks.1.attn.b_Q" in refused(write(tmp_path / "m.pt", older, tensors))
+    assert "has no tensor blocks.1.attn.b_Q" in refused(write(tmp_path / "m.pt", older, tensors))
 
 
 def test_a_config_that_says_nothing_of_norms_means_layernorm(tmp_path):
     config, tensors, _ = prepared("no norms, no biases")
     assert open_foreign(write(tmp_path / "m.pt", config, tensors)).architecture.normalization == "none"
     del config["normalization_type"]
-    assert "must hold ln_final.w" in refused(write(tmp_path / "m.pt", config, tensors))
+    assert "has no tensor ln_final.w" in refused(write(tmp_path / "m.pt", config, tensors))
 
 
 def test_centred_weights_are_told(tmp_path):
@@ -143,7 +143,7 @@ REFUSED = {
     "attention without a scale": {"use_attn_scale": False},
     "attn_scale must be sqrt(d_head)": {"attn_scale": 1.0},
     "act_fn must be one of": {"act_fn": "solu_ln"},
-    "windows that alternate": {"use_local_attn": True, "window_size": 4, "attn_types": ["global", "local"]},
+    "all layers see equally far": {"use_local_attn": True, "window_size": 4, "attn_types": ["global", "local"]},
     "vocabulary of outputs": {"d_vocab_out": 2},
     "n_heads must be a whole number": {"n_heads": None, "n_head": 3},
     "normalization_type must be one of": {"normalization_type": "DyT"},
@@ -155,13 +155,13 @@ REFUSED = {
 def test_what_a_config_asks_for_and_headstream_lacks_is_named(words, tmp_path):
     config, tensors, _ = prepared("GPT-2")
     said = refused(write(tmp_path / "m.pt", config | REFUSED[words], tensors))
-    assert words.replace("n_heads must be a whole number", "must say n_heads") in said
+    assert words.replace("n_heads must be a whole number", "has no n_heads") in said
 
 
 def test_biases_within_gated_layers_are_refused(tmp_path):
     config, tensors, _ = prepared("Llama")
     tensors["blocks.1.mlp.b_in"] = torch.ones(31)
-    assert "b_in of gated feed-forward layers must be 0" in refused(write(tmp_path / "m.pt", config, tensors))
+    assert "b_in of gated feed-forward layers is not 0" in refused(write(tmp_path / "m.pt", config, tensors))
 
 
 def test_norms_inside_feed_forward_layers_are_refused(tmp_path):

@@ -81,7 +81,7 @@ def test_errors_keep_their_kind():
 
 
 def test_memory_that_a_library_could_not_get_is_said_in_one_line(capfd):
-    with pytest.raises(WorkError, match=r"out_of_memory must get the memory .* 400 bytes\. Use a smaller model"):
+    with pytest.raises(WorkError, match=r"out_of_memory ran out of memory: .* 400 bytes\. Use a smaller model"):
         run_in_process(out_of_memory)
     assert "Traceback" not in capfd.readouterr().err
 
@@ -185,7 +185,7 @@ def test_ctrl_c_does_not_reach_the_server_of_children(tmp_path):
 def test_a_server_of_children_that_ends_is_worth_another_try(monkeypatch):
     """As when the kernel kills it while it imports."""
     monkeypatch.setattr(forkserver, "connect_to_new_process", lambda fds: killed_server())
-    with pytest.raises(ProcessDied, match=r"double: the server of child processes ended"):
+    with pytest.raises(ProcessDied, match=r"double: the server that starts child processes ended"):
         run_in_process(double, 2)
     monkeypatch.undo()
     assert run_in_process(double, 2) == 4

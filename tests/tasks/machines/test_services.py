@@ -114,7 +114,7 @@ def test_a_service_that_ends_again_and_again_is_given_up():
             until(service.has_ended)
             service.restart()
         until(service.has_ended)
-        with pytest.raises(WorkError, match=r"it ended 6 times within 10 minutes: see .*worker\.log"):
+        with pytest.raises(WorkError, match=r"the worker exited 6 times in 10 minutes: see .*worker\.log"):
             service.restart()
     assert service.log.read_text() == "bye\n" * (MAX_RESTARTS + 1)
 
@@ -165,7 +165,7 @@ def test_a_log_does_not_grow_on(monkeypatch):
 
 def test_a_call_that_fails_says_what_it_said():
     run_program([sys.executable, "-c", "pass"], os.environ)
-    with pytest.raises(WorkError, match="but failed: no such pool"):
+    with pytest.raises(WorkError, match="failed: no such pool"):
         run_program([sys.executable, "-c", "import sys; sys.exit('no such pool')"], os.environ)
 
 
@@ -174,14 +174,14 @@ def test_an_address_must_be_free():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(UserError, match=f"got 127.0.0.1:{port}"):
+        with pytest.raises(UserError, match=f"listen at 127.0.0.1:{port}"):
             require_free_address("127.0.0.1", port)
     require_free_address("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def test_an_address_must_be_one_that_clients_can_use(host):
-    with pytest.raises(UserError, match="must be one address of this machine"):
+    with pytest.raises(UserError, match="must be an address of this machine"):
         require_free_address(host, 4200)
 
 

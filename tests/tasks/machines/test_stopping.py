@@ -37,7 +37,7 @@ if __name__ == "__main__":
         models = ": no model"
         raise SystemExit("the child died")
 """
-LINE = "headstream: stopped: 2 models at 20 % and 35 %; the same command goes on from there."
+LINE = "headstream: stopped: 2 models at 20 % and 35 %; the same command continues from there."
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ import os, signal, time
 from headstream.tasks.machines.stopping import stopping_at_signals
 with stopping_at_signals() as words:
     words.how_far = lambda: " there"
-    with words.put_off():
+    with words.deferred():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.3)
         print("went on", flush=True)
     time.sleep(60)
 """
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30)
-    line = "headstream: stopped there; the same command goes on from there.\n"
+    line = "headstream: stopped there; the same command continues from there.\n"
     assert (done.returncode, done.stdout, done.stderr) == (130, "went on\n", line)
 
 
@@ -117,9 +117,9 @@ def test_what_is_printed_goes_to_the_log_and_afterwards_to_where_it_did(environm
     code = """
 import subprocess, sys
 from headstream.tasks.machines.quiet_output import output_to_log
-from headstream.tasks.machines.stopping import LastWords
+from headstream.tasks.machines.stopping import StopMessage
 print("before")
-with output_to_log(LastWords()) as terminal:
+with output_to_log(StopMessage()) as terminal:
     print("inside")
     subprocess.run(["sh", "-c", "echo child; echo child >&2"])
     print("shown", file=terminal)

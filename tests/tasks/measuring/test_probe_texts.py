@@ -47,7 +47,7 @@ def test_documents_are_dealt_to_the_three_in_turn():
 def test_documents_are_found_across_reads(monkeypatch):
     tokens = Tokens.open(tiny_tokens())
     whole = tokens.document_starts("validation")
-    monkeypatch.setattr("headstream.tasks.text.token_reading.READ_TOKENS", 101)
+    monkeypatch.setattr("headstream.tasks.text.token_reading.SEARCHED_TOKENS", 101)
     np.testing.assert_array_equal(tokens.document_starts("validation"), whole)
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import headstream.tasks.storage.code_version as code_version_module
-from headstream.tasks.storage.code_version import ROOT, code_version
+from headstream.tasks.places import ROOT
+from headstream.tasks.storage.code_version import code_version
 
 STAGE = "headstream.tasks.probing"
 PROJECT = {
@@ -106,7 +107,7 @@ def test_changes_when_modules_swap_their_code(project):
     "module", ["headstream.tasks.probin", "headstream.tasks.probing.probe", "no_such", "no.such", ""]
 )
 def test_module_that_does_not_exist(project, module):
-    with pytest.raises(ModuleNotFoundError, match="There is no module"):
+    with pytest.raises(ModuleNotFoundError, match="there is no module"):
         code_version(module, project)
 
 

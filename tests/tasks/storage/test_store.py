@@ -189,9 +189,9 @@ class TestBuildAndFind:
 
     @pytest.mark.parametrize("name", ["", "..", "a/b", "Corpus", ".staging"])
     def test_stage_and_key_are_plain_names(self, store, name):
-        with pytest.raises(UserError, match="must be of a-z"):
+        with pytest.raises(UserError, match="must consist of a-z"):
             store.open(name, "0")
-        with pytest.raises(UserError, match="must be of a-z"):
+        with pytest.raises(UserError, match="must consist of a-z"):
             store.open("corpus", name)
 
     def test_removed_artifact_is_gone(self, store):
@@ -318,16 +318,16 @@ class TestRefusedContents:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(b"")
 
-        with pytest.raises(WorkError, match="a name in an artifact must be of"):
+        with pytest.raises(WorkError, match="a file in an artifact must consist of"):
             store.build(spec(), write)
 
     @pytest.mark.parametrize("target", [".", "/etc/passwd", "nowhere"])
     def test_symbolic_links(self, store, target):
-        with pytest.raises(WorkError, match="must hold plain files and folders"):
+        with pytest.raises(WorkError, match="is not a plain file or folder"):
             store.build(spec(), lambda folder: (folder / "link").symlink_to(target))
 
     def test_pipes(self, store):
-        with pytest.raises(WorkError, match="must hold plain files and folders"):
+        with pytest.raises(WorkError, match="is not a plain file or folder"):
             store.build(spec(), lambda folder: os.mkfifo(folder / "pipe"))
 
 
@@ -377,7 +377,7 @@ class TestInterruptedWriters:
             shutil.rmtree(store.root / ".staging")
             raise RuntimeError("I/O error")
 
-        with pytest.raises(FileNotFoundError, match="removed while it was written"):
+        with pytest.raises(FileNotFoundError, match="removed while it was being written"):
             store.build(spec(), write, resumable=resumable)
         assert store.build(spec(), writes(x=b"x"), resumable=resumable) == store.find(spec())
 
@@ -482,18 +482,18 @@ class TestSweep:
 
 class TestUse:
     def test_nothing_is_removed_while_any_run_goes_on(self, store):
-        refused = pytest.raises(WorkError, match="no run must be going on")
-        with store.in_use(), store.in_use(), refused, store.at_rest():
+        refused = pytest.raises(WorkError, match="while a run is in progress")
+        with store.shared_lock(), store.shared_lock(), refused, store.exclusive_lock():
             pytest.fail("a run goes on")
-        with store.at_rest():
+        with store.exclusive_lock():
             pass
 
     def test_a_run_waits_for_a_removal(self, store, monkeypatch):
         lock = fcntl.flock
         monkeypatch.setattr(fcntl, "flock", lambda file, how: lock(file, how | fcntl.LOCK_NB))  # fails if it would wait
-        with store.at_rest(), pytest.raises(BlockingIOError), store.in_use():
+        with store.exclusive_lock(), pytest.raises(BlockingIOError), store.shared_lock():
             pytest.fail("a removal goes on")
-        with store.in_use():
+        with store.shared_lock():
             pass
 
 
@@ -502,14 +502,14 @@ class TestDisk:
         process = start(fill_the_disk, str(store.root))
         output, _ = process.communicate()
         assert process.returncode == 0
-        assert f"{store.root} must have room for another artifact" in output
+        assert f"{store.root} has no room for another artifact" in output
         assert output.count("\n") == 1
 
     def test_a_library_that_reports_a_full_disk_in_its_own_way(self, store):
         def write(folder: Path) -> None:
             raise RuntimeError("I/O error: No space left on device (os error 28)")
 
-        with pytest.raises(WorkError, match="must have room for another artifact"):
+        with pytest.raises(WorkError, match="has no room for another artifact"):
             store.build(spec(), write)
 
     def test_read_only_store_can_be_read_and_not_written(self, store, monkeypatch):
@@ -521,7 +521,7 @@ class TestDisk:
             monkeypatch.setattr(os, change, fail)
         assert store.find(spec()) == artifact
         for attempt in (lambda: store.build(spec("training"), refuse), lambda: store.remove(artifact.folder)):
-            with pytest.raises(WorkError, match=r"can be read and written, got: .*Read-only file system"):
+            with pytest.raises(WorkError, match=r"can't be read and written: .*Read-only file system"):
                 attempt()
 
     def test_what_a_writer_can_not_read_is_its_own_error(self, store, tmp_path):
@@ -622,5 +622,5 @@ def test_numbers_that_numpy_gives_for_a_full_disk_are_put_in_words(store):
     def write(folder):
         raise OSError("21844 requested and 14336 written")
 
-    with pytest.raises(WorkError, match=r"got: No space left on device \(21844 requested and 14336 written\)"):
+    with pytest.raises(WorkError, match=r"No space left on device \(21844 requested and 14336 written\)"):
         store.build(Spec("tokens", "v1", {}, {}, {}), write)

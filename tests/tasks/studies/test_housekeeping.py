@@ -39,7 +39,7 @@ def names(found: list[tuple[str, Path, int]]) -> set[tuple[str, str]]:
 
 
 def found(store: Store, warehouse: Path) -> dict[str, str]:
-    return {check.what: check.seen for check in check_all(store, warehouse) if not check.holds}
+    return {check.subject: check.finding for check in check_all(store, warehouse) if not check.passed}
 
 
 def test_what_no_latest_record_leads_to_can_be_removed(store):
@@ -103,10 +103,10 @@ def test_a_warehouse_that_lags_behind_is_found(store, tmp_path):
 
 
 def test_a_new_home_has_nothing_wrong(tmp_path):
-    checks = {check.what: check for check in check_all(Store(tmp_path / "none" / "store"), tmp_path / "w.duckdb")}
-    assert all(check.holds for check in checks.values())
-    assert checks["artifacts"].seen == "0 artifacts, 0 MB: as they were written"
-    assert checks["warehouse"].seen == "none yet: no study has run"
+    checks = {check.subject: check for check in check_all(Store(tmp_path / "none" / "store"), tmp_path / "w.duckdb")}
+    assert all(check.passed for check in checks.values())
+    assert checks["artifacts"].finding == "0 artifacts, 0 MB: as they were written"
+    assert checks["warehouse"].finding == "none yet: no study has run"
 
 
 def test_a_study_without_a_warehouse_is_found(store, tmp_path):

@@ -10,7 +10,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.storage.store import Store
 from headstream.tasks.studies.known_studies import find_study, known_studies
-from headstream.tasks.studies.own_names import file_of, rival, take_name
+from headstream.tasks.studies.own_names import conflicting_study, reserve_name, study_file_of
 from headstream.tasks.studies.remembered_studies import remembered
 from headstream.tasks.study.schema import complete_study, parse_study, read_study
 
@@ -31,7 +31,7 @@ def written(path, **content):
 def take(path, **how):
     """What `headstream run` does with a name."""
     file = find_study(str(path))
-    take_name(read_study(file), file, **how)
+    reserve_name(read_study(file), file, **how)
 
 
 def test_a_study_that_was_to_run_is_found_by_name_from_everywhere(tmp_path, monkeypatch):
@@ -44,7 +44,7 @@ def test_a_study_that_was_to_run_is_found_by_name_from_everywhere(tmp_path, monk
     assert read_study(find_study("mine")).question == "Why?"
     with pytest.raises(UserError, match="Did you mean mine"):
         find_study("mine2")
-    with pytest.raises(UserError, match="must be the name of one that ships, got 'mine'"):
+    with pytest.raises(UserError, match="there is no shipped study 'mine'"):
         complete_study("mine")
 
 
@@ -77,7 +77,9 @@ def test_a_file_that_asks_the_same_is_the_same_study(tmp_path):
 def test_another_study_of_the_same_name_is_refused(tmp_path):
     first, second = written(tmp_path / "a.toml"), written(tmp_path / "b.toml", max_models=7)
     take(first)
-    with pytest.raises(UserError, match=rf"'mine' in b\.toml, but the study of that name is in {first}\. .*--replace"):
+    with pytest.raises(
+        UserError, match=rf"b\.toml uses .* 'mine', but a different study of that name is in {first}\. .*--replace"
+    ):
         take(second)
     assert find_study("mine").path == first
     take(second, replace=True)
@@ -93,7 +95,9 @@ def test_a_shipped_studys_name_is_taken_only_if_that_is_meant(tmp_path):
     take(copy)
     take("quick")
     take(shipped)
-    with pytest.raises(UserError, match=r"'quick' in a\.toml, but the study of that name ships. Change the name"):
+    with pytest.raises(
+        UserError, match=r"a\.toml uses .* 'quick', but a different study of that name ships. Change the name"
+    ):
         take(own)
     take(own, replace=True)
     assert find_study("quick").path == own
@@ -115,28 +119,28 @@ def test_a_study_whose_file_is_gone_is_as_it_was(tmp_path):
     assert find_study("mine").note.startswith(f"{path} holds 'other' now")
     assert read_study(find_study("mine")).question == "Why?"
     path.write_text("name = ")
-    with pytest.raises(UserError, match=r"must be TOML, got a\.toml"):  # an edit that went wrong, not another study
+    with pytest.raises(UserError, match=r"a\.toml is not valid TOML"):  # an edit that went wrong, not another study
         read_study(find_study("mine"))
 
 
 def test_a_study_that_came_through_prefect_has_a_name_too(tmp_path):
     sent = parse_study("the study", {"name": "mine", "grid": {"seed": [0, 1]}})
-    take_name(sent, file_of(sent))
+    reserve_name(sent, study_file_of(sent))
     assert read_study(find_study("mine")).recorded == sent.recorded
     again = parse_study("the study", {"name": "mine", "grid": {"seed": [0, 1, 2]}})
-    take_name(again, file_of(again))
+    reserve_name(again, study_file_of(again))
     path = written(tmp_path / "a.toml")
-    with pytest.raises(UserError, match="the study of that name came through Prefect"):
+    with pytest.raises(UserError, match="a different study of that name came through Prefect"):
         take(path)
     take(path, replace=True)
     with pytest.raises(UserError, match=f"is in {path}"):
-        take_name(sent, file_of(sent))
+        reserve_name(sent, study_file_of(sent))
     quick = parse_study("the study", {"name": "quick"})
     with pytest.raises(UserError, match="ships"):
-        take_name(quick, file_of(quick))
+        reserve_name(quick, study_file_of(quick))
     shipped = read_study(find_study("quick"))
-    assert file_of(shipped).ships
-    assert not rival(shipped, file_of(shipped))
+    assert study_file_of(shipped).ships
+    assert not conflicting_study(shipped, study_file_of(shipped))
 
 
 def test_a_study_that_an_earlier_release_ran_is_found_by_its_record(tmp_path):
@@ -151,5 +155,5 @@ def test_a_study_that_an_earlier_release_ran_is_found_by_its_record(tmp_path):
 def test_what_is_remembered_may_be_damaged(text):
     places.studies_folder().mkdir(parents=True)
     (places.studies_folder() / "mine.json").write_text(text)
-    with pytest.raises(UserError, match="a study"):
+    with pytest.raises(UserError, match=r"no study or study file|the study mine"):
         read_study(find_study("mine"))

@@ -27,7 +27,7 @@ def losses(train, other, vocabulary):
 @pytest.mark.parametrize("sources", [None, range(3, 8)])
 def test_bigrams_are_counted_across_reads_and_shards(monkeypatch, dense, n_tokens, sources):
     monkeypatch.setattr(bigram_counts, "DENSE_VOCABULARY", dense)
-    monkeypatch.setattr(bigram_counts, "READ_TOKENS", 100)
+    monkeypatch.setattr(bigram_counts, "COUNTED_TOKENS", 100)
     stream = np.random.default_rng(0).integers(0, 13, 1500, dtype=np.uint16)
     found = count_bigrams(TokenStream([stream[:700], stream[700:]]), 13, n_tokens, sources)
     expected = np.zeros((13, 13), int)
@@ -66,7 +66,7 @@ def slow_losses(train, other, vocabulary):
 @pytest.mark.parametrize("most", [2**24, 30, 1])
 def test_losses_are_those_of_a_slow_reference(monkeypatch, most):
     monkeypatch.setattr(bigram_counts, "MOST_BIGRAMS", most)
-    monkeypatch.setattr(bigram_counts, "READ_TOKENS", 100)
+    monkeypatch.setattr(bigram_counts, "COUNTED_TOKENS", 100)
     rng = np.random.default_rng(0)
     train, other = (rng.geometric(0.3, n).clip(max=17).tolist() for n in (600, 200))
     assert losses(train, other, 19) == pytest.approx(slow_losses(train, other, 19))

@@ -13,7 +13,7 @@ from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.text.corpus_files import corpus_files
 from headstream.tasks.text.corpus_reading import read_documents
 from headstream.tasks.text.corpus_writing import write_corpus
-from headstream.tasks.text.documents import Part, Reader
+from headstream.tasks.text.documents import DocumentPart, Reader
 from headstream.tasks.text.source_files import Budget, SourceFile
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.token_writing import write_tokens
@@ -43,12 +43,12 @@ TWO_DOCUMENTS = """\
 """
 
 
-def parts(path: Path, document_bytes: int = 1 << 20) -> list[Part]:
+def parts(path: Path, document_bytes: int = 1 << 20) -> list[DocumentPart]:
     reader = Reader("text", "refuse", document_bytes, Budget(max_expansion=200, max_bytes=1 << 30))
     return list(reader.read(SourceFile(path, path.name, path.stat().st_size)))
 
 
-def tagged(part: Part) -> list[tuple[str, str]]:
+def tagged(part: DocumentPart) -> list[tuple[str, str]]:
     raw = part.text.encode()
     return [(raw[start:end].decode(), tag) for start, end, tag in part.words]
 
@@ -100,7 +100,9 @@ def test_a_word_that_is_cut_in_two_has_no_tag(tmp_path):
 
 def test_a_line_that_is_no_word_is_named(tmp_path):
     (tmp_path / "a.conllu").write_text("1\tA\ta\tDET\n\n2 spaces for tabs\n")
-    with pytest.raises(UserError, match=r"a word must be a number, a tab and its form, got .* line 3 of a\.conllu"):
+    with pytest.raises(
+        UserError, match=r"a word's line must be a number, a tab and its form, got .* line 3 of a\.conllu"
+    ):
         parts(tmp_path / "a.conllu")
 
 

@@ -261,7 +261,7 @@ def test_too_few_tokens_for_a_context_are_refused(tokens):
     shortest = min(len(tokens.train), len(tokens.validation))
     require_context(tokens, shortest - 1)
     with pytest.raises(
-        UserError, match=rf"more than n_ctx = {shortest:,} tokens, got {shortest:,} for validation\. Add"
+        UserError, match=rf"validation split has {shortest:,} tokens, and needs more than n_ctx = {shortest:,}\. Add"
     ):
         require_context(tokens, shortest)
 

@@ -50,5 +50,5 @@ def test_nothing_can_be_sent(server):
 
 
 def test_a_port_that_is_taken_is_named(server):
-    with pytest.raises(UserError, match=rf"--port must be one that is free here, got {server.server_port}"):
+    with pytest.raises(UserError, match=rf"listen on port {server.server_port}"):
         served_page(server.server_port).__enter__()

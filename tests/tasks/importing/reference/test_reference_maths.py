@@ -75,7 +75,7 @@ def test_heads_read_the_keys_of_their_group_and_scores_are_scaled():
 
 
 def test_logits_of_many_rows_are_those_of_one_product(monkeypatch):
-    monkeypatch.setattr("headstream.tasks.importing.reference.maths.ROWS", 3)
+    monkeypatch.setattr("headstream.tasks.importing.reference.maths.UNEMBEDDING_ROWS", 3)
     x, W, bias = torch.randn(1, 2, 5).double(), torch.randn(11, 5), torch.randn(11).double()
     torch.testing.assert_close(read_out(x, W, bias), x @ W.double().T + bias)
 

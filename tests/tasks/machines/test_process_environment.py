@@ -8,7 +8,7 @@ from urllib.request import proxy_bypass
 
 import pytest
 
-from headstream.tasks.machines.own_environment import keep_prefect_in, reach_directly, shut_out_surroundings
+from headstream.tasks.machines.process_environment import bypass_proxies, choose_prefect_home, isolate_child_processes
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_no_proxy_stands_before_this_machine(monkeypatch):
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("NO_PROXY", "example.org,localhost")
-    shut_out_surroundings()
-    reach_directly("10.1.1.1")
+    isolate_child_processes()
+    bypass_proxies("10.1.1.1")
     assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == "example.org,localhost,127.0.0.1,::1,10.1.1.1"
     assert [bool(proxy_bypass(host)) for host in ("localhost:4200", "127.0.0.1:80", "example.org", "example.com")] == [
         True, True, True, False,
@@ -33,18 +33,18 @@ def test_prefects_database_is_where_it_can_be_written_and_profiles_are_the_users
     monkeypatch.setenv("HOME", str(tmp_path))
     blocked, own = tmp_path / "file" / "prefect", tmp_path / "home" / "data" / "prefect"
     (tmp_path / "file").touch()
-    keep_prefect_in(blocked, own)
+    choose_prefect_home(blocked, own)
     assert os.environ["PREFECT_HOME"] == str(own)
     assert own.is_dir()
     assert "PREFECT_PROFILES_PATH" not in os.environ
     monkeypatch.delenv("PREFECT_HOME")
     (tmp_path / ".prefect").mkdir()
     (tmp_path / ".prefect" / "profiles.toml").write_text("[profiles.own]\n")
-    keep_prefect_in(tmp_path / "first", own)
+    choose_prefect_home(tmp_path / "first", own)
     assert os.environ["PREFECT_HOME"] == str(tmp_path / "first")
     assert os.environ["PREFECT_PROFILES_PATH"] == str(tmp_path / ".prefect" / "profiles.toml")
     monkeypatch.setenv("PREFECT_HOME", "elsewhere")
-    keep_prefect_in(own)
+    choose_prefect_home(own)
     assert os.environ["PREFECT_HOME"] == os.path.abspath("elsewhere")
 
 
@@ -62,14 +62,14 @@ def test_a_folder_that_was_removed_is_refused_in_one_line(tmp_path):
     command = f"cd gone; rmdir ../gone; {Path(sys.executable).parent}/headstream studies"
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "headstream: the current folder must exist, got one that was removed. Go to another.\n"
+    assert done.stderr == "headstream: the current folder was deleted. Change to another one.\n"
 
 
 def test_letters_that_the_locale_lacks(tmp_path):
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = {**os.environ, **ascii_only, "HEADSTREAM_HOME": str(tmp_path)}
     (tmp_path / "own.toml").write_text('name = "own"\nquestion = "Wofür?"\n', encoding="utf-8")
-    printed = "from headstream.tasks.machines.own_environment import print_any_letter as p; p(); print(chr(252))"
+    printed = "from headstream.tasks.machines.process_environment import configure_output as p; p(); print(chr(252))"
     for arguments in (["-m", "headstream", "plan", str(tmp_path / "own.toml")], ["-c", printed]):
         done = subprocess.run([sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, check=True)
     assert done.stdout == "ü\n".encode()
