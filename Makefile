@@ -36,7 +36,8 @@ gpu: $(INSTALLED)
 # Kills, starves and corrupts running studies; two hours. Writes what held to faults/README.md.
 faults: $(WITH_RAY)
 	rm -f faults/README.md
-	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md faults tests/flows/test_garbage_studies.py
+	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md --hypothesis-profile=deep \
+		faults tests/flows/test_garbage_studies.py
 
 # How often intervals cover and detectors are wrong; minutes. Writes calibration/README.md.
 calibrate: $(INSTALLED)
