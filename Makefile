@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
 
-.PHONY: demo smollm2 test lint bench gpu peers faults calibrate
+.PHONY: demo smollm2 test quick lint bench gpu peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -19,7 +19,11 @@ smollm2: $(INSTALLED)
 # Files side by side, a file's tests together: they share what its fixtures made. Files with few tests can take long:
 # in the files' own order, these don't all come last.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PYTEST)
+
+# While one writes: the tests that start no programs.
+quick: PYTEST = -m "not process"
+quick: test
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

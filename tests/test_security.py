@@ -77,6 +77,7 @@ def compiled_code(on_progress) -> str:
     return cache_dir()
 
 
+@pytest.mark.process
 def test_compiled_code_is_kept_where_others_cant_write(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
@@ -95,6 +96,7 @@ print(client.post("/api/deployments/filter", content="{}", headers={"Content-Typ
 """
 
 
+@pytest.mark.process
 def test_a_web_page_of_another_site_can_not_start_runs(tmp_path):
     environment = environment_for("http://127.0.0.1:4321", 4321, None) | {"PREFECT_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", WEB_PAGE], env=environment, capture_output=True, text=True, check=True)

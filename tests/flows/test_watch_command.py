@@ -25,6 +25,8 @@ from headstream.tasks.studies.own_names import take_name
 from headstream.tasks.study.schema import read_study
 from headstream.tasks.watching.run_snapshots import running_studies, snapshot_of
 
+pytestmark = pytest.mark.process
+
 HEADSTREAM = str(Path(sys.executable).parent / "headstream")
 LABEL = "n_layers=2"
 RUN = """
