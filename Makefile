@@ -19,10 +19,10 @@ smollm2: $(INSTALLED)
 # Files side by side, a file's tests together: they share what its fixtures made. Files with few tests can take long:
 # in the files' own order, these don't all come last.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(PYTEST)
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(OPTIONS)
 
 # While one writes: the tests that start no programs.
-quick: PYTEST = -m "not process"
+quick: OPTIONS = -m "not process"
 quick: test
 
 lint: $(INSTALLED)

@@ -9,10 +9,10 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from small_study import small_study
 from terminals import Terminal
 from test_command_line import call
 from test_own_studies import put_record
-from test_study import study as small_study
 from test_study_progress import planned
 from waiting import until
 

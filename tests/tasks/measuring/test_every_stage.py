@@ -11,6 +11,7 @@ from tiny import tiny_tokens, tokens_without_bos
 
 from headstream.models.architecture import Architecture
 from headstream.models.architecture_config import ArchitectureConfig
+from headstream.models.bos import NO_BOS
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.transformer import Transformer
@@ -68,22 +69,28 @@ def trained(kind: str) -> tuple[Transformer, Tokens]:
     return model, tokens
 
 
-@pytest.mark.parametrize("name", ArchitectureConfig.model_fields)
-def test_the_kinds_have_every_value_of(name):
-    """Of an option that is a number, one that is not its default."""
+def values_not_met(name: str, architectures: list[Architecture]) -> set[object]:
+    """Values of an option that none has; of one that is a number, its default stands for all others."""
     option = ArchitectureConfig.model_fields[name]
-    architectures = [trained(kind)[0].architecture for kind in KINDS]
     met = {
         getattr(architecture, name)
         for architecture in architectures
         if architecture.n_layers and (architecture.positions == "rotary" or not name.startswith("rotary_"))
     }
     if option.annotation is bool:
-        assert met == {True, False}
-    elif get_origin(option.annotation) is Literal:
-        assert met == {*get_args(option.annotation)}
-    else:
-        assert met - {option.default}
+        return {True, False} - met
+    if get_origin(option.annotation) is Literal:
+        return {*get_args(option.annotation)} - met
+    return {option.default} if met == {option.default} else set()
+
+
+def test_every_value_of_every_option_is_met():
+    found = [trained(kind) for kind in KINDS]
+    architectures = [model.architecture for model, _ in found]
+    missing = {name: values_not_met(name, architectures) for name in ArchitectureConfig.model_fields}
+    assert {name: values for name, values in missing.items() if values} == {}
+    assert 0 in {architecture.n_layers for architecture in architectures}
+    assert NO_BOS in {tokens.bos for _, tokens in found}
 
 
 @pytest.mark.parametrize("kind", KINDS)
