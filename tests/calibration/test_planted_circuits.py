@@ -8,8 +8,11 @@ from planted import induction_through_values, initial_like, planted_induction, p
 from calibration.circuits import N_CTX, STAGES, TRIALS
 from calibration.measured import Trained, put_in_warehouse, vocabulary
 
+# Of trials that differ in sizes alone, the one of the largest.
+LARGEST = {(trial.count.func, trial.count.args[0]): trial for trial in TRIALS}.values()
 
-@pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: f"{trial.what}; {trial.tried_on}")
+
+@pytest.mark.parametrize("trial", LARGEST, ids=lambda trial: f"{trial.what}; {trial.tried_on}")
 def test_the_first_try_of_each_trial_comes_out_right(trial):
     assert trial.count(1) == (trial.kind == "power")
 
@@ -55,7 +58,7 @@ def test_a_circuit_is_found_in_a_model_whose_initialisation_nobody_kept(measured
 
 @pytest.mark.parametrize(
     ("heads_per_layer", "reader", "writers"),
-    [((3, 3), (1, 0), ((0, 2),)), ((2, 2, 2), (2, 1), ((1, 0),)), ((2, 2, 2), (2, 1), ((0, 0), (1, 1)))],
+    [((3, 3), (1, 0), ((0, 2),)), ((4, 2), (1, 0), ((0, 0), (0, 2), (0, 3))), ((2, 2, 2), (2, 1), ((0, 0), (1, 1)))],
 )
 def test_all_writers_of_a_circuit_are_named(measured, sizes, heads_per_layer, reader, writers):
     model = rotated(planted_induction(heads_per_layer, reader, writers, **sizes), seed=1)

@@ -111,6 +111,4 @@ def test_a_failed_model_leaves_the_others_and_is_named_on_the_page():
     status = rows("select failure from study_models where study = 'failing' and status = 'failed'")
     assert "last good loss" in status[0][0]
     publish_results("failing", failure="models failed")
-    assert re.search(
-        r"\| n_layers=1 muon_learning_rate=\S+ \| .*last good loss", prefect_artifact("report--1--failing")
-    )
+    assert re.search(r"\| n_layers=1 muon_learning_rate=\S+ \| .*last good loss", prefect_artifact("report-failing"))
