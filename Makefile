@@ -5,7 +5,7 @@ INSTALLED := .venv/installed
 WITH_RAY := .venv/installed-ray
 NODE_MODULES := node_modules/.package-lock.json
 
-.PHONY: demo smollm2 test lint lint-page bench gpu peers faults calibrate
+.PHONY: demo smollm2 test quick lint lint-page bench gpu peers faults calibrate
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -20,7 +20,11 @@ smollm2: $(INSTALLED)
 # Files side by side, a file's tests together: they share what its fixtures made. Files with few tests can take long:
 # in the files' own order, these don't all come last.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(OPTIONS)
+
+# While one writes: the tests that start no programs.
+quick: OPTIONS = -m "not process"
+quick: test
 
 lint: $(INSTALLED) lint-page
 	$(BIN)/ruff check .
@@ -46,7 +50,8 @@ gpu: $(INSTALLED)
 # Kills, starves and corrupts running studies; two hours. Writes what held to faults/README.md.
 faults: $(WITH_RAY)
 	rm -f faults/README.md
-	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md faults tests/flows/test_garbage_studies.py
+	$(BIN)/python -m pytest -q -p faults.matrix --matrix faults/README.md --hypothesis-profile=deep \
+		faults tests/flows/test_garbage_studies.py
 
 # How often intervals cover and detectors are wrong; minutes. Writes calibration/README.md.
 calibrate: $(INSTALLED)

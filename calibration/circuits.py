@@ -5,9 +5,7 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-import duckdb
-
-from calibration.measured import Stages, Trained, vocabulary, warehouse_of
+from calibration.measured import Stages, Trained, rows_about, vocabulary
 from calibration.trials import Trial
 from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
@@ -71,14 +69,10 @@ def _through_values(seed: int, circuit: Circuit) -> Transformer:
     return induction_through_values(heads, reader, writer, carrier, vocabulary(), N_CTX, seed)
 
 
-def _planted(plant: Callable[[int, Circuit], Transformer], circuits: list[Circuit]) -> duckdb.DuckDBPyConnection:
-    """What is found where such a circuit is planted, and all bases are turned."""
+def _planted(plant: Callable[[int, Circuit], Transformer], circuits: list[Circuit]) -> Iterator[Trained]:
+    """A model with each circuit, all of its bases turned."""
     models = (rotated(plant(seed, circuit), seed) for seed, circuit in enumerate(circuits))
-    return _measured(Trained(initial_like(model, seed), model) for seed, model in enumerate(models))
-
-
-def _measured(models: Iterator[Trained]) -> duckdb.DuckDBPyConnection:
-    return warehouse_of(models, STAGES)
+    return (Trained(initial_like(model, seed), model) for seed, model in enumerate(models))
 
 
 def named(
@@ -86,11 +80,11 @@ def named(
 ) -> int:
     """In how many models the reader is named with its role, and all of its writers and no other, by that kind."""
     circuits = [circuit_of(seed, n_layers, n_writers) for seed in range(n)]
-    rows = _planted(plant, circuits).execute(
+    query = (
         "SELECT model_id, reader, reader_role, kind, list_sort(writers), depends"
         " FROM induction_circuits WHERE is_strongest"
     )
-    found = {name: row for name, *row in rows.fetchall()}
+    found = {name: row for name, *row in rows_about(_planted(plant, circuits), STAGES, query)}
     expected = [[str(circuit.reader), role, kind, sorted(map(str, circuit.writers)), True] for circuit in circuits]
     return sum(found[f"m{i}"] == row for i, row in enumerate(expected))
 
@@ -98,12 +92,12 @@ def named(
 def composed_by_values(n_layers: int, n: int) -> int:
     """In how many models the pairs that compose are the reader's by K and by V."""
     circuits = [circuit_of(seed, n_layers, 1) for seed in range(n)]
-    rows = _planted(_through_values, circuits).execute(
+    query = (
         "SELECT model_id, kind, head_label(writer_layer, writer_head), head_label(reader_layer, reader_head)"
         " FROM last_compositions WHERE significant"
     )
     found: dict[str, set[tuple[str, ...]]] = {}
-    for name, *pair in rows.fetchall():
+    for name, *pair in rows_about(_planted(_through_values, circuits), STAGES, query):
         found.setdefault(name, set()).add(tuple(pair))
     return sum(
         found.get(f"m{i}", set()) == {("K", str(writers[0]), str(reader)), ("V", str(others[0]), str(reader))}
@@ -130,16 +124,16 @@ def shuffled_models(n: int) -> Iterator[Trained]:
 
 def with_role(models: Callable[[int], Iterator[Trained]], roles: Sequence[str], n: int) -> int:
     """How many models have a head with one of these roles."""
-    rows = _measured(models(n)).execute(
-        "SELECT count(DISTINCT model_id) FROM head_summary WHERE list_contains(?, role)", [roles]
-    )
-    return rows.fetchall()[0][0]
+    query = "SELECT count(DISTINCT model_id) FROM head_summary WHERE list_contains(?, role)"
+    ((found,),) = rows_about(models(n), STAGES, query, [roles])
+    return found
 
 
 def with_circuit(models: Callable[[int], Iterator[Trained]], n: int) -> int:
     """How many models have an induction circuit."""
-    rows = _measured(models(n)).execute("SELECT count(DISTINCT model_id) FROM induction_circuits WHERE found")
-    return rows.fetchall()[0][0]
+    query = "SELECT count(DISTINCT model_id) FROM induction_circuits WHERE found"
+    ((found,),) = rows_about(models(n), STAGES, query)
+    return found
 
 
 ROLES = ("induction", "anti-induction", "previous token", "duplicate token", "positional", "BOS")

@@ -1,9 +1,10 @@
 """Models measured by the real stages on a small corpus, and what the warehouse's views then say of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 from pydantic import BaseModel
@@ -34,14 +35,31 @@ def vocabulary() -> int:
     return Tokens.open(letter_tokens()).vocabulary
 
 
-def warehouse_of(models: Iterable[Trained], stages: Stages) -> duckdb.DuckDBPyConnection:
-    """A warehouse of what stages find about models, which are called m0, m1, ..."""
+def rows_about(
+    models: Iterable[Trained], stages: Stages, query: str, parameters: Sequence[object] = ()
+) -> list[tuple[Any, ...]]:
+    """Rows of a query to a warehouse of what stages find about models, which are called m0, m1, ..."""
+    connection = _empty_warehouse()
+    connection.begin()
+    try:
+        for i, trained in enumerate(models):
+            put_in_warehouse(connection, f"m{i}", trained, stages)
+        return connection.execute(query, parameters).fetchall()
+    finally:
+        connection.rollback()
+
+
+@cache
+def _empty_warehouse() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     create_tables_and_views(connection)
-    for i, trained in enumerate(models):
-        with TemporaryDirectory(prefix="headstream-calibration-") as folder:
-            _measure(connection, f"m{i}", trained, stages, Path(folder))
     return connection
+
+
+def put_in_warehouse(connection: duckdb.DuckDBPyConnection, name: str, trained: Trained, stages: Stages) -> None:
+    """Measure a model, and add what was found to a warehouse."""
+    with TemporaryDirectory(prefix="headstream-calibration-") as folder:
+        _measure(connection, name, trained, stages, Path(folder))
 
 
 def _measure(connection: duckdb.DuckDBPyConnection, name: str, trained: Trained, stages: Stages, folder: Path) -> None:

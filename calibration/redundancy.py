@@ -6,7 +6,7 @@ from random import Random
 
 import torch
 
-from calibration.measured import Stages, Trained, vocabulary, warehouse_of
+from calibration.measured import Stages, Trained, rows_about, vocabulary
 from calibration.trials import Trial
 from headstream.models.architecture import Architecture
 from headstream.models.heads.head import heads_of
@@ -28,10 +28,9 @@ def untrained(shape: tuple[int, int], n: int) -> int:
     n_layers, n_heads = shape
     like = Transformer(Architecture(n_layers=n_layers, n_heads=n_heads, d_model=32, n_ctx=N_CTX), vocabulary())
     models = (Trained(None, initial_like(like, seed)) for seed in range(n))
-    rows = warehouse_of(models, STAGES).execute(
-        "SELECT count(DISTINCT model_id) FROM head_similarity WHERE is_redundant"
-    )
-    return rows.fetchall()[0][0]
+    query = "SELECT count(DISTINCT model_id) FROM head_similarity WHERE is_redundant"
+    ((found,),) = rows_about(models, STAGES, query)
+    return found
 
 
 def too_little(n_heads: int, n: int) -> int:

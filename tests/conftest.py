@@ -12,9 +12,10 @@ modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "fe
 modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
 install_import_hook([f"headstream.models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # tensors are small, and two threads wait for each other where other tests run beside
-# A busy machine is no failure.
-settings.register_profile("headstream", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("headstream")
+# "deep" is what `make faults` tries; --hypothesis-profile names one, too. A busy machine is no failure.
+settings.register_profile("suite", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("deep", settings.get_profile("suite"), max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 @pytest.fixture(autouse=True)

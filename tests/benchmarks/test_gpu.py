@@ -38,7 +38,10 @@ def bench(tmp_path_factory):
     return Bench("cpu", folder, TINY)
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+OTHERS = [section for section in SECTIONS if section != "two_share"]
+
+
+@pytest.mark.parametrize("section", [*OTHERS, pytest.param("two_share", marks=pytest.mark.process)])
 def test_sections_run(section, bench):
     told: list[Row] = []
     SECTIONS[section](bench, told.append)
@@ -80,6 +83,7 @@ def test_a_score_that_is_no_number_is_furthest_apart():
     assert furthest_apart(here, here.fillna(0.0)) == ("a", float("inf"))
 
 
+@pytest.mark.process
 def test_a_section_that_fails_is_told_with_what_it_found_and_why(tmp_path):
     outcome = run_apart("small_is_fast", "nowhere", tmp_path, 60)
     assert not outcome.holds

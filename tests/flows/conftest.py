@@ -14,6 +14,14 @@ os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
 RUNNING: list[ExitStack] = []  # a server, if there is one
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items) -> None:
+    """What needs Prefect's server, or a run of a study by the command line, is for `make test` alone."""
+    for item in items:
+        if {"prefect_server", "smoke"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("process")
+
+
 @pytest.fixture(scope="module")
 def prefect_server() -> None:
     from prefect.testing.utilities import prefect_test_harness

@@ -10,8 +10,6 @@ import yaml
 from jsonschema import ValidationError, validate
 from prefect import Flow
 from prefect.server.schemas.schedules import CronSchedule
-from test_study import study as small_study
-from tiny import tiny_text
 
 from headstream.flows.study import run_study
 from headstream.flows.up_command import environment_for
@@ -141,16 +139,6 @@ def test_a_study_is_chosen_from_those_that_ship_or_named_or_whole():
     for study in ("../quick", 7, None):
         with pytest.raises(ValidationError):
             validate({"study": study}, schema)
-
-
-@pytest.mark.usefixtures("prefect_server")
-def test_a_name_that_is_typed_is_that_of_a_study_that_has_run(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path))
-    report = run_study(small_study(name="my_study", grid={"n_layers": [0]}, analysis={"stages": ["behaviour"]}))
-    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tiny_text()))
-    monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", "nightly")
-    assert run_study("my_study") == report
-    assert run_study("no_study", return_state=True).is_failed()
 
 
 def test_the_servers_password_is_given_to_its_clients(monkeypatch):

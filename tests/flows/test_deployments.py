@@ -10,13 +10,14 @@ from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.states import Completed, Failed
-from test_study import study
+from small_study import BEHAVIOUR, small_study
+from tiny import tiny_text
 
 from headstream.flows import deployments
 from headstream.flows.deployments import nightly_study, publish_results, request_report
 from headstream.flows.study import run_study
 from headstream.tasks import places
-from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.errors import UserError
 from headstream.tasks.report.comparison import summarise
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.study.schema import parse_study
@@ -25,10 +26,10 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 
 
 def small(**changes):
-    return study(**{"name": "a_study", "grid": {"n_layers": [1]}, "analysis": {"stages": ["behaviour"]}} | changes)
+    return small_study(**{"name": "a_study", "grid": {"n_layers": [1]}, "analysis": BEHAVIOUR} | changes)
 
 
-def artifact(key: str):
+def prefect_artifact(key: str):
     """What the newest artifact of a key holds; None if there is none."""
     with get_client(sync_client=True) as client:
         found = client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
@@ -38,7 +39,7 @@ def artifact(key: str):
 def test_a_run_is_published_as_one_page():
     run_study(small())
     publish_results("a_study")
-    page = artifact("report--1--a-study")
+    page = prefect_artifact("report--1--a-study")
     opening, *rest = page.split("\n\n")
     assert opening == "# a_study"
     assert rest[0] == "> Does it run?"
@@ -56,7 +57,7 @@ def test_the_next_page_says_which_claims_have_changed(monkeypatch):
     monkeypatch.setenv("HEADSTREAM_REPORTS_URL", "https://reports.example/")
     run_study(small(model={"d_model": 24, "n_heads": 2, "n_ctx": 16}))
     publish_results("a_study")
-    page = artifact("report--1--a-study")
+    page = prefect_artifact("report--1--a-study")
     assert page.endswith("[The whole report](https://reports.example/a_study/report.md)")
     assert re.search(r"since the run of \S+ UTC[.:] \d+ settings or metrics differ, too: see the report", page)
     with open_results(places.warehouse_file(), "a_study") as results:
@@ -64,19 +65,19 @@ def test_the_next_page_says_which_claims_have_changed(monkeypatch):
     before["verdicts"]["heads-prunable"] = "holds"
     monkeypatch.setattr(deployments, "previous_summary", lambda *_: before)
     publish_results("a_study")
-    assert "| claim | then | now |\n| --- | --- | --- |\n| heads-prunable | holds | not tested |" in artifact(
+    assert "| claim | then | now |\n| --- | --- | --- |\n| heads-prunable | holds | not tested |" in prefect_artifact(
         "report--1--a-study"
     )
 
 
 def test_a_failed_run_is_published_as_what_failed():
     publish_results("a_study", failure="the disk is *full*")
-    after = artifact("report--1--a-study").split("\n\n")
+    after = prefect_artifact("report--1--a-study").split("\n\n")
     assert after[1] == r"**The last run failed:** the disk is \*full\*"
     assert after[2].startswith("What follows is of the run that ended at 20")
     assert any(part.startswith("![") for part in after)
     publish_results("never", failure="no text")
-    assert artifact("report-never").split("\n\n") == [
+    assert prefect_artifact("report-never").split("\n\n") == [
         "# never",
         "**The last run failed:** no text",
         "No run of this study has results yet.",
@@ -85,12 +86,11 @@ def test_a_failed_run_is_published_as_what_failed():
         publish_results("never")
 
 
-def test_models_that_failed_are_named():
-    grid = {"muon_learning_rate": [0.05, 1e6]}
-    with pytest.raises(WorkError):
-        run_study(small(grid=grid, training={"tokens": 40_000, "batch_size": 8, "learning_rate": 1e4}))
-    publish_results("a_study", failure="models failed")
-    assert re.search(r"\| muon_learning_rate=\S+ \| .*last good loss", artifact("report--1--a-study"))
+def test_a_deployed_run_of_a_name_that_is_typed_is_that_of_a_study_that_has_run(monkeypatch):
+    monkeypatch.setenv("HEADSTREAM_CORPUS_ROOTS", str(tiny_text()))
+    monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", "nightly")
+    assert run_study("a_study") == places.report_folder("a_study") / "report.md"
+    assert run_study("no_study", return_state=True).is_failed()
 
 
 def test_a_cell_is_text_whatever_it_holds():

@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headstream.flows import command_line, plan_command
@@ -212,8 +212,7 @@ def test_what_is_too_large_or_too_deep(content):
     assert isinstance(answer(content), str)
 
 
-@pytest.mark.fault("100 study files of random bytes", ANSWER)
-@settings(max_examples=100)
+@pytest.mark.fault("200 study files of random bytes", ANSWER)
 @given(st.binary(max_size=200))
 def test_random_bytes(content):
     check(content)
@@ -222,22 +221,19 @@ def test_random_bytes(content):
 signs = st.lists(st.sampled_from([*"a1.=[]{}'\"\n", "name", "grid", "inf", "2025-01-01"]), max_size=40)
 
 
-@pytest.mark.fault("150 study files of random text", ANSWER)
-@settings(max_examples=150)
+@pytest.mark.fault("200 study files of random text", ANSWER)
 @given(texts | signs.map("".join))
 def test_random_text(content):
     check(content.encode())
 
 
-@pytest.mark.fault("150 study files of random TOML", ANSWER)
-@settings(max_examples=150)
+@pytest.mark.fault("200 study files of random TOML", ANSWER)
 @given(st.dictionaries(texts | st.sampled_from(list(STUDY)), values, max_size=6).map(document))
 def test_random_toml(content):
     check(content)
 
 
-@pytest.mark.fault("400 study files that are valid but for up to three random changes", ANSWER)
-@settings(max_examples=400)
+@pytest.mark.fault("200 study files that are valid but for up to three random changes", ANSWER)
 @given(mutations().map(document))
 def test_mutated_studies(content):
     check(content)

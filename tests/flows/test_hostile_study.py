@@ -11,7 +11,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from markdown_it import MarkdownIt
-from test_study import study
+from small_study import ANALYSIS, small_study
 
 from headstream.flows import deployments
 from headstream.flows.study import run_study
@@ -59,12 +59,12 @@ def report(prefect_server, home, tmp_path_factory) -> Iterator[Path]:
         "corpus": {"paths": [str(folder)], "validation_fraction": 0.3},
         "tokenizer": {"vocabulary": 500},
         "grid": {"n_layers": [2]},
-        "analysis": {"stages": ["behaviour", "weight-circuits", "activation-circuits", "probes"]},
+        "analysis": ANALYSIS | {"stages": ["behaviour", "weight-circuits", "activation-circuits", "probes"]},
     }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SECRETS.items():
             patch.setenv(name, value)
-        yield run_study(study(**content))
+        yield run_study(small_study(**content))
 
 
 def test_the_reports_markdown_is_the_templates_own(report):

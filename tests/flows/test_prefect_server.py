@@ -19,6 +19,8 @@ from headstream.flows.prefect_server import _reach_server, starting_server
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path, monkeypatch):

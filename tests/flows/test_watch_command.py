@@ -9,10 +9,10 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from small_study import small_study
 from terminals import Terminal
 from test_command_line import call
 from test_own_studies import put_record
-from test_study import study as small_study
 from test_study_progress import planned
 from waiting import until
 
@@ -25,6 +25,8 @@ from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.studies.own_names import reserve_name
 from headstream.tasks.study.schema import read_study
 from headstream.tasks.watching.run_snapshots import running_studies, snapshot_of
+
+pytestmark = pytest.mark.process
 
 HEADSTREAM = str(Path(sys.executable).parent / "headstream")
 LABEL = "n_layers=2"

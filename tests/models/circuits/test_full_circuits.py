@@ -114,6 +114,7 @@ print(int(peak.split()[1]) * 1024)
 """
 
 
+@pytest.mark.process
 def test_a_vocabulary_of_50_000_fits_in_2_gigabytes():
     root = Path(__file__).resolve().parents[3]
     run = subprocess.run([sys.executable, "-c", LARGE], cwd=root, capture_output=True, text=True, check=True)

@@ -144,6 +144,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.process
 def test_a_child_ends_with_a_killed_parent(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
@@ -171,6 +172,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.process
 def test_ctrl_c_does_not_reach_the_server_of_children(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(INTERRUPTED)

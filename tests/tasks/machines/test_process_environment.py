@@ -48,6 +48,7 @@ def test_prefects_database_is_where_it_can_be_written_and_profiles_are_the_users
     assert os.environ["PREFECT_HOME"] == os.path.abspath("elsewhere")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_output_that_was_closed_is_not_missed(closed, tmp_path):
     environment = {**os.environ, "HEADSTREAM_HOME": str(tmp_path)}
@@ -57,6 +58,7 @@ def test_output_that_was_closed_is_not_missed(closed, tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.process
 def test_a_folder_that_was_removed_is_refused_in_one_line(tmp_path):
     (tmp_path / "gone").mkdir()
     command = f"cd gone; rmdir ../gone; {Path(sys.executable).parent}/headstream studies"
@@ -65,6 +67,7 @@ def test_a_folder_that_was_removed_is_refused_in_one_line(tmp_path):
     assert done.stderr == "headstream: the current folder was deleted. Change to another one.\n"
 
 
+@pytest.mark.process
 def test_letters_that_the_locale_lacks(tmp_path):
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = {**os.environ, **ascii_only, "HEADSTREAM_HOME": str(tmp_path)}

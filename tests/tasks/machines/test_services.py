@@ -23,6 +23,8 @@ from headstream.tasks.machines.services import (
     run_program,
 )
 
+pytestmark = pytest.mark.process
+
 ENDLESS = "import signal; signal.pause()"
 PARENT = f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', '{ENDLESS}']); "
 PARENT += "print('started', flush=True); signal.pause()"

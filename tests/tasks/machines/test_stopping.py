@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from terminals import Terminal
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[3]
 CODES = {"Ctrl-C": 130, "SIGTERM": 143, "SIGHUP": 129}
 

@@ -5,18 +5,15 @@ import pytest
 from little_analysis import SHORTER_CURVES
 from stand_in_gpu import stand_in_gpu
 from test_every_stage import trained
-from tiny import tiny_tokens
 
 from headstream.tasks.measuring.measure import measure
 from headstream.tasks.study.analyses import ANALYSES
-from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
 
-@pytest.mark.parametrize("kind", ["plain", "dynamic gates", "strided", "like Llama", "everything", "pruned"])
+@pytest.mark.parametrize("kind", ["dynamic gates, top k", "like GPT-J, without BOS", "pruned"])
 def test_every_stage_on_a_gpu(kind, tmp_path):
-    tokens = Tokens.open(tiny_tokens())
-    model = trained(kind, tokens)
+    model, tokens = trained(kind)
     write_model_card(tmp_path, model, 1)
     for step in (0, 1):
         save_checkpoint(tmp_path, model, step)

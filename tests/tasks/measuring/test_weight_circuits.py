@@ -5,7 +5,7 @@ import pytest
 import torch
 from planted import attention_of, induction_model
 from random_models import initial_model
-from tiny import tiny_tokens
+from tiny import letter_tokens, tiny_tokens
 
 from headstream.models.circuits.composition import head_pairs
 from headstream.tasks.errors import UserError, WorkError
@@ -139,16 +139,17 @@ def test_skip_trigrams_are_text(measured, tokens):
     assert all(row["qk_effect"] > 0 and row["ov_effect"] > 0 and row["n_pairs"] >= 3 for row in rows)
 
 
-def test_a_planted_circuit_is_found_through_the_stage(tmp_path, tokens):
+def test_a_planted_circuit_is_found_through_the_stage(tmp_path):
     """Induction, after an initialisation with random heads; the heads that write nothing have no scores."""
-    trained = induction_model(tokens.vocabulary, n_ctx=32)
-    initial = induction_model(tokens.vocabulary, n_ctx=32)
+    vocabulary = Tokens.open(letter_tokens()).vocabulary
+    trained = induction_model(vocabulary, n_ctx=32)
+    initial = induction_model(vocabulary, n_ctx=32)
     generator = torch.Generator().manual_seed(0)
     for layer in (0, 1):
         for parameter in attention_of(initial, layer).parameters():
             parameter.normal_(0, 0.1, generator=generator)
     save_models(tmp_path, initial, trained)
-    measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, tiny_tokens(), tmp_path))
+    measure_weight_circuits(CONFIG, TrainedModel("m", tmp_path, letter_tokens(), tmp_path))
     rows = [row for row in rows_of(tmp_path, "compositions") if row["step"] == 1]
     (found,) = [row for row in rows if row["significant"]]
     assert [found[name] for name in ("writer_head", "reader_head", "kind")] == [0, 1, "K"]

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headstream.tasks.results.output_formats import SHOWN_CHARACTERS, SHOWN_ROWS, format_table
@@ -153,7 +153,6 @@ def values(draw: st.DrawFn, depth: int = 3) -> Any:
             return draw(values(depth - 1)).map(lambda value: f"union_value(member := {value})")
 
 
-@settings(max_examples=40)  # each query opens the warehouse
 @given(st.data())
 def test_json_is_what_duckdb_writes_but_for_numbers_that_are_not_finite(select, tmp_path_factory, data):
     query = f"SELECT {data.draw(data.draw(values()))} AS x"

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headstream.tasks.errors import UserError, WorkError
@@ -38,7 +38,6 @@ words = st.text("abzAZ09_.=+-", min_size=1, max_size=6).filter(lambda word: word
 # A name of n parts never is a folder of another one, because its first part counts them.
 file_names = st.lists(words, max_size=2).map(lambda parts: "/".join([f"depth{len(parts)}", *parts]))
 file_sets = st.dictionaries(file_names, st.binary(max_size=999), max_size=4)
-examples = settings(max_examples=30)
 
 
 def spec(stage: str = "corpus", **parts: object) -> Spec:
@@ -98,7 +97,6 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 class TestSpec:
-    @examples
     @given(json_objects, json_objects, st.randoms())
     def test_key_ignores_the_order_of_dictionaries(self, config, numerics, chance):
         items = list(config.items())
@@ -106,7 +104,6 @@ class TestSpec:
         shuffled = spec(config=dict(items), numerics=dict(reversed(numerics.items())))
         assert spec(config=config, numerics=numerics).key == shuffled.key
 
-    @examples
     @given(json_objects, json_objects)
     def test_key_tells_configs_and_numerics_apart(self, one, other):
         if one != other:
@@ -139,7 +136,6 @@ class TestSpec:
 
 
 class TestBuildAndFind:
-    @examples
     @given(file_sets, json_objects, json_objects)
     def test_round_trip(self, files, config, facts):
         def write(folder: Path) -> dict:
@@ -225,7 +221,6 @@ class TestDigest:
 
 
 class TestCorruption:
-    @examples
     @given(st.sampled_from(["x.bin", "clock.bin", MANIFEST]), st.integers(0, 9999), st.integers(0, 7))
     def test_flipped_bit(self, name, position, bit):
         def write(folder: Path) -> dict:

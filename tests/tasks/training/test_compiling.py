@@ -17,6 +17,8 @@ from headstream.tasks.training.compiled_kind import kind_of
 from headstream.tasks.training.model_training import train_model
 from headstream.tasks.training.numerics import Numerics
 
+pytestmark = pytest.mark.process
+
 COMPILED = Numerics("cpu", "float32", 1, compiled=True)
 GATED = {"n_layers": 3, "n_heads": (2, 2, 1), "d_head": 8, "gates": "dynamic"}
 
@@ -32,10 +34,9 @@ def train(folder, architecture, config, numerics, work=train_model):
     return run_in_process(work, architecture, config, numerics, tiny_tokens(), folder, **names)
 
 
-@pytest.mark.parametrize("fields", [{}, GATED, {"n_layers": 0}])
-def test_compiled_training_agrees_with_plain(tmp_path, fields):
+def test_compiled_training_agrees_with_plain(tmp_path):
     """But for the order of sums, which Muon's bfloat16 makes a little more of."""
-    architecture, config = variant(**fields), steps(10, gate_penalty=0.1)
+    architecture, config = variant(**GATED), steps(10, gate_penalty=0.1)
     for name, numerics in (("plain", PLAIN), ("compiled", COMPILED)):
         train(tmp_path / name, architecture, config, numerics)
     losses, others = (

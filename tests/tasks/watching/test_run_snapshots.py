@@ -35,6 +35,7 @@ def edit(**changes) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
+@pytest.mark.process
 def test_a_run_is_seen_from_another_process_until_it_is_killed():
     assert running_studies() == []
     with subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=places.ROOT) as run:
