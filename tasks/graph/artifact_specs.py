@@ -33,7 +33,9 @@ CODE: dict[str, str] = {
 """The module whose code makes each stage's artifacts, with all that it reaches by import."""
 
 RESOURCES = (
-    "reports/templates/*",
+    "tasks/report/sections/**/*.jinja",
+    "tasks/report/sections/**/*.sql",
+    "reports/glossary.toml",
     "reports/queries/*",
     "reports/claims/*",
     "data/views/*",

@@ -32,7 +32,8 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
     """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by their names.
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
-    computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
+    computed name aren't seen, but a package that looks through its own `__path__` reaches all that is below it. Modules
+    named *_config are left out: they hold fields, whose values are in the spec.
 
     Raises:
         ModuleNotFoundError: there is no such module.
@@ -70,7 +71,7 @@ def _source(name: str, root: Path) -> _Source | None:
     with _parsing:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    named = (name, *_imports(tree, package))
+    named = (name, *_imports(tree, package), *_found_by_looking(tree, package, path))
     # Importing a.b.c runs a, a.b and a.b.c.
     imports = {prefix for target in named for prefix in accumulate(target.split("."), "{}.{}".format)}
     for node in ast.walk(tree):
@@ -88,3 +89,12 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             origin = resolve_name("." * node.level + (node.module or ""), package)
             # What is imported may be a submodule: `from headstream.models.circuits import eigenvalues`.
             yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def _found_by_looking(tree: ast.Module, package: str, path: Path) -> Iterator[str]:
+    """The modules below a package whose `__init__.py` reads its `__path__`: it imports what it finds there."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if path.name == "__init__.py" and "__path__" in names:
+        for below in path.parent.rglob("*.py"):
+            inner = below.relative_to(path.parent).with_suffix("").parts
+            yield ".".join((package, *inner)).removesuffix(".__init__")
