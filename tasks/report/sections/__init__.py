@@ -5,7 +5,7 @@ names that templates ask for (tasks/results/study_results.py finds them), those 
 explorer; and each public function of its modules from `results: StudyResults` to `list[Picture]` is a figure.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from inspect import isfunction
 from pkgutil import iter_modules
@@ -37,7 +37,7 @@ def _sections() -> list[ModuleType]:
     return sorted(_modules_in(__path__, __name__), key=lambda section: section.ORDER)
 
 
-def _modules_in(path: list[str], package: str) -> list[ModuleType]:
+def _modules_in(path: Iterable[str], package: str) -> list[ModuleType]:
     return [import_module(f"{package}.{module.name}") for module in iter_modules(path)]
 
 

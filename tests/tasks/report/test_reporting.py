@@ -544,9 +544,9 @@ def test_a_reports_key_changes_with_the_record_and_the_templates(store, tmp_path
     spec = report_spec(first)
     assert spec.key == report_spec(first).key != report_spec(second).key
     monkeypatch.setattr(artifact_specs, "ROOT", tmp_path)
-    (tmp_path / "reports" / "templates").mkdir(parents=True)
+    (tmp_path / "tasks" / "report" / "sections").mkdir(parents=True)
     for content in ("x", "y"):
-        (tmp_path / "reports" / "templates" / "report.md.jinja").write_text(content)
+        (tmp_path / "tasks" / "report" / "sections" / "report.md.jinja").write_text(content)
         changed = report_spec(first)
         assert changed.key != spec.key
         spec = changed
