@@ -1,1 +1,1 @@
-"""What the figures of all sections share."""
+"""What the figures of all sections share: their look, a picture for each model, maps of scores, phase changes."""
