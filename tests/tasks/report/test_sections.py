@@ -4,6 +4,7 @@ import builtins
 import io
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,3 +135,10 @@ def test_every_file_that_a_report_reads_counts_for_it(tmp_path, monkeypatch):
     ours = {path for folder in ("data", "reports", "tasks") for path in read if path.is_relative_to(ROOT / folder)}
     assert ROOT / "reports" / "glossary.toml" in ours
     assert ours <= {path for pattern in RESOURCES for path in ROOT.glob(pattern)}
+
+
+def test_a_wheel_has_every_file_that_counts_for_a_report():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    shipped = {path for pattern in settings["package-data"]["headstream"] for path in ROOT.glob(pattern)}
+    assert {path for pattern in RESOURCES for path in ROOT.glob(pattern)} <= shipped
+    assert all((path.parent / "__init__.py").is_file() for path in SHIPPED.rglob("*.py"))
