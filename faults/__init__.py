@@ -1,0 +1,1 @@
+"""Studies killed, starved and corrupted, and what held: `make faults`."""

@@ -1,0 +1,1 @@
+"""The objects of study and their mathematics: no files, no database, no Prefect."""

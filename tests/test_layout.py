@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from headstream.tasks.words.code_tree import FOLDERS as CODE_FOLDERS
+from headstream.tasks.words.code_tree import PAGE, PAGE_MARK, code_tree
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("headstream", "flows", "tasks", "models")
 MAY_IMPORT = {
@@ -107,15 +110,17 @@ def test_no_two_modules_have_the_same_name():
     assert [name for name, n in names.items() if n > 1] == []
 
 
-def test_the_tree_in_contributing_names_every_module_and_no_other():
-    tree = (ROOT / "CONTRIBUTING.md").read_text().partition("## How it is laid out")[2].split("```")[1]
-    named = set(re.findall(r"\w+\.py\b", tree))
-    modules = {
-        path.name for folder in (*FOLDERS, "benchmarks", "calibration") for path in (ROOT / folder).rglob("*.py")
-    }
-    others = {path.name for folder in ("tests", "faults") for path in (ROOT / folder).rglob("*.py")}
-    assert sorted(modules - {"__init__.py", "__main__.py"} - named) == []
-    assert sorted(named - modules - others) == []
+def test_the_tree_in_contributing_is_up_to_date():
+    tree = PAGE.read_text().partition(PAGE_MARK)[2]
+    assert tree.strip() == code_tree().strip(), "run python -m headstream.tasks.words.code_tree"
+
+
+def test_the_tree_says_something_of_everything_in_it():
+    entries = [line for line in code_tree().splitlines() if line != "```"]
+    assert [entry for entry in entries if not re.fullmatch(r" *[\w/.]+  +\S.*(\.|https://\S+)", entry)] == []
+    listed = Counter(entry.split()[0] for entry in entries if ".py" in entry.split()[0])
+    there = [path for folder in CODE_FOLDERS for path in (ROOT / folder).rglob("*.py") if path.name != "__init__.py"]
+    assert listed == Counter(path.name for path in there)
 
 
 # The rooms of tasks/, each above those that it may import; report says what results holds, without measuring, and

@@ -1,0 +1,1 @@
+"""What heads do, and what they matter."""

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from headstream.tasks.results.study_record import ModelOutcome
 
 RESOURCES = (
-    "reports/templates/*",
+    "tasks/report/sections/**/*.jinja",
+    "tasks/report/sections/**/*.sql",
+    "reports/glossary.toml",
     "reports/queries/*",
     "reports/claims/*",
     "data/views/*",

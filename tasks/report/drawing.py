@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from headstream.tasks.report.figures import FIGURES
 from headstream.tasks.report.figures.style import house_style, save
 from headstream.tasks.report.pictures import Picture, Pictures
+from headstream.tasks.report.sections import figures
 from headstream.tasks.results.study_results import StudyResults
 
 
@@ -15,11 +15,12 @@ def draw(results: StudyResults, folder: Path, first: int, every: int, on_progres
 
     `on_progress` hears the fraction done.
     """
-    names = list(FIGURES)[first::every]
+    drawings = figures()
+    names = list(drawings)[first::every]
     pictures: Pictures = {}
     with house_style():
         for name in names:
-            pictures[name] = [_drawn(picture, folder) for picture in FIGURES[name](results)]
+            pictures[name] = [_drawn(picture, folder) for picture in drawings[name](results)]
             on_progress(len(pictures) / len(names))
     return pictures
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from headstream.tasks.places import ROOT
+from headstream.tasks.report import sections
 from headstream.tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from headstream.tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
 from headstream.tasks.report.explorer.head_links import prose_with_head_links, with_head_links
@@ -19,7 +19,6 @@ from headstream.tasks.storage.provenance import package_version
 from headstream.tasks.words.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
 from headstream.tasks.words.plain_text import terminal_safe
 
-TEMPLATES = ROOT / "reports" / "templates"
 VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")  # that numbers and figures depend on
 MAX_ROWS = 24  # of a table
 
@@ -30,7 +29,7 @@ def write_page(results: StudyResults, pictures: Pictures, folder: Path, **said: 
     `said` is what templates can ask for by name, beside `page`.
     """
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(sections.__path__),
         finalize=as_markdown,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -39,6 +38,7 @@ def write_page(results: StudyResults, pictures: Pictures, folder: Path, **said: 
     )
     text = environment.get_template("report.md.jinja").render(
         page=_Page(results, pictures, folder),
+        sections=sections.section_names(),
         induction_circuits=[prose_with_head_links(text, model) for model, text in induction_paragraphs(results)],
         skip_trigrams=skip_trigram_sentence(results),
         versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
@@ -57,7 +57,7 @@ class _Page:
     """What templates can ask for."""
 
     def __init__(self, results: StudyResults, pictures: Pictures, folder: Path) -> None:
-        self.rows = results.rows  # of a SELECT of reports/queries
+        self.rows = results.rows  # of a SELECT
         self.left_out: list[str] = []  # why pictures are not there
         self._results, self._pictures, self._folder = results, pictures, folder
         self._n_shown = 0  # tables, pictures and paragraphs
@@ -123,7 +123,7 @@ class _Page:
         return Markdown("\n\n".join(shown))
 
     def sql(self, *queries: str) -> Markdown:
-        """Where SELECTs of reports/queries are, each in a file beside the report that can be pasted as it is."""
+        """Where SELECTs are, each in a file beside the report that can be pasted as it is."""
         folder = self._folder / "queries"
         folder.mkdir(exist_ok=True)
         for query in queries:

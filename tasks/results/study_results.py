@@ -1,4 +1,4 @@
-"""What a report knows: one study of a warehouse, seen through the named SELECTs of reports/queries."""
+"""What a report knows: one study of a warehouse, seen through named SELECTs."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,8 @@ from headstream.tasks.results.tables import quoted
 from headstream.tasks.results.views import views
 from headstream.tasks.results.warehouse_reading import attach_warehouse
 
-QUERIES = places.ROOT / "reports" / "queries"
+# Where SELECTs are: what several ask for, and what one section of the report does.
+QUERY_FOLDERS = (places.ROOT / "reports" / "queries", places.ROOT / "tasks" / "report" / "sections")
 COMPUTED = "memory.computed"  # a schema of a connection's own database
 # Views that only choose rows of large tables: keeping these would take memory, and choosing them again takes little.
 CHOOSING = {"last_heads", "last_compositions", "last_score_terms", "head_roles"}
@@ -31,6 +32,7 @@ class StudyResults:
     def __init__(self, connection: duckdb.DuckDBPyConnection, study: str) -> None:
         self.study = study
         self._connection = connection
+        self._files = query_files()
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
         self._views = {view.name: view.select for view in views() if view.name not in CHOOSING}
@@ -40,7 +42,7 @@ class StudyResults:
 
     def sql(self, query: str) -> str:
         """A SELECT as it runs, and as it can be pasted into `headstream sql`."""
-        lines = (QUERIES / f"{query}.sql").read_text(encoding="utf-8").splitlines()
+        lines = self._files[query].read_text(encoding="utf-8").splitlines()
         return "\n".join(dropwhile(lambda line: line.startswith("--"), lines)).replace("$study", quoted(self.study))
 
     def rows(self, query: str) -> list[dict[str, Any]]:
@@ -68,6 +70,11 @@ class StudyResults:
             if view := self._views.pop(name, ""):
                 self._compute_views(view)
                 self._connection.execute(f"CREATE TABLE {COMPUTED}.{name} AS {view}")
+
+
+def query_files() -> dict[str, Path]:
+    """The file of each named SELECT."""
+    return {path.stem: path for folder in QUERY_FOLDERS for path in folder.rglob("*.sql")}
 
 
 def study_of_model(warehouse: Path, model_id: str) -> str | None:

@@ -36,8 +36,9 @@ def reached_modules(module: str, root: Path = ROOT) -> dict[str, str]:
     """Hashes of the syntax trees of a module and of all project modules that it reaches by import, by module name.
 
     Nothing is imported: files are found by their path below `root`. Imports inside functions count; imports by a
-    computed name aren't seen. Modules named *_config are left out: they hold fields, whose values are in the spec.
-    The module itself may be a user's, for a stage of their own.
+    computed name aren't seen, but a package that looks through its own `__path__` reaches all that is below it. Modules
+    named *_config are left out: they hold fields, whose values are in the spec. The module itself may be a user's,
+    of a stage of their own.
 
     Raises:
         ModuleNotFoundError: there is no such module.
@@ -94,7 +95,8 @@ def _source(name: str, file: Path, root: Path) -> _Source:
         parsed = _remembered().recall(file, lambda raw: _parsed(raw.read(), name, is_package))
     else:
         parsed = _parsed(file.read_bytes(), name, is_package)
-    return _Source(parsed["tree_sha256"], frozenset(parsed["imports"]))
+    below = _modules_below(name, file.parent) if parsed["looks_below"] else ()
+    return _Source(parsed["tree_sha256"], frozenset([*parsed["imports"], *below]))
 
 
 def _remembered() -> RememberedFiles:
@@ -103,17 +105,22 @@ def _remembered() -> RememberedFiles:
 
 
 def _parsed(source: bytes, name: str, is_package: bool) -> dict[str, Any]:
-    """The hash of a module's syntax tree, without docstrings, and the dotted names that it imports, sorted."""
+    """The hash of a module's syntax tree without docstrings, what it imports, and whether it looks below itself."""
     with _parsing:
         tree = ast.parse(source, filename=name)
     named = (name, *_imports(tree, name if is_package else name.rpartition(".")[0]))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     # Importing a.b.c runs a, a.b and a.b.c.
     imports = {prefix for target in named for prefix in accumulate(target.split("."), "{}.{}".format)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             has_docstring = ast.get_docstring(node, clean=False) is not None
             node.body = node.body[has_docstring:]
-    return {"tree_sha256": hashlib.sha256(ast.dump(tree).encode()).hexdigest(), "imports": sorted(imports)}
+    return {
+        "tree_sha256": hashlib.sha256(ast.dump(tree).encode()).hexdigest(),
+        "imports": sorted(imports),
+        "looks_below": is_package and "__path__" in names,
+    }
 
 
 def _imports(tree: ast.Module, package: str) -> Iterator[str]:
@@ -124,3 +131,10 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             origin = resolve_name("." * node.level + (node.module or ""), package)
             # What is imported may be a submodule: `from headstream.models.circuits import eigenvalues`.
             yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def _modules_below(package: str, folder: Path) -> Iterator[str]:
+    """The modules of a package that imports what it finds below itself."""
+    for below in folder.rglob("*.py"):
+        inner = below.relative_to(folder).with_suffix("").parts
+        yield ".".join((package, *inner)).removesuffix(".__init__")

@@ -4,18 +4,16 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.results.study_results import StudyResults, query_files
 
 DIGITS = 5  # of a number
-TABLES = (
-    "models", "scores", "heads", "checkpoints", "roles", "ablations", "importance", "eigenvalues", "skip_trigrams",
-    "compositions", "causal_checks", "phase_changes", "probes", "similar_heads",
-)  # fmt: skip
+PREFIX = "explorer_"  # of the names of queries
 
 
 def study_tables(results: StudyResults) -> dict[str, dict[str, list[Any]]]:
-    """The rows of reports/queries/explorer_*.sql, a list a column."""
-    return {name: _columns(results.rows(f"explorer_{name}")) for name in TABLES}
+    """The rows of each SELECT that is called explorer_*, by the rest of its name, a list a column."""
+    names = sorted(name for name in query_files() if name.startswith(PREFIX))
+    return {name.removeprefix(PREFIX): _columns(results.rows(name)) for name in names}
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -60,7 +60,7 @@ def test_the_table_has_every_kind_of_file():
         "models/circuits",
         "_config.py",
     )
-    kinds += ("report/figures", "data/views", "reports/templates")
+    kinds += ("report/sections", "report/figures", "data/views", "reports/queries")
     for kind in kinds:
         assert any(kind in file for file in TABLE), kind
 

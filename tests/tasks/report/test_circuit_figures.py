@@ -6,13 +6,13 @@ from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
 from matplotlib.colors import to_hex
 from pandas import NA, DataFrame
 
-from headstream.tasks.report.figures import FIGURES
-from headstream.tasks.report.figures.composition_graph import MAX_EDGES, THICKEST, composition_graph
-from headstream.tasks.report.figures.eigenvalue_spectra import MAX_HEADS
-from headstream.tasks.report.figures.path_term_bars import MAX_PATHS, _order
-from headstream.tasks.report.figures.score_term_bars import PARTS, strongest_source
 from headstream.tasks.report.figures.style import KIND_COLORS, house_style
 from headstream.tasks.report.model_choice import best_label_of_each_depth, labels_best_first
+from headstream.tasks.report.sections import figures
+from headstream.tasks.report.sections.circuits.composition_graph import MAX_EDGES, THICKEST, composition_graph
+from headstream.tasks.report.sections.circuits.eigenvalue_spectra import MAX_HEADS
+from headstream.tasks.report.sections.circuits.path_term_bars import MAX_PATHS, _order
+from headstream.tasks.report.sections.circuits.score_term_bars import PARTS, strongest_source
 from headstream.tasks.report.sentences import counted, risen
 from headstream.tasks.results.study_results import StudyResults, open_results
 
@@ -42,7 +42,7 @@ def study(tmp_path):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results)
+        return figures()[name](results)
 
 
 # Which heads compose

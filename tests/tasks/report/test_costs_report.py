@@ -8,8 +8,8 @@ from invented_importance import IMPORTANCE
 from invented_study import CIRCUITS, Model, write_warehouse
 from rendered import render_report
 
-from headstream.tasks.report.figures.cost_curves import cost_curves
 from headstream.tasks.report.figures.style import house_style
+from headstream.tasks.report.sections.costs.cost_curves import cost_curves
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.tables import write_table
 

@@ -6,11 +6,12 @@ import pytest
 from invented_study import Model, write_warehouse
 from matplotlib.figure import Figure
 
-from headstream.tasks.report.figures import FIGURES, style
-from headstream.tasks.report.figures.attention import expected_keys
-from headstream.tasks.report.figures.heads_that_matter import heads_that_matter
+from headstream.tasks.report.figures import style
 from headstream.tasks.report.figures.phase_changes import strongest_change
 from headstream.tasks.report.figures.style import IN_THE_DARK, Palette, house_style, label_ends, save, tint
+from headstream.tasks.report.sections import figures
+from headstream.tasks.report.sections.attention.attention import expected_keys
+from headstream.tasks.report.sections.pruning.heads_that_matter import heads_that_matter
 from headstream.tasks.report.sentences import extremes, listed, models_left_out, not_drawn
 from headstream.tasks.results.study_results import open_results
 
@@ -25,7 +26,7 @@ def results(tmp_path_factory):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results)
+        return figures()[name](results)
 
 
 def contrast(color: str, other: str) -> float:
@@ -119,7 +120,7 @@ def test_values_are_tints():
 # What figures show
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "cost_curves"])  # which few studies measure
+@pytest.mark.parametrize("name", [name for name in figures() if name != "cost_curves"])  # which few studies measure
 def test_every_figure_has_a_sentence_and_its_queries(results, name):
     for picture in draw(name, results):
         assert picture.figure

@@ -9,10 +9,10 @@ from invented_importance import IMPORTANCE, METHODS, N_DRAWS, effect, increase
 from invented_study import Model, write_warehouse
 from matplotlib.colors import to_hex
 
-from headstream.tasks.report.figures import FIGURES
-from headstream.tasks.report.figures.ablations import MAX_HEADS
-from headstream.tasks.report.figures.head_similarity import places_on_a_map
 from headstream.tasks.report.figures.style import BLUE, GREY, ORANGE, house_style, save
+from headstream.tasks.report.sections import figures
+from headstream.tasks.report.sections.importance.ablations import MAX_HEADS
+from headstream.tasks.report.sections.redundancy.head_similarity import places_on_a_map
 from headstream.tasks.results.study_results import StudyResults, open_results
 
 NAMES = ("importance_maps", "importance_agreement", "ablations", "heads_that_matter", "pruning_curves")
@@ -68,7 +68,7 @@ def partial(study):
 
 def draw(name: str, results) -> list:
     with house_style():
-        return FIGURES[name](results)
+        return figures()[name](results)
 
 
 def lines(axes) -> dict[str, list[float]]:

@@ -19,7 +19,7 @@ from headstream.tasks.machines.child_process import ProcessDied, run_side_by_sid
 from headstream.tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
 from headstream.tasks.report.publishing import publish_report
 from headstream.tasks.results.sql import run_sql
-from headstream.tasks.results.study_results import QUERIES, open_results
+from headstream.tasks.results.study_results import open_results, query_files
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.store import Store
 from headstream.tasks.words.markdown import (
@@ -181,9 +181,9 @@ def test_equal_warehouses_give_equal_bytes(warehouse, quick, tmp_path):
 
 def test_every_query_can_be_pasted_into_headstream_sql(warehouse):
     with open_results(warehouse, "invented") as results:
-        for path in QUERIES.glob("*.sql"):
+        for name, path in query_files().items():
             assert path.read_text().startswith("-- ")
-            assert not set(results.sql(path.stem)) & set('"$`!\\'), "a shell would read it inside double quotes"
+            assert not set(results.sql(name)) & set('"$`!\\'), "a shell would read it inside double quotes"
 
 
 def test_no_sql_is_in_the_page_and_all_of_it_beside(warehouse, quick):
@@ -544,9 +544,9 @@ def test_a_reports_key_changes_with_the_record_and_the_templates(store, tmp_path
     spec = report_spec(first)
     assert spec.key == report_spec(first).key != report_spec(second).key
     monkeypatch.setattr(artifact_specs, "ROOT", tmp_path)
-    (tmp_path / "reports" / "templates").mkdir(parents=True)
+    (tmp_path / "tasks" / "report" / "sections").mkdir(parents=True)
     for content in ("x", "y"):
-        (tmp_path / "reports" / "templates" / "report.md.jinja").write_text(content)
+        (tmp_path / "tasks" / "report" / "sections" / "report.md.jinja").write_text(content)
         changed = report_spec(first)
         assert changed.key != spec.key
         spec = changed

@@ -171,7 +171,7 @@ def test_a_claim_that_cannot_be_asked_is_refused_in_one_line(tmp_path, monkeypat
 
 
 def test_every_evidence_is_a_heading_of_the_report():
-    templates = (places.ROOT / "reports" / "templates").glob("*.jinja")
+    templates = (places.ROOT / "tasks" / "report" / "sections").rglob("*.jinja")
     headings = {h for path in templates for h in re.findall(r'page\.part\("#+ (.+?)"\)', path.read_text())}
     assert {claim.evidence for claim in CLAIMS.values() if claim.evidence} <= headings
 

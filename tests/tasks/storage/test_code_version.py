@@ -21,6 +21,7 @@ from .errors import Failure
 def probe():
     """Probes one head."""
     from headstream.models.deep import late  # imported when it runs
+    from headstream.models import found
     return probes.score() + late.score()
 ''',
     "tasks/errors.py": "class Failure(Exception): ...",
@@ -32,6 +33,10 @@ def probe():
     "models/deep/late.py": "from . import sibling\nfrom .sibling import *\n\ndef score():\n    return 1\n",
     "models/deep/sibling.py": "x = 1",
     "models/scales.py": "SCALE = 'linear'",
+    "models/found/__init__.py": "def modules():\n    return list(iter_modules(__path__))",
+    "models/found/plain.py": "from headstream.models.reached_by_found import x",
+    "models/found/inner/deep.py": "x = 1",
+    "models/reached_by_found.py": "x = 1",
 }
 
 
@@ -89,6 +94,9 @@ def test_stays_with_an_edit_that_computes_the_same(project, name, old, new):
         ("models/scales.py", "'linear'", "'logarithmic'"),
         ("models/deep/late.py", "return 1", "return 2"),
         ("models/deep/sibling.py", "x = 1", "x = 2"),
+        ("models/found/plain.py", "import x", "import x as y"),
+        ("models/found/inner/deep.py", "x = 1", "x = 2"),
+        ("models/reached_by_found.py", "x = 1", "x = 2"),
         ("tasks/errors.py", "Exception", "ValueError"),
         ("models/__init__.py", "", "x = 1"),
         ("tasks/__init__.py", "", "x = 1"),

@@ -1,0 +1,3 @@
+"""Who attends to what, in one passage and over the text."""
+
+ORDER = 60

@@ -1,0 +1,3 @@
+"""The induction circuit, composition, copying, paths and skip-trigrams."""
+
+ORDER = 70

@@ -1,0 +1,3 @@
+"""What the study says of statements from the literature."""
+
+ORDER = 20

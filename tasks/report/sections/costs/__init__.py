@@ -1,0 +1,3 @@
+"""Seconds, FLOPs and bytes of a pass."""
+
+ORDER = 130

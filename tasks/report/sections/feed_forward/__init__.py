@@ -1,0 +1,3 @@
+"""Feed-forward layers without some of their neurons."""
+
+ORDER = 120

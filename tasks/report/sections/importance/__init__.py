@@ -1,0 +1,3 @@
+"""Which heads matter, by ablation and by the scores that predict it."""
+
+ORDER = 80

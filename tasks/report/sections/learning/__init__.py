@@ -1,0 +1,3 @@
+"""Losses over training, what context is worth, and phase changes."""
+
+ORDER = 40

@@ -1,0 +1,3 @@
+"""Every kind of model, with its size and its losses."""
+
+ORDER = 30

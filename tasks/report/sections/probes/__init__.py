@@ -1,0 +1,3 @@
+"""What linear probes read from heads and from the stream."""
+
+ORDER = 110

@@ -1,0 +1,3 @@
+"""Where everything comes from: code, text, trainings, imports, and the study as it was written."""
+
+ORDER = 140

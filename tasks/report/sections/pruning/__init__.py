@@ -1,0 +1,3 @@
+"""How many heads are needed."""
+
+ORDER = 90

@@ -1,0 +1,3 @@
+"""Heads that do the same."""
+
+ORDER = 100

@@ -1,0 +1,3 @@
+"""What changed since the study last ran."""
+
+ORDER = 10
