@@ -50,6 +50,18 @@ def shown_progress(study: StudyProgress, file: TextIO) -> Iterator[None]:
     console.print(Text(study.summary()))
 
 
+@contextmanager
+def shown_waiting(what: str, file: TextIO) -> Iterator[None]:
+    """Show what the block waits for: in a terminal for as long as it waits, in a file as a line."""
+    console = Console(file=file, highlight=False)
+    if console.is_terminal:
+        with console.status(what):
+            yield
+        return
+    console.print(Text(f"{time.strftime('%H:%M:%S')} {what}"), soft_wrap=True)
+    yield
+
+
 def study_picture(study: StudyProgress, console: Console) -> Group:
     """A line for the study, one for each model in work, as far as they fit, and one that counts the others."""
     in_work = study.in_state("in work")

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from headstream.flows.followed_runs import displayed_by
 from headstream.flows.prefect_server import starting_server  # first: it tells Prefect to be quiet
-from headstream.flows.progress_display import shown_progress
+from headstream.flows.progress_display import shown_progress, shown_waiting
 from headstream.flows.study import run_study
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.finished_study import result_lines
@@ -30,7 +30,8 @@ def run_with_progress(study: Study, terminal: TextIO, words: StopMessage) -> lis
             yield
 
     with starting_server() as server, displayed_by(display):
-        start_fork_server()  # which imports torch while Prefect's server starts
-        server.result()
+        with shown_waiting(f"{study.name}: starting Prefect's server", terminal):
+            start_fork_server()  # which imports torch meanwhile
+            server.result()
         report = run_study(study)
     return result_lines(answer_of(study.name), report)

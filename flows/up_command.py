@@ -21,6 +21,7 @@ from headstream.tasks.machines.stopping import StopRequested, raising_on_signals
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent
 PREFECT = str(PROGRAMS / "prefect")
+DEPLOYMENTS = str(places.ROOT / "flows" / "prefect.yaml")
 HEARTBEAT_SECONDS = 30
 SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # after which a run, the worker or the server counts as dead
 
@@ -97,7 +98,7 @@ def _deploy(environment: Mapping[str, str]) -> None:
             for schedule in deployment.schedules:
                 if not schedule.slug:
                     client.update_deployment_schedule(deployment.id, schedule.id, slug=f"added-{schedule.id}")
-        run_program([PREFECT, "--no-prompt", "deploy", "--all"], environment)
+        run_program([PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", DEPLOYMENTS], environment)
         for deployment in before:
             if deployment.paused:
                 client.pause_deployment(deployment.id)

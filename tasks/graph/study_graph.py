@@ -4,10 +4,11 @@ Everything else reads this. A plan asks the store for each step; a finished stud
 run makes what is missing; progress, estimates and the order of work are those of the steps.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from headstream.tasks.errors import UserError
 from headstream.tasks.graph import artifact_specs
 from headstream.tasks.graph.model_steps import BYTES_PER_RESULT, analysis_steps, training_step
 from headstream.tasks.graph.step import Step, StepName
@@ -34,7 +35,16 @@ def study_graph(study: Study) -> list[Step]:
         from headstream.tasks.graph.imported_steps import steps_of_imported_models  # imports torch
 
         models += steps_of_imported_models(study, shared, text[0].size)
+    _require_own_names(models)
     return [*text, *inputs, *models]
+
+
+def _require_own_names(steps: Iterable[Step]) -> None:
+    """Raises UserError when a model from elsewhere has the name of one that is trained: neither could be told."""
+    makers = [step.subject for step in steps if step.makes_model]
+    twice = next((name for name in makers if makers.count(name) > 1), None)
+    if twice:
+        raise UserError(f"Two models of the study are called {twice!r}. Rename the one of [[models]].")
 
 
 def _text_steps(study: Study) -> Iterator[Step]:

@@ -6,7 +6,7 @@ import pytest
 from tiny import tiny_text
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.graph.study_graph import study_graph
+from headstream.tasks.graph.study_graph import _require_own_names, study_graph
 from headstream.tasks.results.deliveries import FILLED_HERE
 from headstream.tasks.results.tables import tables
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
@@ -66,3 +66,9 @@ def test_every_table_is_written_by_a_stage_or_by_the_index():
 def test_incidental_files_are_files_of_their_stage():
     for stage in STAGES.values():
         assert {Path(name).stem for name in stage.incidental if name.endswith(".parquet")} <= {*stage.writes}
+
+
+def test_a_model_from_elsewhere_and_a_trained_one_have_different_names():
+    steps = graph()
+    with pytest.raises(UserError, match="Two models of the study are called 'model'"):
+        _require_own_names([*steps, *steps])
