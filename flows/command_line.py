@@ -258,7 +258,7 @@ def index() -> None:
     from headstream.tasks.results.warehouse import build_warehouse
     from headstream.tasks.storage.home_store import open_store
 
-    build_warehouse(open_store(), places.warehouse_file(), anew=True)
+    build_warehouse(open_store(), places.warehouse_file(), rebuild=True)
     print(places.warehouse_file())
 
 

@@ -14,19 +14,19 @@ from headstream.tasks.studies.own_names import conflicting_study
 from headstream.tasks.study.schema import Study
 from headstream.tasks.study.sources import StudyFile
 
-MOST_LINES = 40  # of a plan that lists each artifact unasked
-MOST_MINUTES = 120  # longer times are told in hours
+MAX_PLAN_LINES = 40  # of a plan that lists each artifact unasked
+MAX_MINUTES = 120  # longer times are told in hours
 
 
 def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     """Print the state of each artifact and why, the time and disk still needed, and the claims that can be decided.
 
-    Of more than MOST_LINES artifacts how many of each stage are in which state, unless every line is asked for.
+    Of more than MAX_PLAN_LINES artifacts how many of each stage are in which state, unless every line is asked for.
     """
     planned, lacking = plan_artifacts(study), plan_claims(study)
     console = Console()
     repeated = [cell for cell in study.cells if len(cell.places) > 1]
-    if every_line or len(planned) <= MOST_LINES:
+    if every_line or len(planned) <= MAX_PLAN_LINES:
         console.print(_line_by_line(planned))
         for cell in repeated:
             same = f"{len(cell.places)} places of the grid are one model, {cell.label}, and count once: "
@@ -95,6 +95,6 @@ def _what_is_left(planned: list[PlannedArtifact]) -> str:
     for each in left:
         by_stage[each.stage] += each.seconds
     longest = max(by_stage, key=by_stage.__getitem__)
-    time = f"{minutes:.1f} min" if minutes < MOST_MINUTES else f"{minutes / 60:,.0f} h"
+    time = f"{minutes:.1f} min" if minutes < MAX_MINUTES else f"{minutes / 60:,.0f} h"
     most = f"\nMost of the time goes to {longest}." if 2 * by_stage[longest] > sum(by_stage.values()) else ""
     return f"{what}: about {time} on {cores} cores, {megabytes:,.0f} MB of disk.{most}"

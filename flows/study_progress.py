@@ -12,7 +12,7 @@ PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
 LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
 WAITING = "waiting for another run"
-MOST_NUMBERS = 5  # in one sentence
+MAX_NUMBERS = 5  # in one sentence
 
 
 @dataclass
@@ -227,7 +227,7 @@ def _how_far(part: ArtifactProgress) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     """`20 %, 35 % and 40 %`; of many, the first and the last."""
-    if len(words) > MOST_NUMBERS:
+    if len(words) > MAX_NUMBERS:
         return f"{words[0]} to {words[-1]}"
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 

@@ -16,8 +16,8 @@ from headstream.tasks.words.markdown import short_count
 BLOCKS = " ▁▂▃▄▅▆▇█"
 CURVE_MARGIN = 8  # columns before a curve
 NOT_MEASURED_YET = "  no checkpoint measured yet"
-LEAST_WIDTH = 40  # of a terminal, for curves
-MOST_ROWS = 6  # of a curve
+MIN_WIDTH = 40  # of a terminal, for curves
+MAX_CURVE_ROWS = 6  # of a curve
 _OTHER_LINES = 6  # the study's own, wrapped ones, and the summary of other models
 
 
@@ -45,8 +45,8 @@ def _learned(
     found = score_lines(measured) if measured else unmeasured
     if len(found) > room:
         return []
-    rows = min(MOST_ROWS, room - len(found) - 2)  # besides an axis, and a line between models
-    curve = loss_curve(losses(model.name), width - CURVE_MARGIN, rows) if rows > 1 and width >= LEAST_WIDTH else []
+    rows = min(MAX_CURVE_ROWS, room - len(found) - 2)  # besides an axis, and a line between models
+    curve = loss_curve(losses(model.name), width - CURVE_MARGIN, rows) if rows > 1 and width >= MIN_WIDTH else []
     lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in (*curve, *found)]
     return [*lines, Text("")] if len(lines) < room else lines
 

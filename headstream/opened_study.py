@@ -15,7 +15,7 @@ from headstream.opened_model import Model
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.report.answer import answer_lines
-from headstream.tasks.results.stored_models import MOST_LISTED, stored_folders
+from headstream.tasks.results.stored_models import MAX_LISTED_MODELS, stored_folders
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.tables import quoted
 from headstream.tasks.results.warehouse import build_warehouse
@@ -196,6 +196,6 @@ def _plain(value: Any) -> Any:
 
 
 def _listed(models: pd.DataFrame) -> str:
-    names = [f"{row.label} seed={row.seed}" for row in models.head(MOST_LISTED).itertuples()]
-    more = f" and {len(models) - MOST_LISTED} more" if len(models) > MOST_LISTED else ""
+    names = [f"{row.label} seed={row.seed}" for row in models.head(MAX_LISTED_MODELS).itertuples()]
+    more = f" and {len(models) - MAX_LISTED_MODELS} more" if len(models) > MAX_LISTED_MODELS else ""
     return "; ".join(names) + more

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-MOST_HEADS, WIDEST, LONGEST = 1024, 1 << 16, 1 << 17  # in a layer; dimensions; positions
+MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; dimensions; positions
 
-HeadCount = Annotated[int, Field(ge=0, le=MOST_HEADS)]
+HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
 HeadCounts = HeadCount | tuple[HeadCount, ...]
 
 
@@ -20,15 +20,15 @@ class ArchitectureConfig(BaseModel):
     n_key_value_heads: int | None = Field(
         None,
         ge=1,
-        le=MOST_HEADS,
+        le=MAX_LAYER_HEADS,
         description="Keys and values in every layer, each shared by a group of adjacent heads; default one per head.",
     )
-    d_model: int = Field(128, ge=1, le=WIDEST, description="Width of the residual stream.")
+    d_model: int = Field(128, ge=1, le=MAX_WIDTH, description="Width of the residual stream.")
     d_head: int | None = Field(
-        None, ge=1, le=WIDEST, description="Width of queries and keys; default d_model / n_heads."
+        None, ge=1, le=MAX_WIDTH, description="Width of queries and keys; default d_model / n_heads."
     )
-    d_value: int | None = Field(None, ge=1, le=WIDEST, description="Width of values; default d_head.")
-    n_ctx: int = Field(128, ge=2, le=LONGEST, description="Maximum length of a sequence, BOS included.")
+    d_value: int | None = Field(None, ge=1, le=MAX_WIDTH, description="Width of values; default d_head.")
+    n_ctx: int = Field(128, ge=2, le=MAX_CONTEXT, description="Maximum length of a sequence, BOS included.")
     positions: Literal["relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"] = (
         Field(
             "relative",
@@ -63,7 +63,7 @@ class ArchitectureConfig(BaseModel):
     parallel_sublayers: bool = Field(
         False, description="Feed-forward layers read the stream that enters their layer, in parallel with attention."
     )
-    d_mlp: int | None = Field(None, ge=1, le=4 * WIDEST, description="Feed-forward width; default 4 d_model.")
+    d_mlp: int | None = Field(None, ge=1, le=4 * MAX_WIDTH, description="Feed-forward width; default 4 d_model.")
     biases: bool = Field(False, description="Biases on queries, keys, values, outputs, MLP and logits.")
     qkv_biases: bool = Field(False, description="Biases only on queries, keys and values.")
     output_biases: bool = Field(
@@ -79,14 +79,14 @@ class ArchitectureConfig(BaseModel):
     attention_window: int | None = Field(
         None,
         ge=1,
-        le=LONGEST,
+        le=MAX_CONTEXT,
         description="Keys that local and strided attention see, the query's own included; default 32.",
     )
     stride: int | None = Field(
-        None, ge=1, le=LONGEST, description="Distance between the keys of strided attention; default 4."
+        None, ge=1, le=MAX_CONTEXT, description="Distance between the keys of strided attention; default 4."
     )
     top_k: int | None = Field(
-        None, ge=1, le=LONGEST, description="Keys that top_k attention keeps for each query; default 32."
+        None, ge=1, le=MAX_CONTEXT, description="Keys that top_k attention keeps for each query; default 32."
     )
     gates: Literal["none", "hard_concrete", "dynamic"] = Field(
         "none",

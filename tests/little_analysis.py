@@ -3,7 +3,7 @@
 from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analysis_config import AnalysisConfig
 
-CONFIG = AnalysisConfig.model_validate({stage.section: stage.little for stage in ANALYSES.values()})
+CONFIG = AnalysisConfig.model_validate({stage.section: stage.trial_fields for stage in ANALYSES.values()})
 SHORTER_CURVES = CONFIG.model_copy(
     update={"pruning": CONFIG.pruning.model_copy(update={"max_points": 2, "keep": ("half",)})}
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from headstream.tasks.words.code_tree import CONTRIBUTING, PAGE_MARK, code_tree
 from headstream.tasks.words.code_tree import FOLDERS as CODE_FOLDERS
-from headstream.tasks.words.code_tree import PAGE, PAGE_MARK, code_tree
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("headstream", "flows", "tasks", "models")
@@ -111,7 +111,7 @@ def test_no_two_modules_have_the_same_name():
 
 
 def test_the_tree_in_contributing_is_up_to_date():
-    tree = PAGE.read_text().partition(PAGE_MARK)[2]
+    tree = CONTRIBUTING.read_text().partition(PAGE_MARK)[2]
     assert tree.strip() == code_tree().strip(), "run python -m headstream.tasks.words.code_tree"
 
 
@@ -159,15 +159,7 @@ def test_module_names_say_what_they_hold():
     }
 
 
-CONVENTIONAL = {"log", "STAGE"}  # each module's own logger, and the stage that an analysis declares
-# To be emptied: public names that several modules still define for different things.
-KNOWN = {
-    *("BAR", "COLORS", "LARGEST_CELL", "LOOK", "MAX_HEADS", "MAX_NAMED", "MAX_NUMBERED", "NAME", "N_COLUMNS", "PARTS"),
-    *("QUANTITIES", "QUERIES", "ROW", "SIDE", "TITLE", "TOKENS", "UNIT", "METHODS", "Scores", "Values"),  # figures
-    *("MOST_LISTED", "Row", "Rows", "Settings", "Source"),  # tasks/results
-    *("Labels", "TABLES"),  # tasks/measuring
-    "CHUNK_NUMBERS",  # models/circuits
-}
+CONVENTIONAL = {"log", "STAGE", "ORDER"}  # a module's logger, an analysis' stage, a section's place in the report
 
 
 def public_names(path: Path) -> list[str]:
@@ -186,6 +178,6 @@ def test_one_name_for_one_thing():
     """No public name is defined by two modules, except functions in headstream/ that do what a command does."""
     places: dict[str, list[str]] = defaultdict(list)
     for path in (path for path in SOURCES if path.parent.name != "headstream"):
-        for name in {*public_names(path)} - CONVENTIONAL - KNOWN:
+        for name in {*public_names(path)} - CONVENTIONAL:
             places[name].append(str(path.relative_to(ROOT)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -23,8 +23,8 @@ from headstream.models.heads.attended_keys import (
 from headstream.models.nodes import HEAD_PORTS, Edge, Head, Port
 from headstream.models.transformer import Transformer
 
-LEAST_ATTENTION = 0.3  # mean attention that a writer gives to its keys
-MOST_WRITERS = 8  # of a circuit: taking out all of many tells nothing about any
+MIN_ATTENTION = 0.3  # mean attention that a writer gives to its keys
+MAX_WRITERS = 8  # of a circuit: taking out all of many tells nothing about any
 
 WRITERS_KEYS: Mapping[Port, Callable[[Tensor, int], Tensor]] = {"K": previous_token_keys, "Q": duplicate_token_keys}
 
@@ -60,8 +60,8 @@ def circuit_writers(
         writers: dict[Head, list[Head]] = {reader: [] for reader in readers}
         strongest_first = z[:, column].argsort(descending=True, stable=True)
         for writer, reader in (pairs[i] for i in strongest_first[composed[strongest_first, column]].tolist()):
-            is_writer = by_layer[writer.layer][writer.head] >= LEAST_ATTENTION
-            if is_writer and len(writers[reader]) < MOST_WRITERS:
+            is_writer = by_layer[writer.layer][writer.head] >= MIN_ATTENTION
+            if is_writer and len(writers[reader]) < MAX_WRITERS:
                 writers[reader].append(writer)
         found += [InductionCircuit(reader, port, tuple(own)) for reader, own in writers.items()]
 

@@ -16,7 +16,7 @@ from headstream.models.nodes import Terminal
 from headstream.models.transformer import Transformer
 
 MIN_COUNT = 20  # a rarer source token says too little about what follows it
-CHUNK_NUMBERS = 2**22  # logits held at once
+_CHUNK_NUMBERS = 2**22  # logits held at once
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def bigram_logits(
     kept = torch.isin(bigrams.source, frequent)
     source, target, count = bigrams.source[kept], bigrams.target[kept], bigrams.count[kept]
     row = torch.searchsorted(frequent, source)
-    size = max(1, CHUNK_NUMBERS // model.d_vocab)
+    size = max(1, _CHUNK_NUMBERS // model.d_vocab)
     chunks = []
     for start in range(0, len(frequent), size):
         ids = frequent[start : start + size].to(model.W_E.device)

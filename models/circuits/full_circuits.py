@@ -15,7 +15,7 @@ from headstream.models.batching import at_once
 from headstream.models.circuits.head_weights import CircuitWeights, HeadWeights
 
 MOMENT_TOKENS = 2**12  # taken into moments at once
-CHUNK_NUMBERS = 2**18  # entries of a full circuit held at once: what a CPU keeps in its cache
+_CHUNK_NUMBERS = 2**18  # entries of a full circuit held at once: what a CPU keeps in its cache
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FullCircuit:
 
     def chunks(self) -> Iterator[tuple[Int[Tensor, "chunk"], Float[Tensor, "chunk column"]]]:
         """All rows of the product, a few at a time, each chunk after its index."""
-        size = max(1, at_once(CHUNK_NUMBERS, self.left) // max(1, self.right.shape[1]))
+        size = max(1, at_once(_CHUNK_NUMBERS, self.left) // max(1, self.right.shape[1]))
         every = torch.arange(len(self.left), device=self.left.device)
         return ((part, self.rows(part)) for part in every.split(size))
 

@@ -33,7 +33,7 @@ class Term:
 
 
 Key = int | HeadPath | None  # an order, a path, or all that starts at feed-forward layers
-Row = Float[Tensor, "3"]  # losses with the term and without it, covariance with the logits, summed over positions
+_Row = Float[Tensor, "3"]  # losses with the term and without it, covariance with the logits, summed over positions
 
 
 @torch.inference_mode()
@@ -44,7 +44,7 @@ def order_of_terms(
 
     Paths that start at feed-forward layers come on top of all orders. The bias of logits goes with order 0.
     """
-    sums: dict[Key, Row] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
+    sums: dict[Key, _Row] = defaultdict(lambda: torch.zeros(3, dtype=torch.float64))
     variance = 0.0
     for batch in batches(model, sequences):
         rows, of_batch = _sums(model, batch, virtual_heads)
@@ -75,7 +75,7 @@ def order_of_terms(
 
 def _sums(
     model: Transformer, batch: Int[Tensor, "batch pos"], wanted: Container[HeadPath]
-) -> tuple[dict[Key, Row], float]:
+) -> tuple[dict[Key, _Row], float]:
     """Rows of all terms, and the variance of the logits summed over positions and tokens."""
     run = freeze_run(model, batch[:, :-1])
     centred = run.trace.logits - run.trace.logits.mean(-1, keepdim=True)

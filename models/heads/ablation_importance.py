@@ -3,27 +3,27 @@
 from collections.abc import Sequence
 
 from headstream.models.heads.ablation import Ablation, Replacement, ablation_effects, other_sequences, zero_z
-from headstream.models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.scoring_inputs import HeadScores, ScoringInputs
 
 
-def ablation_zero(evidence: Evidence) -> HeadScores:
+def ablation_zero(inputs: ScoringInputs) -> HeadScores:
     """Effect on the loss of replacing a head's output by zero, nats per token."""
-    return _mean_effects(evidence, [zero_z(evidence.model)])
+    return _mean_effects(inputs, [zero_z(inputs.model)])
 
 
-def ablation_mean(evidence: Evidence) -> HeadScores:
+def ablation_mean(inputs: ScoringInputs) -> HeadScores:
     """Effect on the loss of replacing a head's output by its mean on other text, nats per token."""
-    return _mean_effects(evidence, [evidence.fill])
+    return _mean_effects(inputs, [inputs.fill])
 
 
-def ablation_resample(evidence: Evidence) -> HeadScores:
+def ablation_resample(inputs: ScoringInputs) -> HeadScores:
     """Effect on the loss of replacing a head's output by that on other sequences, nats per token; NaN if none."""
-    return _mean_effects(evidence, other_sequences(len(evidence.text), draws=5, seed=0))
+    return _mean_effects(inputs, other_sequences(len(inputs.text), draws=5, seed=0))
 
 
-def _mean_effects(evidence: Evidence, replacements: Sequence[Replacement]) -> HeadScores:
+def _mean_effects(inputs: ScoringInputs, replacements: Sequence[Replacement]) -> HeadScores:
     ablation = Ablation("head", "replaced", "full")
     found = ablation_effects(
-        evidence.model, evidence.text, [ablation], {"replaced": replacements}, evidence.head_mask, evidence.fill
+        inputs.model, inputs.text, [ablation], {"replaced": replacements}, inputs.head_mask, inputs.fill
     )
     return [effects.mean(1) for effects in found[ablation].loss_nats]

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 import torch
 
 from headstream.models.heads.ablation_importance import ablation_mean, ablation_resample, ablation_zero
-from headstream.models.heads.evidence import Evidence, HeadScores
 from headstream.models.heads.gradient_importance import hf_bertology, michel_code, michel_paper, taylor_signed
 from headstream.models.heads.pattern_importance import attention_variance, confidence
 from headstream.models.heads.relevance import lrp
+from headstream.models.heads.scoring_inputs import HeadScores, ScoringInputs
 from headstream.models.heads.weight_norms import qkv_norm, weight_norm
 
-METHODS: Mapping[str, Callable[[Evidence], HeadScores]] = {
+METHODS: Mapping[str, Callable[[ScoringInputs], HeadScores]] = {
     "michel_paper": michel_paper,
     "michel_code": michel_code,
     "hf_bertology": hf_bertology,
@@ -27,12 +27,12 @@ METHODS: Mapping[str, Callable[[Evidence], HeadScores]] = {
 }
 
 
-def head_scores(method: str, evidence: Evidence) -> HeadScores:
+def head_scores(method: str, inputs: ScoringInputs) -> HeadScores:
     """Each head's score by a method of `METHODS`, high = matters; NaN for pruned heads, and where it is undefined."""
-    scores = METHODS[method](evidence)
-    if evidence.head_mask is None:
+    scores = METHODS[method](inputs)
+    if inputs.head_mask is None:
         return scores
-    kept = [mask.cpu() > 0 for mask in evidence.head_mask]
+    kept = [mask.cpu() > 0 for mask in inputs.head_mask]
     return [score.where(own, torch.nan) for score, own in zip(scores, kept, strict=True)]
 
 

@@ -3,20 +3,20 @@
 import torch
 
 from headstream.models.batching import batches
-from headstream.models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.scoring_inputs import HeadScores, ScoringInputs
 
 
 @torch.inference_mode()
-def attention_variance(evidence: Evidence) -> HeadScores:
+def attention_variance(inputs: ScoringInputs) -> HeadScores:
     """Variance over sequences of a query's attention to a key, mean over all pairs that the mask allows.
 
     NaN for a single sequence.
     """
-    model, n_sequences, n = evidence.model, len(evidence.text), evidence.text.shape[1] - 1
+    model, n_sequences, n = inputs.model, len(inputs.text), inputs.text.shape[1] - 1
     shapes = [(2, n_heads, n, n) for n_heads in model.architecture.heads_per_layer]
     moments = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]  # sums of A and of its square
-    for batch in batches(model, evidence.text):
-        trace = model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
+    for batch in batches(model, inputs.text):
+        trace = model.trace(batch[:, :-1], inputs.head_mask, inputs.fill)
         for own, traced in zip(moments, trace.layers, strict=True):
             pattern = traced.pattern.double()
             own += torch.stack([pattern.sum(0), pattern.square().sum(0)]).cpu()
@@ -29,10 +29,10 @@ def attention_variance(evidence: Evidence) -> HeadScores:
 
 
 @torch.inference_mode()
-def confidence(evidence: Evidence) -> HeadScores:
+def confidence(inputs: ScoringInputs) -> HeadScores:
     """Largest weight of each query, mean over queries and sequences, 0..1. Source: Voita et al. 2019, section 4."""
     found = []
-    for batch in batches(evidence.model, evidence.text):
-        trace = evidence.model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
+    for batch in batches(inputs.model, inputs.text):
+        trace = inputs.model.trace(batch[:, :-1], inputs.head_mask, inputs.fill)
         found.append([traced.pattern[:, :, 1:].amax(-1).double().cpu() for traced in trace.layers])
     return [torch.cat(layer).mean((0, 2)) for layer in zip(*found, strict=True)]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import torch
 
-from headstream.models.heads.evidence import HeadScores
 from headstream.models.heads.head import HeadSet
+from headstream.models.heads.scoring_inputs import HeadScores
 from headstream.models.nodes import Head
 
 

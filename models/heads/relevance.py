@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headstream.models.batching import batches
-from headstream.models.heads.evidence import Evidence, HeadScores
+from headstream.models.heads.scoring_inputs import HeadScores, ScoringInputs
 from headstream.models.transformer import HeadMask, Layer, LayerTrace, Trace, Transformer
 
 EPS = 1e-5
@@ -26,15 +26,15 @@ MIN_STRENGTH = 1e-12  # weaker terms are too small to divide by
 
 
 @torch.inference_mode()
-def lrp(evidence: Evidence) -> HeadScores:
+def lrp(inputs: ScoringInputs) -> HeadScores:
     """Share of a prediction's relevance that passes through each head, mean over predictions, 0..1.
 
     The source divides each prediction's relevance by its layer's sum.
     """
-    model, found = evidence.model, []
-    for batch in batches(model, evidence.text):
-        trace = model.trace(batch[:, :-1], evidence.head_mask, evidence.fill)
-        found.append([heads.double().mean(2).cpu() for heads in relevance(model, trace, evidence.head_mask)[0]])
+    model, found = inputs.model, []
+    for batch in batches(model, inputs.text):
+        trace = model.trace(batch[:, :-1], inputs.head_mask, inputs.fill)
+        found.append([heads.double().mean(2).cpu() for heads in relevance(model, trace, inputs.head_mask)[0]])
     return [torch.cat(layer).mean(0) for layer in zip(*found, strict=True)]
 
 

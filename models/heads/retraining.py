@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headstream.models.heads.evidence import HeadScores
 from headstream.models.heads.head import HeadSet, heads_of, mask_without, removed_heads
 from headstream.models.heads.pruning_orders import by_importance
 from headstream.models.heads.removal import remove_heads
+from headstream.models.heads.scoring_inputs import HeadScores
 from headstream.models.losses import token_losses
 from headstream.models.optimisers import rate_factor
 from headstream.models.transformer import Fill, Transformer

@@ -9,7 +9,7 @@ import psutil
 
 from headstream.tasks.errors import UserError
 
-MOST_JSON_BYTES = 4 << 20  # of a config; even those of the largest models have only a few kB
+MAX_JSON_BYTES = 4 << 20  # of a config; even those of the largest models have only a few kB
 
 
 def is_there(path: Path) -> bool:
@@ -34,7 +34,7 @@ def require_file(path: Path) -> Path:
     return path
 
 
-def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
+def read_json(path: Path, most_bytes: int = MAX_JSON_BYTES) -> dict[str, Any]:
     """The object in a JSON file of at most `most_bytes` bytes.
 
     Raises:

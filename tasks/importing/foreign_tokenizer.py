@@ -12,14 +12,14 @@ from headstream.tasks.importing.foreign_model import ForeignTokenizer
 
 TOKENIZER, OPTIONS = "tokenizer.json", "tokenizer_config.json"
 _WHOLE_TEXTS = {"truncation": None, "padding": None}  # overrides in tokenizer.json, which may ask for one length
-MOST_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
+MAX_TOKENIZER_BYTES = 256 << 20  # those of large vocabularies have 35 MB
 
 
 def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokenizer | None, list[Path], list[str]]:
     """The tokenizer in a folder, its files, and notes for the user; `config` is the model's."""
     path, options = folder / TOKENIZER, folder / OPTIONS
     if is_there(path):
-        text, files = json.dumps(read_json(path, MOST_TOKENIZER_BYTES) | _WHOLE_TEXTS), [path]
+        text, files = json.dumps(read_json(path, MAX_TOKENIZER_BYTES) | _WHOLE_TEXTS), [path]
     elif all(is_there(folder / name) for name in ("vocab.json", "merges.txt")):
         files = [folder / "vocab.json", folder / "merges.txt"]
         text = _byte_level(*files)
@@ -29,7 +29,7 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
         return None, [], ["there is no tokenizer beside the weights"]
     asked: dict[str, Any] = {}
     if is_there(options):
-        asked = read_json(options, MOST_TOKENIZER_BYTES)
+        asked = read_json(options, MAX_TOKENIZER_BYTES)
         files.append(options)
     tokenizer = read_tokenizer(text, files[0])
     bos, note = _bos(tokenizer, text, asked, config)
@@ -88,7 +88,7 @@ def _entries(tokenizer: Tokenizer) -> int:
 
 def _byte_level(vocabulary: Path, merges: Path) -> str:
     """A tokenizer of GPT-2's kind, from the two files of its older format."""
-    read_json(vocabulary, MOST_TOKENIZER_BYTES)
+    read_json(vocabulary, MAX_TOKENIZER_BYTES)
     try:
         tokenizer = Tokenizer(models.BPE.from_file(str(vocabulary), str(require_file(merges))))
     except Exception as error:  # the library has no exception class of its own

@@ -17,8 +17,8 @@ from headstream.tasks.errors import UserError
 MAGIC, GGUF_VERSIONS = b"GGUF", (2, 3)
 FLOAT32, STRING, ARRAY = 6, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-MOST_AXES = 4
-MOST_ENTRIES = 1 << 22  # of one list; the longest belong to vocabularies of a quarter of a million tokens
+MAX_AXES = 4
+MAX_ENTRIES = 1 << 22  # of one list; the longest belong to vocabularies of a quarter of a million tokens
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class _Reader:
             if name in found:
                 raise ValueError(f"it has two tensors {name!r}")
             n_axes = self.number("I")
-            if not 1 <= n_axes <= MOST_AXES:
+            if not 1 <= n_axes <= MAX_AXES:
                 raise ValueError(f"its tensor {name!r} has {n_axes} axes")
             axes = self.numbers("Q", n_axes)
             found[name] = GgufTensor(tuple(reversed(axes)), self.number("I"), self.number("Q"))
@@ -121,7 +121,7 @@ class _Reader:
         if kind != ARRAY:
             raise ValueError(f"it has an entry of the unknown kind {kind}")
         kind, count = self.number("I"), self.number("Q")
-        if count > MOST_ENTRIES:
+        if count > MAX_ENTRIES:
             raise ValueError(f"it has a list of {count:,} entries")
         if kind in SCALARS:
             return list(self.numbers(SCALARS[kind], count))

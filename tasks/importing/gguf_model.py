@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from headstream.models.architecture import Architecture
-from headstream.models.architecture_config import LONGEST
+from headstream.models.architecture_config import MAX_CONTEXT
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import require_file
 from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
@@ -90,7 +90,7 @@ def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
         "d_model": d_model,
         "d_head": d_head,
         "d_value": None if d_value == d_head else d_value,
-        "n_ctx": min(settings.whole("context_length"), LONGEST),
+        "n_ctx": min(settings.whole("context_length"), MAX_CONTEXT),
         "positions": "rotary",
         "rotary_base": settings.number("rope.freq_base", 10_000),
         "rotary_fraction": fraction_of(settings.whole("rope.dimension_count", d_head), d_head),

@@ -19,7 +19,7 @@ from headstream.tasks.study.mistakes import word
 
 FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2)}
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
-MOST_INDEX_BYTES = 64 << 20
+MAX_INDEX_BYTES = 64 << 20
 
 # Settings that ask, in any family, for parts that Headstream lacks: their neutral values, and the part.
 _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -135,7 +135,7 @@ def open_weights(folder: Path) -> tuple[StoredTensors, list[Path]]:
 
 def _open_shards(folder: Path) -> tuple[StoredTensors, list[Path]]:
     index = folder / INDEX
-    places = read_json(index, MOST_INDEX_BYTES).get("weight_map")
+    places = read_json(index, MAX_INDEX_BYTES).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(shard, str) for shard in places.values()):
         raise UserError(f"{index} has no weight_map from tensors to files. Download the file again.")
     shards = sorted(set(places.values()))

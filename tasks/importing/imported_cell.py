@@ -14,7 +14,7 @@ from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokeni
 from headstream.tasks.importing.foreign_tokenizer import given_tokenizer
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
 from headstream.tasks.study.cells import Cell
-from headstream.tasks.study.imported_model_config import LONGEST_UNASKED, ImportedModelConfig
+from headstream.tasks.study.imported_model_config import DEFAULT_N_CTX, ImportedModelConfig
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _measured(own: Architecture, n_ctx: int | None) -> Architecture:
     """The architecture with the n_ctx that it is measured on, and no window that is longer."""
     if n_ctx is not None and n_ctx > own.n_ctx:
         raise UserError(f"n_ctx must be at most what the model can read, {own.n_ctx:,}, got {n_ctx:,}. Lower it.")
-    n_ctx = n_ctx or min(own.n_ctx, LONGEST_UNASKED)
+    n_ctx = n_ctx or min(own.n_ctx, DEFAULT_N_CTX)
     changed: dict[str, Any] = {"n_ctx": n_ctx}
     if own.attention == "local" and own.visible_distances.stop >= n_ctx:
         changed |= {"attention": "full", "attention_window": None}

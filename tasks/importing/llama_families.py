@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headstream.models.architecture import Architecture
-from headstream.models.architecture_config import LONGEST
+from headstream.models.architecture_config import MAX_CONTEXT
 from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.huggingface_family import GATED_ACTIVATION_NAMES, Family, named_activation
@@ -42,7 +42,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "d_model": d_model,
         "d_head": settings.whole("head_dim", d_model // max(n_heads, 1)),
         "d_mlp": settings.whole("intermediate_size"),
-        "n_ctx": min(settings.whole("max_position_embeddings", 2048), LONGEST),
+        "n_ctx": min(settings.whole("max_position_embeddings", 2048), MAX_CONTEXT),
         "positions": "rotary",
         "rotary_pairs": "half-split",
         "rotary_base": rotary_base_of(settings, "rope_theta"),

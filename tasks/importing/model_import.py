@@ -20,7 +20,7 @@ from headstream.tasks.text.corpus_reading import read_documents
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
 
-MOST_TEXTS = 64  # validation documents that a certificate is based on
+MAX_TEXTS = 64  # validation documents that a certificate is based on
 
 
 def import_model(
@@ -41,7 +41,7 @@ def import_model(
     """
     tokens = Tokens.open(tokens_folder)
     require_context(tokens, cell.architecture.n_ctx)
-    texts = [document.text for document in islice(read_documents(corpus_folder, "validation"), MOST_TEXTS)]
+    texts = [document.text for document in islice(read_documents(corpus_folder, "validation"), MAX_TEXTS)]
     model = Transformer(cell.architecture, cell.d_vocab).eval().requires_grad_(False)
     seen: dict[str, Checkpoint] = {}
     certificates: list[dict[str, Any]] = []

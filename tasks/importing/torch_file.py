@@ -10,7 +10,7 @@ import torch
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import require_file
 
-MOST_PICKLE_BYTES = 64 << 20  # of names, shapes and training settings
+MAX_PICKLE_BYTES = 64 << 20  # of names, shapes and training settings
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _require_plain_archive(path: Path) -> None:
         raise UserError(f"{path} is not a whole file of torch.save: {error}. {_REMEDY}") from None
     swollen = sum(entry.file_size for entry in entries) > path.stat().st_size
     pickled = max((entry.file_size for entry in entries if entry.filename.endswith(".pkl")), default=0)
-    if swollen or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries) or pickled > MOST_PICKLE_BYTES:
+    if swollen or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries) or pickled > MAX_PICKLE_BYTES:
         raise UserError(f"{path} would expand when read, which files of torch.save don't. {_REMEDY}")
 
 

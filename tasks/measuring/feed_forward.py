@@ -15,7 +15,7 @@ from headstream.models.feed_forward_ablation import (
     neuron_parts,
 )
 from headstream.models.losses import sequence_losses
-from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.study.analyses.feed_forward_config import FeedForwardConfig
 
@@ -34,7 +34,7 @@ def measure_feed_forward(config: FeedForwardConfig, trained: TrainedModel) -> No
     if not model.architecture.mlp_width or not len(model.layers):
         return
     n_parts = len(model.layers) * len(neuron_parts(model.architecture.mlp_width, config.n_groups))
-    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, n_parts))
+    text, documents = trained.evaluation_text(windows_within_budget(config.windows, config.max_reruns, n_parts))
     means = mean_activations(model, trained.reference_text(config.reference_windows).sequences)
     fills = {"zero": [torch.zeros_like(mean) for mean in means], "mean": means}
     intact = sequence_losses(model, text)

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from headstream.models.heads.evidence import HeadScores
 from headstream.models.heads.head import HeadSet
 from headstream.models.heads.importance_methods import normalise
+from headstream.models.heads.scoring_inputs import HeadScores
 from headstream.tasks.results.tables import Table
 
 

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
 from headstream.models.heads.ablation import Ablation, Effects, Replacement, ablation_effects, other_sequences, zero_z
-from headstream.models.heads.evidence import Evidence
 from headstream.models.heads.head import heads_of, mask_without, removed_heads
 from headstream.models.heads.importance_methods import METHODS, head_scores
 from headstream.models.heads.references import mean_z
-from headstream.tasks.measuring.budgets import affordable
+from headstream.models.heads.scoring_inputs import ScoringInputs
+from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.measuring.head_rows import head_rows, importance_rows
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.study.analyses.importance_config import ImportanceConfig
@@ -41,7 +41,7 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     model = trained.model
     if not (n_heads := len(heads_of(model))):
         return
-    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, n_heads))
+    text, documents = trained.evaluation_text(windows_within_budget(config.windows, config.max_reruns, n_heads))
     other_text = trained.reference_text(config.reference_windows).sequences
     mean = mean_z(model, other_text)
     replacements: dict[str, Callable[[], Sequence[Replacement]]] = {
@@ -61,8 +61,8 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
         for name, ablation in SCORES.items()
         if ablation in effects
     }
-    evidence = Evidence(model, text, mean, there)
-    scores |= {method: head_scores(method, evidence) for method in METHODS if method not in SCORES}
+    inputs = ScoringInputs(model, text, mean, there)
+    scores |= {method: head_scores(method, inputs) for method in METHODS if method not in SCORES}
     trained.write(
         "ablations", [row for ablation, own in effects.items() for row in _ablation_rows(ablation, own, documents)]
     )

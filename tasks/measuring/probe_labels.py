@@ -34,8 +34,8 @@ PYTHON_TASKS = (
 DISTANCES = ("matching_bracket_distance", "line_position", "sentence_position")
 PROSE_TASKS = ("sentence_position", "in_quotation", "in_capitalised_word", "name_seen_before")
 TASKS = (*PYTHON_TASKS, "seen_before", "distance_bucket", "line_position", *PROSE_TASKS, "part_of_speech")
-DEEPEST = 3  # brackets and levels of indentation that are told apart
-LEAST_PYTHON = 0.5  # share of tokens in Python source above which text counts as Python
+MAX_DEPTH = 3  # brackets and levels of indentation that are told apart
+MIN_PYTHON_SHARE = 0.5  # share of tokens in Python source above which text counts as Python
 MIN_TOKENS = 100  # fewer labelled tokens in a text make no task
 
 
@@ -75,7 +75,7 @@ def probe_tasks(tokens: Tokens, texts: ProbeTexts) -> list[ProbeTask]:
     labels = [_label_windows(tokens, words, text) for text in texts]
     n_python = sum(int((of_text["lexical_class"] >= 0).sum()) for of_text in labels)
     n_tokens = sum(int((text.windows != tokens.bos).sum()) for text in texts)
-    absent = absent_tasks(is_python=n_python > LEAST_PYTHON * n_tokens, is_tagged=words is not None)
+    absent = absent_tasks(is_python=n_python > MIN_PYTHON_SHARE * n_tokens, is_tagged=words is not None)
     return [label_task(name, [of_text[name] for of_text in labels], absent.get(name)) for name in TASKS]
 
 
@@ -147,8 +147,8 @@ def python_token_labels(python: PythonLabels, ends: Labels) -> dict[str, Labels]
     distance = np.arange(len(last)) - np.searchsorted(ends, opening, side="right")
     return {
         "lexical_class": python.lexical_class[last],
-        "bracket_depth": np.minimum(python.bracket_depth[last], DEEPEST),
-        "indentation": np.minimum(python.indentation[last], DEEPEST),
+        "bracket_depth": np.minimum(python.bracket_depth[last], MAX_DEPTH),
+        "indentation": np.minimum(python.indentation[last], MAX_DEPTH),
         "in_string": python.in_string[last],
         "name_being_defined": python.name_being_defined[last],
         "matching_bracket_distance": np.where(opening < 0, -1, distance),

@@ -11,20 +11,20 @@ from headstream.tasks.measuring.text_labels import SENTENCE_END
 
 WORD = re.compile(r"[^\W\d_]+")
 QUOTATION_MARK = re.compile('["\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}]|\n\\s*\n')
-LEAST_NAME = 2  # letters: the pronoun I is no name
+MIN_NAME_LETTERS = 2  # letters: the pronoun I is no name
 
-Labels = NDArray[np.int64]  # one a byte, -1 where there is none
+_Labels = NDArray[np.int64]  # one a byte, -1 where there is none
 
 
 @dataclass(frozen=True)
 class ProseLabels:
     """Labels of each byte; what is open is so after the byte."""
 
-    in_quotation: Labels  # 1 from an opening double quotation mark to the closing one, or to the paragraph's end
-    in_capitalised_word: Labels  # of words: 1 where the first letter is a capital
-    name: Labels  # of the last byte of names: a number for each name
+    in_quotation: _Labels  # 1 from an opening double quotation mark to the closing one, or to the paragraph's end
+    in_capitalised_word: _Labels  # of words: 1 where the first letter is a capital
+    name: _Labels  # of the last byte of names: a number for each name
 
-    # A name is a capitalised word of LEAST_NAME letters or more that opens neither a sentence nor a quotation.
+    # A name is a capitalised word of MIN_NAME_LETTERS letters or more that opens neither a sentence nor a quotation.
 
 
 def prose_labels(text: str) -> ProseLabels:
@@ -38,7 +38,7 @@ def prose_labels(text: str) -> ProseLabels:
         capitalised = word[0][0].isupper()
         labels.in_capitalised_word[start:end] = capitalised
         opens = start in opening or text[word.start() - 1] in '"\N{LEFT DOUBLE QUOTATION MARK}'
-        if capitalised and len(word[0]) >= LEAST_NAME and not opens:
+        if capitalised and len(word[0]) >= MIN_NAME_LETTERS and not opens:
             labels.name[end - 1] = numbers.setdefault(word[0], len(numbers))
     opened: int | None = None
     for mark in QUOTATION_MARK.finditer(text + "\n\n"):
@@ -49,7 +49,7 @@ def prose_labels(text: str) -> ProseLabels:
     return labels
 
 
-def tokens_since_same_name(names: Labels) -> Labels:
+def tokens_since_same_name(names: _Labels) -> _Labels:
     """How many tokens before each one that ends a name the same name ended last, 0 if it didn't; -1 of other tokens."""
     since, last = np.full_like(names, -1), dict[int, int]()
     for place in np.flatnonzero(names >= 0).tolist():

@@ -25,7 +25,7 @@ from headstream.tasks.training.checkpoints import (
 
 LIMITS = {"within 1 %": 0.01, "within 5 %": 0.05}  # of the relative increase of the loss
 TIMED = {1: 10, 32: 1}  # sequences in a forward pass, and how many times as often it is timed: short ones are noisier
-LEAST_TURNS, ENOUGH_SECONDS = 2, 1.0  # after which no more turns are timed
+MIN_TURNS, ENOUGH_SECONDS = 2, 1.0  # after which no more turns are timed
 N_COMPARED = 4  # sequences on which logits are compared
 
 
@@ -114,7 +114,7 @@ def _forward_seconds(
     seconds: list[list[float]] = [[] for _ in models]
     begun = time.perf_counter()
     for turn in range(1 + repeats):  # the first is slower
-        if turn > LEAST_TURNS and time.perf_counter() - begun > ENOUGH_SECONDS:
+        if turn > MIN_TURNS and time.perf_counter() - begun > ENOUGH_SECONDS:
             break
         for own, model in zip(seconds, models, strict=True):
             start = time.perf_counter()

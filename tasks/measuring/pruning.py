@@ -17,7 +17,7 @@ from headstream.models.heads.removal import remove_heads
 from headstream.models.losses import sequence_losses
 from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.measuring.head_rows import importance_rows
 from headstream.tasks.measuring.pruned_models import SmallerModel, choose, keep_models
 from headstream.tasks.measuring.pruning_curves import (
@@ -87,7 +87,7 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
         return
     n_ctx, n_heads = model.architecture.n_ctx, len(heads_of(model))
     windows, reference_windows = (
-        affordable(most, config.max_reruns, n_heads) for most in (config.windows, config.reference_windows)
+        windows_within_budget(most, config.max_reruns, n_heads) for most in (config.windows, config.reference_windows)
     )
     text, documents = trained.evaluation_text(windows)
     reference = trained.reference_text(reference_windows).sequences

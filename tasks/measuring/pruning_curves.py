@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
-from headstream.models.heads.evidence import Evidence, HeadScores
 from headstream.models.heads.head import HeadSet, heads_of, mask_without, removed_heads
 from headstream.models.heads.importance_methods import head_scores
 from headstream.models.heads.pruned_losses import losses_without
@@ -25,6 +24,7 @@ from headstream.models.heads.pruning_orders import (
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
 from headstream.models.heads.retraining import prune_and_retrain
+from headstream.models.heads.scoring_inputs import HeadScores, ScoringInputs
 from headstream.models.losses import sequence_losses
 from headstream.models.nodes import Head
 from headstream.models.parameters import count_parameters
@@ -54,8 +54,8 @@ class Subject:
         kept = [own.nonzero().flatten() for own in mask]
         smaller = remove_heads(self.model, mask, self.fill) if pruned or removed_heads(self.model) else self.model
         fill = torch.cat([own[heads] for own, heads in zip(self.fill, kept, strict=True)])
-        evidence = Evidence(smaller, self.reference, fill.split(list(smaller.architecture.heads_per_layer)))
-        return {method: _in_place(head_scores(method, evidence), mask) for method in methods}
+        inputs = ScoringInputs(smaller, self.reference, fill.split(list(smaller.architecture.heads_per_layer)))
+        return {method: _in_place(head_scores(method, inputs), mask) for method in methods}
 
 
 def _in_place(scores: HeadScores, mask: HeadMask) -> HeadScores:
@@ -132,7 +132,7 @@ def retrained_curve(
     chosen: dict[int, list[str]] = {}
     steps = prune_and_retrain(
         subject.model,
-        lambda model, fill: head_scores(RETRAIN_BY, Evidence(model, subject.reference, fill)),
+        lambda model, fill: head_scores(RETRAIN_BY, ScoringInputs(model, subject.reference, fill)),
         lambda model: mean_z(model, subject.reference),
         windows,
         config.retrain_steps,

@@ -21,19 +21,19 @@ CODE += (ast.Lambda, ast.comprehension)
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
 OPENING_QUOTE = re.compile(r"\w*('''|\"\"\"|'|\")")
 
-Labels = NDArray[np.int64]  # one a byte, -1 where there is none
+_Labels = NDArray[np.int64]  # one a byte, -1 where there is none
 
 
 @dataclass(frozen=True)
 class PythonLabels:
     """Labels of each byte; what is open is so after the byte."""
 
-    lexical_class: Labels  # index in LEXICAL_CLASSES: soft keywords are names, white space is what is between lexemes
-    bracket_depth: Labels  # brackets that are open
-    in_string: Labels  # 1 where a string literal is open, its replacement fields included
-    indentation: Labels  # level of the logical line; none in blank lines and in comments on lines of their own
-    name_being_defined: Labels  # of names: 1 where def or class, a parameter or whatever else ast stores to binds them
-    opening_bracket: Labels  # of closing brackets: the byte that opens them
+    lexical_class: _Labels  # index in LEXICAL_CLASSES: soft keywords are names, white space is what is between lexemes
+    bracket_depth: _Labels  # brackets that are open
+    in_string: _Labels  # 1 where a string literal is open, its replacement fields included
+    indentation: _Labels  # level of the logical line; none in blank lines and in comments on lines of their own
+    name_being_defined: _Labels  # of names: 1 where def or class, a parameter or whatever else ast stores to binds them
+    opening_bracket: _Labels  # of closing brackets: the byte that opens them
 
 
 class Lexeme(NamedTuple):
@@ -118,14 +118,14 @@ def _kind(name: str, text: str) -> str | None:
     return {"NUMBER": "number", "STRING": "string", "COMMENT": "comment", "OP": "operator"}.get(name)
 
 
-def _filled(n_bytes: int, spans: list[tuple[int, int, int]], rest: int = -1) -> Labels:
+def _filled(n_bytes: int, spans: list[tuple[int, int, int]], rest: int = -1) -> _Labels:
     labels = np.full(n_bytes, rest)
     for start, end, label in spans:
         labels[start:end] = label
     return labels
 
 
-def _brackets(lexemes: list[Lexeme], n_bytes: int) -> tuple[Labels, Labels]:
+def _brackets(lexemes: list[Lexeme], n_bytes: int) -> tuple[_Labels, _Labels]:
     change, opening = np.zeros(n_bytes, np.int64), np.full(n_bytes, -1)
     opened: list[int] = []
     for lexeme in lexemes:
@@ -138,7 +138,7 @@ def _brackets(lexemes: list[Lexeme], n_bytes: int) -> tuple[Labels, Labels]:
     return change.cumsum(), opening
 
 
-def _in_string(lexemes: list[Lexeme], n_bytes: int) -> Labels:
+def _in_string(lexemes: list[Lexeme], n_bytes: int) -> _Labels:
     change = np.zeros(n_bytes, np.int64)
     for lexeme in lexemes:
         if lexeme.kind == LEXICAL_CLASSES.index("string") and (quote := OPENING_QUOTE.match(lexeme.text)):
@@ -177,7 +177,7 @@ def _bound(source: _Source, tree: ast.AST) -> set[int]:
     return bound
 
 
-def _names(lexemes: list[Lexeme], bound: set[int], n_bytes: int) -> Labels:
+def _names(lexemes: list[Lexeme], bound: set[int], n_bytes: int) -> _Labels:
     spans, before = [], ""
     for lexeme in lexemes:
         if lexeme.kind == LEXICAL_CLASSES.index("name"):

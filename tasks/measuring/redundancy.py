@@ -18,7 +18,7 @@ from headstream.models.heads.pattern_distance import pattern_distances, sampled_
 from headstream.models.heads.references import mean_z
 from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.study.analyses.redundancy_config import RedundancyConfig
@@ -39,7 +39,7 @@ def measure_redundancy(config: RedundancyConfig, trained: TrainedModel) -> None:
     heads = heads_of(model)
     if not heads:
         return
-    text, documents = trained.evaluation_text(affordable(config.windows, config.max_reruns, len(heads)))
+    text, documents = trained.evaluation_text(windows_within_budget(config.windows, config.max_reruns, len(heads)))
     similarities = {
         "jensen_shannon_distance": pattern_distances(model, text, tokens.bos),
         "output_cka": output_cka(model, text, tokens.bos),

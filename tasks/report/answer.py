@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headstream.tasks.report.circuit_words import circuit_line
-from headstream.tasks.report.differences import Values, extreme
+from headstream.tasks.report.differences import ValueBySeed, extreme
 from headstream.tasks.report.over_seeds import Group, mean_of, values_of
 from headstream.tasks.report.pruning_words import head_count_lines, pruning_line
 from headstream.tasks.results.study_results import StudyResults
@@ -94,7 +94,7 @@ def _little_to_induce(group: Group) -> str:
     return f" {little_to_induce(share)}"
 
 
-def _scores(groups: Sequence[Group]) -> dict[str, Values]:
+def _scores(groups: Sequence[Group]) -> dict[str, ValueBySeed]:
     """Induction scores of each kind of model that has any."""
     return {group["label"]: values for group in groups if (values := values_of(group, SCORE))}
 

@@ -10,7 +10,7 @@ from headstream.tasks.report.differences import Difference, difference
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import with_spread
 
-MOST_LISTED = 8
+MAX_LISTED_CHANGES = 8
 _IN_NAMES = ("n_layers", "n_heads")
 
 
@@ -169,8 +169,8 @@ def _kind(settings: Mapping[str, Any], axes: Iterable[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_LISTED_CHANGES
+    return ", ".join(names[:MAX_LISTED_CHANGES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _printed(metric: Metric) -> str:

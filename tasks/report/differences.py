@@ -12,9 +12,9 @@ from scipy.special import stdtr, stdtrit
 
 ENOUGH = 3  # seeds for an interval, as in the macro ci95
 LEVEL = 0.05
-MAX_NAMED = 3  # groups in a sentence
+_MAX_NAMED = 3  # groups in a sentence
 
-Values = Mapping[int, float]  # of a group's models, by seed
+ValueBySeed = Mapping[int, float]  # of a group's models, by seed
 
 
 class Difference(NamedTuple):
@@ -51,12 +51,12 @@ class Extreme(NamedTuple):
         if not self.is_tested:
             return ", which other seeds may change (an interval needs three)"
         named = " or ".join(self.ties)
-        if len(self.ties) > MAX_NAMED:
+        if len(self.ties) > _MAX_NAMED:
             named = "any other" if len(self.ties) == self.n_others else f"{len(self.ties)} of {self.n_others} others"
         return f", which can't be told from {named}"
 
 
-def difference(values: Values, others: Values) -> Difference | None:
+def difference(values: ValueBySeed, others: ValueBySeed) -> Difference | None:
     """The first group's mean minus the second's, by Student's t over the seeds that both have.
 
     By Welch's t where they don't share three seeds; None if one of them has fewer than three.
@@ -79,7 +79,7 @@ def mean_difference(differences: Sequence[float]) -> Difference | None:
     return _by_t(fmean(differences), stdev(differences) / sqrt(n), n - 1) if n >= ENOUGH else None
 
 
-def extreme(groups: Mapping[str, Values], highest: bool = False, each: bool = False) -> Extreme | None:
+def extreme(groups: Mapping[str, ValueBySeed], highest: bool = False, each: bool = False) -> Extreme | None:
     """The group with the lowest or highest mean, and those it can't be told from; None if no group has a value.
 
     Which group that is depends on the values, so the others are told apart at 5 % over their number: with 95 %

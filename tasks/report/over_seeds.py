@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstream.tasks.report.differences import Values
+from headstream.tasks.report.differences import ValueBySeed
 from headstream.tasks.words.markdown import MISSING, with_spread
 
 Group = Mapping[str, Any]  # models that differ only in their seed
 
 
-def values_of(group: Group, name: str) -> Values:
+def values_of(group: Group, name: str) -> ValueBySeed:
     """A quantity of each model that has it, by seed."""
     values = zip(group["seeds"], group[f"{name}_values"], strict=True)
     return {seed: value for seed, value in values if value is not None}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headstream.tasks.report.differences import Difference, Values, difference, extreme, mean_difference
+from headstream.tasks.report.differences import Difference, ValueBySeed, difference, extreme, mean_difference
 from headstream.tasks.report.over_seeds import Group, mean_of, median_of, values_of
 from headstream.tasks.results.study_results import StudyResults
 
@@ -47,7 +47,7 @@ def loss_line(groups: Sequence[Group]) -> str:
     return f"{start} {best}{gains}."
 
 
-def _gains(losses: Sequence[Values]) -> str:
+def _gains(losses: Sequence[ValueBySeed]) -> str:
     """What the first and the last step gain, and whether the last gains less."""
     first, last = difference(losses[0], losses[1]), difference(losses[-2], losses[-1])
     if len(losses) == 2:

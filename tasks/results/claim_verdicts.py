@@ -18,14 +18,14 @@ from headstream.tasks.results.intervals import (
     OF_COUNTED,
     Interval,
     Range,
-    Values,
+    SeedValues,
     difference_of_shares,
     mean_interval,
     share_interval,
 )
 
 AS_RANDOM = "holds, as for random weights"
-MOST_SEEDS = 100  # that agreeing models are asked for, before a plan gives up
+MAX_SEEDS = 100  # that agreeing models are asked for, before a plan gives up
 
 Row = dict[str, Any]
 
@@ -94,20 +94,20 @@ def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, 
 
 def models_to_hold(rule: Rule, claim: Claim) -> int:
     """The fewest models with which a share of models holds, if all of them agree."""
-    for n in range(claim.seeds, MOST_SEEDS):
+    for n in range(claim.seeds, MAX_SEEDS):
         all_do, none_does = (share_interval(np.full(n, share), np.ones(n)) for share in (1.0, 0.0))
         found = difference_of_shares(all_do, none_does) if claim.control else all_do
         if rule.verdict(found.low, found.high) == "holds":
             return n
-    return MOST_SEEDS
+    return MAX_SEEDS
 
 
-def _seeds_needed(claim: Claim, rule: Rule, counted: Values) -> str:
+def _seeds_needed(claim: Claim, rule: Rule, counted: SeedValues) -> str:
     needed = f"needs {claim.seeds} seeds"
     return f"{needed}, and {models_to_hold(rule, claim)} to hold" if _is_of_models(claim, counted) else needed
 
 
-def _why_undecided(claim: Claim, rule: Rule, n: int, counted: Values) -> str:
+def _why_undecided(claim: Claim, rule: Rule, n: int, counted: SeedValues) -> str:
     if _is_of_models(claim, counted):
         to_hold = models_to_hold(rule, claim)
         if n < to_hold:
@@ -115,7 +115,7 @@ def _why_undecided(claim: Claim, rule: Rule, n: int, counted: Values) -> str:
     return "the interval holds the bar"
 
 
-def _is_of_models(claim: Claim, counted: Values) -> bool:
+def _is_of_models(claim: Claim, counted: SeedValues) -> bool:
     return claim.quantity == "share" and bool((counted == 1).all())
 
 
@@ -133,13 +133,13 @@ def with_error_over_text(found: Interval, own: Sequence[Value], within: Range) -
     return Interval(found.estimate, max(low, within[0]), min(high, within[1]))
 
 
-def _interval(claim: Claim, values: Values, counted: Values) -> Interval:
+def _interval(claim: Claim, values: SeedValues, counted: SeedValues) -> Interval:
     if claim.quantity == "mean":
         return mean_interval(values, claim.within)
     return OF_COUNTED[claim.quantity](values, counted)
 
 
-def _difference(claim: Claim, values: Values, controls: Values | None, counted: Values) -> Interval:
+def _difference(claim: Claim, values: SeedValues, controls: SeedValues | None, counted: SeedValues) -> Interval:
     """The interval that decides: of the values or, with a control, of how much they exceed it."""
     if controls is None:
         return _interval(claim, values, counted)
@@ -148,7 +148,7 @@ def _difference(claim: Claim, values: Values, controls: Values | None, counted: 
     return mean_interval(values - controls)
 
 
-def _hold(claim: Claim, rule: Rule, counted: Values, *measured: Values) -> bool:
+def _hold(claim: Claim, rule: Rule, counted: SeedValues, *measured: SeedValues) -> bool:
     """Tell if each of these, taken by itself, meets the rule."""
     intervals = (_interval(claim, values, counted) for values in measured)
     return all(rule.verdict(found.low, found.high) == "holds" for found in intervals)

@@ -20,7 +20,7 @@ from headstream.models.nodes import Head
 from headstream.tasks.results.kept_rows import insert_in_order
 from headstream.tasks.results.tables import table_schema
 
-Rows = Iterator[dict[str, Any]]
+_Rows = Iterator[dict[str, Any]]
 Queries = dict[tuple[int, int], NDArray[np.float64]]  # attention on keys, by sequence and position
 Distances = Float[NDArray[np.float64], "head other_head"]
 
@@ -72,7 +72,7 @@ def _by_layer(patterns: dict[Head, Queries]) -> dict[int, dict[Head, Queries]]:
     return layers
 
 
-def _matches(one: str, of_one: dict[Head, Queries], other: str, of_other: dict[Head, Queries]) -> Rows:
+def _matches(one: str, of_one: dict[Head, Queries], other: str, of_other: dict[Head, Queries]) -> _Rows:
     """Rows about the heads of a layer in both models; models that have no query in common have none."""
     between = distances(of_one, of_other)
     if np.isnan(between).all():

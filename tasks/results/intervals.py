@@ -12,7 +12,7 @@ TAIL = 0.025  # on each side of an interval
 LIKENESS = 0.3  # intraclass correlation that heads of one model are taken to have, where the models don't show more
 SPEARMAN = 1.06  # variance of Fisher's z of rank correlations, times n - 3 (Fieller, Hartley and Pearson 1957)
 
-Values = Float[np.ndarray, " seed"]
+SeedValues = Float[np.ndarray, " seed"]
 Range = tuple[float, float]
 
 
@@ -24,17 +24,17 @@ class Interval(NamedTuple):
     high: float
 
 
-def mean_interval(values: Values, within: Range = (-inf, inf)) -> Interval:
+def mean_interval(values: SeedValues, within: Range = (-inf, inf)) -> Interval:
     """Student's t over seeds, cut off where the quantity ends."""
     return _cut(float(values.mean()), _half_width(values), within)
 
 
-def fraction_interval(values: Values, counted: Values) -> Interval:
+def fraction_interval(values: SeedValues, counted: SeedValues) -> Interval:
     """Student's t of fractions that move in steps of one over `counted`: a step to each side at least."""
     return _cut(float(values.mean()), max(_half_width(values), float((1 / counted).max())), (0, 1))
 
 
-def share_interval(values: Values, counted: Values) -> Interval:
+def share_interval(values: SeedValues, counted: SeedValues) -> Interval:
     """The share of what was counted, models as clusters.
 
     Clopper and Pearson's interval of as many independent trials as heads of models that are LIKENESS alike make up, or
@@ -47,7 +47,7 @@ def share_interval(values: Values, counted: Values) -> Interval:
     return Interval(share, max(0.0, min(low, share - half)), min(1.0, max(high, share + half)))
 
 
-def correlation_interval(values: Values, counted: Values) -> Interval:
+def correlation_interval(values: SeedValues, counted: SeedValues) -> Interval:
     """Rank correlations over `counted` heads, through Fisher's z: never narrower than that many heads allow."""
     next_to_one = 1 - 6 / (counted * (counted**2 - 1))  # half way from 1 to the next value that ranks can give
     z = np.arctanh(np.clip(values, -next_to_one, next_to_one))
@@ -56,7 +56,7 @@ def correlation_interval(values: Values, counted: Values) -> Interval:
     return Interval(tanh(mean), tanh(mean - half), tanh(mean + half))
 
 
-OF_COUNTED: dict[str, Callable[[Values, Values], Interval]] = {
+OF_COUNTED: dict[str, Callable[[SeedValues, SeedValues], Interval]] = {
     "fraction": fraction_interval,
     "share": share_interval,
     "correlation": correlation_interval,
@@ -72,7 +72,7 @@ def difference_of_shares(first: Interval, second: Interval) -> Interval:
     return _cut_ends(difference, difference - below, difference + above, (-1, 1))
 
 
-def _half_width(values: Values) -> float:
+def _half_width(values: SeedValues) -> float:
     return -float(stdtrit(len(values) - 1, TAIL)) * float(values.std(ddof=1)) / sqrt(len(values))
 
 

@@ -19,7 +19,7 @@ from headstream.tasks.results.warehouse_reading import attach_warehouse
 MEMORY_GIB = 4  # that a query may use
 RESULT_MIB = 256  # that its result may take; as text in Python it takes several times that
 QUERY_LENGTH = 100_000  # characters
-LONGEST_SECONDS = 86_400  # that a timeout may be
+MAX_TIMEOUT_SECONDS = 86_400  # that a timeout may be
 STUBBORN_SECONDS = 10.0  # that a query may go on after its time
 
 NESTED = {"list", "array", "struct", "map", "union", "tuple"}  # types of DuckDB that hold values of others
@@ -49,9 +49,9 @@ def run_sql(path: Path, query: str, timeout_seconds: float = 30, *, lossless: bo
 
     Raises: UserError when there is no warehouse, or the query is refused, wrong, too slow or too large.
     """
-    if not 0 < timeout_seconds <= LONGEST_SECONDS:
+    if not 0 < timeout_seconds <= MAX_TIMEOUT_SECONDS:
         raise UserError(
-            f"the timeout must be over 0 and at most {LONGEST_SECONDS:,} s, got {timeout_seconds}. Choose another."
+            f"the timeout must be over 0 and at most {MAX_TIMEOUT_SECONDS:,} s, got {timeout_seconds}. Choose another."
         )
     with _sandbox(path, lossless) as connection, _time_limit(connection, timeout_seconds) as expired, _memory_limit():
         try:

@@ -11,7 +11,7 @@ from headstream.tasks.results.warehouse_reading import attach_warehouse
 from headstream.tasks.storage.artifact import MAKE_MODELS
 from headstream.tasks.storage.store import Store
 
-MOST_LISTED = 12  # models in an error
+MAX_LISTED_MODELS = 12  # models in an error
 
 _NAMED = """
     SELECT DISTINCT model_id, label, study, labelled_models.seed
@@ -46,10 +46,10 @@ def named_model(warehouse: Path, name: str, study: str | None) -> NamedModel:
     if len({model.model_id for model in found}) == 1:
         return found[0]
     listed = found or _models(warehouse, None, study)
-    more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+    more = f" and {len(listed) - MAX_LISTED_MODELS} more" if len(listed) > MAX_LISTED_MODELS else ""
     ids = {model.model_id for model in found}
     named = f"{len(ids)} models are called {name!r}" if ids else f"no model is called {name!r}"
-    raise UserError(f"{named}. Choose an id: {'; '.join(map(str, listed[:MOST_LISTED])) or 'none'}{more}.")
+    raise UserError(f"{named}. Choose an id: {'; '.join(map(str, listed[:MAX_LISTED_MODELS])) or 'none'}{more}.")
 
 
 def stored_folders(store: Store, model_id: str, study: str) -> tuple[Path, Path]:

@@ -29,7 +29,7 @@ from headstream.tasks.storage.store import Store
 log = logging.getLogger(__name__)
 
 
-def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
+def build_warehouse(store: Store, path: Path, *, rebuild: bool = False) -> bool:
     """Bring the warehouse up to date with the store; False when it already was, unless it is to be built anew.
 
     The new file is built beside the old one and renamed over it: whoever has the old one open continues to read it.
@@ -40,7 +40,7 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
         UserError when a file of reports/claims is wrong.
     """
     found, recorded = indexed_artifacts(store), _recorded("fingerprint", path)
-    if not anew and recorded == _fingerprint(found):  # then neither the lock nor its folder need be writable
+    if not rebuild and recorded == _fingerprint(found):  # then neither the lock nor its folder need be writable
         return False
     building = path.with_name(f"{path.name}.building")
     try:
@@ -49,10 +49,10 @@ def build_warehouse(store: Store, path: Path, *, anew: bool = False) -> bool:
             now = _recorded("fingerprint", path)
             if now != recorded:  # somebody else has built it meanwhile
                 found = indexed_artifacts(store)
-                if not anew and now == _fingerprint(found):
+                if not rebuild and now == _fingerprint(found):
                     return False
             try:
-                _build(store, found, building, None if anew else path)
+                _build(store, found, building, None if rebuild else path)
                 _publish(building, path)
             finally:
                 _remove_database(building)

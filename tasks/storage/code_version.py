@@ -99,9 +99,11 @@ def _source(name: str, file: Path, root: Path) -> _Source:
     return _Source(parsed["tree_sha256"], frozenset([*parsed["imports"], *below]))
 
 
+@cache
 def _remembered() -> RememberedFiles:
-    """Remembered hashes of this installation's sources, for this version of Python, on which syntax trees depend."""
-    return remembered_files(f"sources-{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}")
+    """What is known of this installation's sources: by this module, and by a Python, on which syntax trees depend."""
+    this_module = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    return remembered_files("sources", f"{this_module} in Python {sys.version}")
 
 
 def _parsed(source: bytes, name: str, is_package: bool) -> dict[str, Any]:

@@ -21,18 +21,19 @@ JUST_NOW_SECONDS = 2.0  # within which a file could change once more in one tick
 class RememberedFiles:
     """The results of one computation on files, by inode, size and times; kept on disk between processes.
 
-    Files that have just changed aren't remembered. A damaged memory on disk is ignored.
+    Files that have just changed aren't remembered. A memory on disk is ignored if it is damaged, or if the values were
+    `computed_by` something else.
     """
 
-    def __init__(self, kept_in: Path) -> None:
-        self._kept_in = kept_in
+    def __init__(self, kept_in: Path, computed_by: str) -> None:
+        self._kept_in, self._computed_by = kept_in, computed_by
         self._has_news = False
         self._keeping = Lock()
         self._known: dict[str, list[Any]] = {}  # stamp and value, by path
         with suppress(OSError, ValueError):
-            known = json.loads(kept_in.read_bytes())
-            if isinstance(known, dict):
-                self._known = known
+            kept = json.loads(kept_in.read_bytes())
+            if isinstance(kept, dict) and kept.get("computed_by") == computed_by:
+                self._known = kept["files"]
 
     def recall(self, path: Path, compute: Callable[[BufferedReader], Any]) -> Any:
         """The JSON value that `compute` returns for a file; it is called only if the value isn't known.
@@ -61,17 +62,18 @@ class RememberedFiles:
         with self._keeping, suppress(OSError):
             self._kept_in.parent.mkdir(parents=True, exist_ok=True)
             with written_whole(self._kept_in) as unfinished:
-                unfinished.write_text(json.dumps(known), encoding="utf-8")
+                kept = {"computed_by": self._computed_by, "files": known}
+                unfinished.write_text(json.dumps(kept), encoding="utf-8")
 
 
-def remembered_files(name: str) -> RememberedFiles:
+def remembered_files(name: str, computed_by: str = "sha256") -> RememberedFiles:
     """The values remembered in HEADSTREAM_HOME under a name, shared by all callers in this process."""
-    return _opened(places.remembered_folder() / f"{name}.json")
+    return _opened(places.remembered_folder() / f"{name}.json", computed_by)
 
 
 @cache
-def _opened(kept_in: Path) -> RememberedFiles:
-    return RememberedFiles(kept_in)
+def _opened(kept_in: Path, computed_by: str) -> RememberedFiles:
+    return RememberedFiles(kept_in, computed_by)
 
 
 def sha256_of(raw: BufferedReader) -> str:

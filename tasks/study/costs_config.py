@@ -4,11 +4,11 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from headstream.models.architecture_config import LONGEST, MOST_HEADS, WIDEST
+from headstream.models.architecture_config import MAX_CONTEXT, MAX_LAYER_HEADS, MAX_WIDTH
 
-Length = Annotated[int, Field(ge=2, le=LONGEST)]
-Width = Annotated[int, Field(gt=0, le=WIDEST)]
-_HeadCount = Annotated[int, Field(gt=0, le=MOST_HEADS)]
+Length = Annotated[int, Field(ge=2, le=MAX_CONTEXT)]
+Width = Annotated[int, Field(gt=0, le=MAX_WIDTH)]
+_HeadCount = Annotated[int, Field(gt=0, le=MAX_LAYER_HEADS)]
 Axis = Field(max_length=32)
 
 
@@ -30,7 +30,7 @@ class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     max_full_n_ctx: Length = Field(4096, description="Longest sequence, in tokens, on which full attention is timed.")
     attention_window: int = Field(
-        128, ge=1, le=LONGEST, description="Keys that a query sees in local attention, its own included."
+        128, ge=1, le=MAX_CONTEXT, description="Keys that a query sees in local attention, its own included."
     )
     narrow_d_model: Width = Field(
         16, description="Width of the residual stream while n_ctx varies: narrow, so that attention dominates the work."

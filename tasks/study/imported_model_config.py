@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from headstream.models.architecture_config import LONGEST
+from headstream.models.architecture_config import MAX_CONTEXT
 from headstream.tasks.study.names import MODEL_NAME, PACKAGE_NAME, PATH
 
 PathText = Annotated[str, Field(max_length=4096, pattern=PATH)]
-LONGEST_UNASKED = 256
+DEFAULT_N_CTX = 256
 
 
 class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
@@ -40,8 +40,8 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     n_ctx: int | None = Field(
         None,
         ge=2,
-        le=LONGEST,
-        description=f"Length of the sequences that it is measured on; default {LONGEST_UNASKED}, or the model's"
+        le=MAX_CONTEXT,
+        description=f"Length of the sequences that it is measured on; default {DEFAULT_N_CTX}, or the model's"
         " maximum if that is less.",
     )
     untrained: bool = Field(

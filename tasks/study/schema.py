@@ -33,7 +33,7 @@ from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shippe
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
 
-MOST_MODELS, MOST_IMPORTED = 10_000, 100
+MAX_GRID_MODELS, MAX_IMPORTED = 10_000, 100
 MAX_MODEL_PARAMETERS = 10**9  # of a model
 
 
@@ -73,7 +73,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     model: ModelSection = Field(ModelSection(), description="Architecture that all models of the grid share.")
     training: TrainingSection = Field(TrainingSection(), description="Training of all models of the grid.")
     models: tuple[ImportedModelConfig, ...] = Field(
-        (), max_length=MOST_IMPORTED, description="Models that were trained elsewhere, beside or instead of a grid."
+        (), max_length=MAX_IMPORTED, description="Models that were trained elsewhere, beside or instead of a grid."
     )
     analysis: AnalysisConfig = Field(
         AnalysisConfig(), description="Measurements on every model, and the amount of text for them."
@@ -86,7 +86,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     )
     resources: ResourcesConfig = Field(ResourcesConfig(), description="Each model's share of a machine.")
     max_models: int = Field(
-        200, ge=1, le=MOST_MODELS, description="Maximum number of models in the grid; a larger grid is refused."
+        200, ge=1, le=MAX_GRID_MODELS, description="Maximum number of models in the grid; a larger grid is refused."
     )
     _text: str | None = PrivateAttr(None)
 

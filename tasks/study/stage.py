@@ -63,7 +63,7 @@ class Stage:
     description: str = ""  # of its section in [analysis]
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
-    little: Mapping[str, Any] = field(default_factory=dict)  # values of its section with which trials run it
+    trial_fields: Mapping[str, Any] = field(default_factory=dict)  # values of its section with which trials run it
     order: int = 0  # of analyses: the place in plans and reports
     title: str = "measure {stage} of {subject}"
     in_subprocess: bool = True

@@ -10,7 +10,7 @@ from headstream.tasks.text.token_reading import TokenStream
 
 DENSE_VOCABULARY = 4096  # up to which there is room to count every possible bigram
 COUNTED_TOKENS = 2**22  # tokens of the stream counted at a time
-MOST_BIGRAMS = 2**24  # distinct ones counted in one pass over a stream, to bound memory
+MAX_BIGRAMS = 2**24  # distinct ones counted in one pass over a stream, to bound memory
 
 Counts = NDArray[np.int64]
 
@@ -109,10 +109,10 @@ def _count_of(asked: BigramCounts, seen: BigramCounts, vocabulary: int) -> Count
 
 
 def _ranges(most_targets: Counts) -> Iterator[range]:
-    """Ranges of tokens with at most `MOST_BIGRAMS` distinct successors in all, or of a single token."""
+    """Ranges of tokens with at most `MAX_BIGRAMS` distinct successors in all, or of a single token."""
     start, held = 0, 0
     for token, most in enumerate(most_targets.tolist()):
-        if held and held + most > MOST_BIGRAMS:
+        if held and held + most > MAX_BIGRAMS:
             yield range(start, token)
             start, held = token, 0
         held += most

@@ -9,7 +9,7 @@ from headstream.tasks.text.bigram_counts import commonest_successors
 from headstream.tasks.text.token_reading import Tokens
 
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # tokens looked back over, the current one included
-MOST_TOKENS = 2**21  # of validation text that are examined
+MAX_TOKENS = 2**21  # of validation text that are examined
 
 Ids = NDArray[np.int64]
 
@@ -21,7 +21,7 @@ def repeat_shares(tokens: Tokens) -> list[dict[str, Any]]:
     context and the document; if there is none, it counts as wrong. Every token is predicted that is preceded by two of
     its document.
     """
-    stream = tokens.validation.read(0, min(MOST_TOKENS, len(tokens.validation))).astype(np.int64)
+    stream = tokens.validation.read(0, min(MAX_TOKENS, len(tokens.validation))).astype(np.int64)
     document = np.searchsorted(tokens.document_starts("validation"), np.arange(len(stream)), side="right")
     current = 1 + np.flatnonzero(document[2:] == document[:-2])
     wanted = stream[current + 1]

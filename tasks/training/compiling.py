@@ -13,12 +13,12 @@ import torch._dynamo
 from headstream.models.transformer import Transformer
 from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy_in_one_pass
 
-MOST_KINDS = 64  # of layers in a model: each is compiled, and torch's own limit is 8
+MAX_KINDS = 64  # of layers in a model: each is compiled, and torch's own limit is 8
 # All kernels of a graph in one file take a third less time to compile. No precompiled headers: torch keeps them below
 # /tmp, where anybody may plant some, and for a first architecture they take as long to compile as they save.
 ON_CPU: dict[str, Any] = {"cpp_wrapper": True, "cpp_cache_precompile_headers": False}
 
-torch._dynamo.config.recompile_limit = MOST_KINDS
+torch._dynamo.config.recompile_limit = MAX_KINDS
 
 
 def compile_layers(model: Transformer, device: str) -> None:

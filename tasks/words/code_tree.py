@@ -7,7 +7,7 @@ from pathlib import Path
 from headstream.tasks.places import ROOT
 from headstream.tasks.words.generated_pages import rewrite_below
 
-PAGE = ROOT / "CONTRIBUTING.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGE_MARK = "<!-- What follows is written by `python -m headstream.tasks.words.code_tree`. -->\n"
 FOLDERS = ("headstream", "flows", "tasks", "models", "benchmarks", "calibration", "faults")
 
@@ -36,4 +36,4 @@ def _entry(name: str, source: Path, depth: int, width: int) -> str:
 
 
 if __name__ == "__main__":
-    rewrite_below(PAGE_MARK, PAGE, code_tree())
+    rewrite_below(PAGE_MARK, CONTRIBUTING, code_tree())

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from headstream.flows import command_line, plan_command
 from headstream.tasks.storage.artifact import json_sha256
-from headstream.tasks.study.schema import MOST_MODELS, Study, parse_study
+from headstream.tasks.study.schema import MAX_GRID_MODELS, Study, parse_study
 from headstream.tasks.study.sources import MAX_BYTES
 
 STUDY: dict[str, Any] = {
@@ -81,7 +81,7 @@ def check(content: bytes) -> None:
     else:
         config = found.model_dump(mode="json", exclude_none=True)
         assert json_sha256(config)
-        assert len(found.cells) <= MOST_MODELS
+        assert len(found.cells) <= MAX_GRID_MODELS
         assert parse_study("the same", config).recorded == found.recorded
 
 

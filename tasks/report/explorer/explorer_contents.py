@@ -19,12 +19,12 @@ from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
 from headstream.tasks.words.markdown import short_count
 
-MOST_PARAMETERS = 2_000_000  # of a model that runs in the page: a text then takes it about a second
+MAX_PARAMETERS = 2_000_000  # of a model that runs in the page: a text then takes it about a second
 WEIGHT_BYTES = 2_800_000  # of all weights in a page; base64 makes 4 bytes of 3
 BYTES_OF_WEIGHT = 2
 RUN_BYTES = 6_000_000  # of all attention kept for models that don't run in it
 WEIGHTS_RULE = (
-    f"Weights in 16 bits, of models of up to {short_count(MOST_PARAMETERS)} parameters: those of the last checkpoint,"
+    f"Weights in 16 bits, of models of up to {short_count(MAX_PARAMETERS)} parameters: those of the last checkpoint,"
     " the models that stand for the best kinds first; then, of the first model, those around its phase change, of the"
     f" initialisation and others, as long as all fit {WEIGHT_BYTES / 1e6:.1f} MB."
 )
@@ -106,7 +106,7 @@ class _Page:
         self.networks[model_id] = fields
         if unknown := not_run(model):
             self._not_run[", ".join(unknown)] = None
-        elif n_parameters(model) <= MOST_PARAMETERS and self._add_weights(model_id, model, step):
+        elif n_parameters(model) <= MAX_PARAMETERS and self._add_weights(model_id, model, step):
             self._texts[place].needs_all_labels = True
             return
         for i, passage in enumerate(self._texts[place].passages):

@@ -15,8 +15,8 @@ from headstream.tasks.text.windows import evaluation_text
 PASSAGE_TOKENS = 96  # BOS included
 N_PASSAGES = 5  # of validation text
 N_PERIODS = 4  # of the repeated random tokens
-MOST_CHARACTERS = 1 << 20  # of a text that is given
-MOST_WINDOWS = 4096  # of validation text among which passages are chosen
+MAX_CHARACTERS = 1 << 20  # of a text that is given
+MAX_WINDOWS = 4096  # of validation text among which passages are chosen
 
 
 class NamedText(NamedTuple):
@@ -34,7 +34,7 @@ def named_text(path: Path) -> NamedText:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            return NamedText(path.name, file.read(MOST_CHARACTERS))
+            return NamedText(path.name, file.read(MAX_CHARACTERS))
     except (OSError, UnicodeDecodeError) as error:
         got = error.strerror if isinstance(error, OSError) else "other bytes"
         raise UserError(f"a text must be a file in UTF-8 that can be read, got {path}: {got}. Correct it.") from None
@@ -54,7 +54,7 @@ def passages_of(tokens: Tokens, n_ctx: int) -> list[Passage]:
     After them come random tokens over and over, of which no text tells what follows.
     """
     n_tokens = min(PASSAGE_TOKENS, n_ctx)
-    text, documents = evaluation_text(tokens, n_tokens - 1, MOST_WINDOWS)
+    text, documents = evaluation_text(tokens, n_tokens - 1, MAX_WINDOWS)
     by_repeats = repeated_bigrams(text, tokens.bos).argsort(descending=True, stable=True).tolist()
     first = {int(documents[place]): place for place in reversed(by_repeats)}
     chosen = sorted(first.values(), key=by_repeats.index)[:N_PASSAGES]

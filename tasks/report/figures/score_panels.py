@@ -13,10 +13,10 @@ from pandas import DataFrame
 from headstream.tasks.report.figures.style import BLUE, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel, tint
 from headstream.tasks.words.markdown import MISSING
 
-MAX_NUMBERED = 20  # cells side by side, in all maps of a row, that have room for a number
-TALLEST_CELL, TALLEST_MAP = 0.36, 2.4  # inches
-TITLE = 0.3  # inches above a map, at least
-BAR = 24  # steps of the colour bar
+_MAX_NUMBERED = 20  # cells side by side, in all maps of a row, that have room for a number
+MAX_CELL_HEIGHT, MAX_MAP_HEIGHT = 0.36, 2.4  # inches
+_TITLE = 0.3  # inches above a map, at least
+_BAR = 24  # steps of the colour bar
 
 
 def score_panels(label: str, heads: DataFrame, scores: Mapping[str, str], n_columns: int, unit: str) -> Figure:
@@ -26,8 +26,8 @@ def score_panels(label: str, heads: DataFrame, scores: Mapping[str, str], n_colu
     """
     n_layers, n_heads = heads.layer.max() + 1, heads["head"].max() + 1
     n_rows = ceil(len(scores) / n_columns)
-    cell = min(TALLEST_CELL, TALLEST_MAP / n_layers)
-    above, beside = ceil(TITLE / cell), 1  # cells between maps
+    cell = min(MAX_CELL_HEIGHT, MAX_MAP_HEIGHT / n_layers)
+    above, beside = ceil(_TITLE / cell), 1  # cells between maps
     values = np.full((n_rows * (n_layers + above), n_columns * (n_heads + beside) - beside), np.nan)
     corners = {}
     for i, score in enumerate(scores):
@@ -41,7 +41,7 @@ def score_panels(label: str, heads: DataFrame, scores: Mapping[str, str], n_colu
     headline(figure, label)
     axes.imshow(image, interpolation="none", aspect="auto")
     lines: list[tuple[tuple[float, float], tuple[float, float]]] = []
-    is_numbered = n_heads * n_columns <= MAX_NUMBERED
+    is_numbered = n_heads * n_columns <= _MAX_NUMBERED
     for score, (top, left) in corners.items():
         axes.text(left - 0.5, top - 0.62, scores[score], fontsize=9, fontweight="bold", va="bottom")
         right, bottom = left + n_heads - 0.5, top + n_layers - 0.5
@@ -76,7 +76,7 @@ def _bar(figure: Figure, unit: str, is_signed: bool) -> None:
     axes = figure.add_axes((1 - 1.3 / WIDTH, 1 - 0.2 / height, 0.9 / WIDTH, 0.13 / height))
     axes.set_in_layout(False)
     low = -1 if is_signed else 0
-    steps = np.linspace(low, 1, BAR)[None]
+    steps = np.linspace(low, 1, _BAR)[None]
     image = tint(np.abs(steps), BLUE)
     image[steps < 0, :3] = to_rgb(ORANGE)
     axes.imshow(image, interpolation="none", aspect="auto")

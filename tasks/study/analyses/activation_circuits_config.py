@@ -74,6 +74,6 @@ STAGE = Stage(
     config=ActivationCircuitsConfig,
     description="Paths, bigrams and causal checks, on text.",
     cost=Cost(seconds=1.0, passes=2500, reduced_passes=1100),
-    little={"path_windows": 2, "bigram_windows": 4},
+    trial_fields={"path_windows": 2, "bigram_windows": 4},
     order=3,
 )

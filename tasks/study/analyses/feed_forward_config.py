@@ -31,6 +31,6 @@ STAGE = Stage(
     config=FeedForwardConfig,
     description="Effects of ablating feed-forward neurons on the loss.",
     cost=Cost(seconds=0.1, passes=1700, reduced_passes=800),
-    little={"windows": 3, "reference_windows": 3},
+    trial_fields={"windows": 3, "reference_windows": 3},
     order=8,
 )

@@ -54,6 +54,6 @@ STAGE = Stage(
     config=ImportanceConfig,
     description="Ablations of heads, and scores that predict their effects.",
     cost=Cost(seconds=0.1, passes=7000, reduced_passes=1400),
-    little={"windows": 3, "reference_windows": 3},
+    trial_fields={"windows": 3, "reference_windows": 3},
     order=4,
 )

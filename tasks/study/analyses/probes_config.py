@@ -31,6 +31,6 @@ STAGE = Stage(
     config=ProbesConfig,
     description="Linear probes of the outputs of heads.",
     cost=Cost(seconds=8.0, passes=2500, reduced_passes=375),
-    little={"train_tokens": 300, "selection_tokens": 200, "test_tokens": 200, "max_steps": 5},
+    trial_fields={"train_tokens": 300, "selection_tokens": 200, "test_tokens": 200, "max_steps": 5},
     order=7,
 )

@@ -95,7 +95,7 @@ STAGE = Stage(
     config=PruningConfig,
     description="Removal of heads, and its effect on the loss.",
     cost=Cost(seconds=0.1, passes=18_000, reduced_passes=1200, checkpoints=7),
-    little={
+    trial_fields={
         "windows": 3,
         "reference_windows": 3,
         "gate_lambdas": (0.1,),

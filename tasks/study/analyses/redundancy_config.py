@@ -39,6 +39,6 @@ STAGE = Stage(
     config=RedundancyConfig,
     description="Heads that do the same as others.",
     cost=Cost(seconds=0.1, passes=3500, reduced_passes=800),
-    little={"windows": 3, "reference_windows": 3},
+    trial_fields={"windows": 3, "reference_windows": 3},
     order=6,
 )

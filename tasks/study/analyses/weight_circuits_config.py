@@ -54,6 +54,6 @@ STAGE = Stage(
     config=WeightCircuitsConfig,
     description="QK and OV circuits and composition, from weights alone.",
     cost=Cost(seconds=1.0, passes=500, reduced_passes=650),
-    little={"statistics_tokens": 2000, "rotations": 3},
+    trial_fields={"statistics_tokens": 2000, "rotations": 3},
     order=2,
 )

@@ -8,11 +8,11 @@ from planted import BOS, attention_of, skip_trigram_model
 from random_models import D_HEAD, D_MODEL, D_VOCAB, random_model
 
 from headstream.models import batching
-from headstream.models.heads import evidence, gradient_importance
+from headstream.models.heads import gradient_importance, scoring_inputs
 from headstream.models.heads.ablation import Ablation, ablation_effects, other_sequences
-from headstream.models.heads.evidence import Evidence
 from headstream.models.heads.importance_methods import METHODS, head_scores, normalise
 from headstream.models.heads.references import mean_z
+from headstream.models.heads.scoring_inputs import ScoringInputs
 from headstream.models.losses import sequence_losses
 
 GRADIENTS = ("michel_paper", "michel_code", "hf_bertology", "taylor_signed")
@@ -30,7 +30,7 @@ def tokens(n=5, length=13, seed=1):
 
 
 def evidence_of(model, text, head_mask=None):
-    return Evidence(model, text, mean_z(model, tokens(length=text.shape[1], seed=2)), head_mask)
+    return ScoringInputs(model, text, mean_z(model, tokens(length=text.shape[1], seed=2)), head_mask)
 
 
 def everything(model):
@@ -59,14 +59,14 @@ def test_gradients_are_finite_differences_of_the_head_mask(options, pruned):
     model, text, mask = random_model(**options), tokens(n=11), everything(random_model(**options))
     if pruned and len(mask[0]) > 1:
         mask[pruned[0]][pruned[1]] = 0
-    evidence = evidence_of(model, text, mask)
-    found = {method: head_scores(method, evidence) for method in GRADIENTS}
+    inputs = evidence_of(model, text, mask)
+    found = {method: head_scores(method, inputs) for method in GRADIENTS}
     for layer, head in heads_of(model):
         scores = {method: own[layer][head].item() for method, own in found.items()}
         if not mask[layer][head]:
             assert all(map(math.isnan, scores.values()))
             continue
-        slopes = slopes_in_the_mask(model, text, layer, head, mask, evidence.fill)
+        slopes = slopes_in_the_mask(model, text, layer, head, mask, inputs.fill)
         assert scores["michel_paper"] == pytest.approx(slopes.abs().mean().item(), abs=1e-7)
         assert scores["taylor_signed"] == pytest.approx(-slopes.mean().item(), abs=1e-7)
         in_batches = slopes[:8].sum().abs() + slopes[8:].sum().abs()
@@ -92,7 +92,7 @@ def test_slopes_by_position_are_finite_differences():
 
 def test_gradient_scores_differ_in_what_is_summed_before_the_sign_goes(monkeypatch):
     slopes = torch.tensor([[3.0, -1.0], [-4.0, 1.0], [5.0, 0.0]], dtype=torch.float64)  # [sequence, position]
-    monkeypatch.setattr(evidence, "loss_slopes", lambda *inputs: [slopes[:, None]])
+    monkeypatch.setattr(scoring_inputs, "loss_slopes", lambda *inputs: [slopes[:, None]])
     monkeypatch.setattr(gradient_importance, "BERTOLOGY_BATCH", 2)
     model = random_model(n_layers=1, n_heads=1)
     subject = evidence_of(model, tokens(n=3))
@@ -109,11 +109,11 @@ def test_gradient_scores_differ_in_what_is_summed_before_the_sign_goes(monkeypat
 
 def test_norms_are_those_of_whole_matrices():
     model = random_model(n_layers=2, n_heads=(3, 1))
-    evidence = evidence_of(model, tokens())
-    for layer, own in enumerate(head_scores("weight_norm", evidence)):
+    inputs = evidence_of(model, tokens())
+    for layer, own in enumerate(head_scores("weight_norm", inputs)):
         a = attention_of(model, layer)
         assert own.tolist() == pytest.approx([torch.linalg.norm(a.W_V[h] @ a.W_O[h]).item() for h in range(len(own))])
-    for layer, own in enumerate(head_scores("qkv_norm", evidence)):
+    for layer, own in enumerate(head_scores("qkv_norm", inputs)):
         a = attention_of(model, layer)
         for head, score in enumerate(own.tolist()):
             numbers = [x for weight in (a.W_Q, a.W_K, a.W_V) for x in weight[head].flatten().tolist()]
@@ -124,8 +124,8 @@ def test_norms_are_those_of_whole_matrices():
 @pytest.mark.parametrize("options", [{}, {"attention": "local", "attention_window": 3, "positions": "none"}])
 def test_pattern_scores_are_those_of_loops_over_pairs(options):
     model, text = random_model(**options), tokens()
-    evidence = evidence_of(model, text)
-    variances, confidences = (head_scores(method, evidence) for method in ("attention_variance", "confidence"))
+    inputs = evidence_of(model, text)
+    variances, confidences = (head_scores(method, inputs) for method in ("attention_variance", "confidence"))
     for layer, seen in enumerate(model.trace(text[:, :-1]).layers):
         for head in range(3):
             pattern = seen.pattern[:, head]
@@ -138,13 +138,13 @@ def test_pattern_scores_are_those_of_loops_over_pairs(options):
 
 def test_ablation_scores_are_mean_effects():
     model, text = random_model(), tokens()
-    evidence = evidence_of(model, text)
+    inputs = evidence_of(model, text)
     losses = sequence_losses(model, text)
-    found = {method: head_scores(f"ablation_{method}", evidence) for method in ("zero", "mean", "resample")}
+    found = {method: head_scores(f"ablation_{method}", inputs) for method in ("zero", "mean", "resample")}
     for layer, head in heads_of(model):
         mask = everything(model)
         mask[layer][head] = 0
-        zero, mean = (sequence_losses(model, text, mask, fill) - losses for fill in (None, evidence.fill))
+        zero, mean = (sequence_losses(model, text, mask, fill) - losses for fill in (None, inputs.fill))
         assert found["zero"][layer][head].item() == pytest.approx(zero.mean().item(), abs=1e-10)
         assert found["mean"][layer][head].item() == pytest.approx(mean.mean().item(), abs=1e-10)
     kind, partners = Ablation("head", "resample", "full"), other_sequences(5, 5, 0)
@@ -154,10 +154,10 @@ def test_ablation_scores_are_mean_effects():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_batching_changes_no_score(monkeypatch, method):
-    evidence = evidence_of(random_model(feed_forward="relu"), tokens())
-    whole = head_scores(method, evidence)
+    inputs = evidence_of(random_model(feed_forward="relu"), tokens())
+    whole = head_scores(method, inputs)
     monkeypatch.setattr(batching, "BATCH_NUMBERS", 1)
-    assert all(torch.allclose(a, b) for a, b in zip(whole, head_scores(method, evidence), strict=True))
+    assert all(torch.allclose(a, b) for a, b in zip(whole, head_scores(method, inputs), strict=True))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -180,7 +180,7 @@ def test_what_a_pruned_head_would_do_changes_no_score(method):
         model = random_model()
         attention_of(model, 0).W_V[1] *= scale
         fill = mean_z(random_model(), tokens(seed=2))
-        scores.append(head_scores(method, Evidence(model, tokens(), fill, mask)))
+        scores.append(head_scores(method, ScoringInputs(model, tokens(), fill, mask)))
     for a, b, own in zip(*scores, mask, strict=True):
         assert torch.equal(a.isnan(), own == 0)
         assert torch.allclose(a, b, equal_nan=True)
@@ -206,7 +206,7 @@ def skip_trigram_text(d_vocab=29, n_ctx=32, n=8):
 def test_a_head_that_does_all_the_work_comes_first_and_idle_ones_have_nothing(method):
     model, text = skip_trigram_model(SOURCE, (DESTINATION,), (OUTPUT,), 29, 32), skip_trigram_text()
     model.W_U_free.mul_(0.3)  # sure of what it predicts, it would have no slopes
-    (scores,) = head_scores(method, Evidence(model, text, mean_z(model, text)))
+    (scores,) = head_scores(method, ScoringInputs(model, text, mean_z(model, text)))
     assert scores[1] > scores[0]
     assert scores[1] > scores[2]
     if method not in ("attention_variance", "confidence"):
@@ -234,8 +234,8 @@ def test_layers_are_normalised_to_length_one():
 
 def test_gradients_are_had_inside_inference_mode():
     model = random_model()
-    evidence = evidence_of(model, tokens())
-    outside = head_scores("michel_paper", evidence)
+    inputs = evidence_of(model, tokens())
+    outside = head_scores("michel_paper", inputs)
     with torch.inference_mode():
-        inside = head_scores("michel_paper", evidence)
+        inside = head_scores("michel_paper", inputs)
     assert all(map(torch.equal, inside, outside))

@@ -6,10 +6,10 @@ from planted import blank_model, plant_fixed_offset
 from random_models import D_VOCAB, random_model
 
 from headstream.models.heads import relevance as rules
-from headstream.models.heads.evidence import Evidence
 from headstream.models.heads.importance_methods import head_scores
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.relevance import relevance
+from headstream.models.heads.scoring_inputs import ScoringInputs
 
 
 def tokens(n=2, length=6, seed=1):
@@ -158,7 +158,7 @@ def test_the_only_head_that_writes_gets_all_and_the_others_nothing():
     plant_fixed_offset(model, layer=1, head=0, offset=1, of="previous")
     text = torch.randint(1, 29, (4, 33), generator=torch.Generator().manual_seed(0))
     text[:, 0] = 0
-    first, second = head_scores("lrp", Evidence(model, text, mean_z(model, text)))
+    first, second = head_scores("lrp", ScoringInputs(model, text, mean_z(model, text)))
     predicted = (32 - 3) / 32  # from the first position on whose token before the last is no BOS
     assert first.tolist() == pytest.approx([0, predicted, 0], abs=0.04)
     assert second.tolist() == pytest.approx([predicted, 0], abs=0.04)

@@ -16,7 +16,7 @@ from headstream.models.heads.references import mean_z
 from headstream.models.losses import sequence_losses
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring import budgets, trained_model
-from headstream.tasks.measuring.budgets import affordable
+from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.measuring.head_rows import importance_rows
 from headstream.tasks.measuring.importance import ablations_of, measure_importance
 from headstream.tasks.measuring.pruning_curves import ITERATIVE
@@ -146,7 +146,7 @@ def test_a_study_says_how_heads_are_ablated(tmp_path, measured, tokens):
 
 def test_of_many_heads_fewer_sequences_are_used(tmp_path, tokens):
     assert doctest.testmod(budgets).failed == 0
-    assert affordable(4, 10, 1000) == 4
+    assert windows_within_budget(4, 10, 1000) == 4
     config = CONFIG.model_copy(update={"windows": 12, "max_reruns": 36})
     measure(tmp_path, random_model(tokens), config)  # of 4 heads
     assert {row["n_sequences"] for row in rows_of(tmp_path, "ablations")} == {9}

@@ -10,7 +10,7 @@ from headstream.tasks.report.figures.style import KIND_COLORS, house_style
 from headstream.tasks.report.model_choice import best_label_of_each_depth, labels_best_first
 from headstream.tasks.report.sections import figures
 from headstream.tasks.report.sections.circuits.composition_graph import MAX_EDGES, THICKEST, composition_graph
-from headstream.tasks.report.sections.circuits.eigenvalue_spectra import MAX_HEADS
+from headstream.tasks.report.sections.circuits.eigenvalue_spectra import MAX_SPECTRA
 from headstream.tasks.report.sections.circuits.path_term_bars import MAX_PATHS, _order
 from headstream.tasks.report.sections.circuits.score_term_bars import PARTS, strongest_source
 from headstream.tasks.report.sentences import counted, risen
@@ -116,7 +116,7 @@ def test_spectra_are_beside_each_other_and_scored(results):
 def test_of_many_heads_those_with_a_role_are_drawn(study):
     (picture,) = draw("eigenvalue_spectra", study(Model(n_heads=7)))
     heads = [tick.get_text() for tick in picture.figure.axes[0].get_xticklabels()]
-    assert len(heads) == MAX_HEADS
+    assert len(heads) == MAX_SPECTRA
     assert {"L0H0", "L1H6"} < set(heads)
     assert "6 heads without a role or with scores closer to 0 are not drawn." in picture.sentence
 

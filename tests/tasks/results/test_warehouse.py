@@ -333,7 +333,7 @@ def test_a_damaged_block_is_noticed(built):
         content[place] ^= 1
     built.path.write_bytes(content)
     assert not is_whole(built.path)
-    assert build_warehouse(built.store, built.path, anew=True)
+    assert build_warehouse(built.store, built.path, rebuild=True)
     assert is_whole(built.path)
 
 
@@ -478,7 +478,7 @@ def test_rows_taken_over_are_those_of_a_warehouse_built_anew(archive, seed):
             getattr(laboratory, happens)()
         assert archive.build()
         taken_over = archive.as_stored()
-        build_warehouse(archive.store, archive.path, anew=True)
+        build_warehouse(archive.store, archive.path, rebuild=True)
         assert archive.as_stored() == taken_over
 
 
@@ -499,7 +499,7 @@ def test_only_what_changed_is_read_again(built, monkeypatch):
     built.build()
     assert read == [newer, record]
     assert built.query("SELECT count(*) FROM training") == [(2,)]
-    build_warehouse(built.store, built.path, anew=True)
+    build_warehouse(built.store, built.path, rebuild=True)
     assert len(read) == 2 + 4
 
 

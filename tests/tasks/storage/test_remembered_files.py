@@ -22,14 +22,14 @@ def file(tmp_path, monkeypatch) -> Path:
     return path
 
 
-def recall(kept_in: Path, file: Path, asked: list[str]) -> str:
+def recall(kept_in: Path, file: Path, asked: list[str], computed_by: str = "sha256") -> str:
     """The file's hash, as another process finds it."""
 
     def compute(raw) -> str:
         asked.append(file.name)
         return sha256_of(raw)
 
-    remembered = RememberedFiles(kept_in)
+    remembered = RememberedFiles(kept_in, computed_by)
     value = remembered.recall(file, compute)
     remembered.keep()
     return value
@@ -58,7 +58,9 @@ def test_one_that_changed_just_now_could_change_again_unseen(tmp_path, file, ask
     assert not (tmp_path / "hashes.json").exists()
 
 
-@pytest.mark.parametrize("kept", [b"", b"[1]", b"{", b"\xff", b'{"a": 1'])
+@pytest.mark.parametrize(
+    "kept", [b"", b"[1]", b"{", b"\xff", b'{"a": 1', b'{"computed_by": "an earlier release", "files": 1}']
+)
 def test_what_can_not_be_read_is_as_good_as_nothing(tmp_path, file, asked, kept):
     (tmp_path / "hashes.json").write_bytes(kept)
     recall(tmp_path / "hashes.json", file, asked)
@@ -80,3 +82,9 @@ def test_files_that_are_gone_are_forgotten(tmp_path, file, asked):
     file.unlink()
     recall(kept_in, other, asked)
     assert "a.txt" not in kept_in.read_text()
+
+
+def test_values_of_another_computation_are_not_taken(tmp_path, file, asked):
+    recall(tmp_path / "hashes.json", file, asked, "one")
+    recall(tmp_path / "hashes.json", file, asked, "other")
+    assert asked == ["a.txt"] * 2

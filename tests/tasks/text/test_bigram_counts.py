@@ -65,7 +65,7 @@ def slow_losses(train, other, vocabulary):
 
 @pytest.mark.parametrize("most", [2**24, 30, 1])
 def test_losses_are_those_of_a_slow_reference(monkeypatch, most):
-    monkeypatch.setattr(bigram_counts, "MOST_BIGRAMS", most)
+    monkeypatch.setattr(bigram_counts, "MAX_BIGRAMS", most)
     monkeypatch.setattr(bigram_counts, "COUNTED_TOKENS", 100)
     rng = np.random.default_rng(0)
     train, other = (rng.geometric(0.3, n).clip(max=17).tolist() for n in (600, 200))

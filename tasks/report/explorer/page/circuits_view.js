@@ -15,7 +15,7 @@ import { sql } from "./sql.js";
 /** @import { Edge, Kind } from "./composition.js" */
 /** @import { OpenView, Page, View } from "./page.js" */
 
-const MOST_EDGES = 300; // drawn at once
+const MAX_DRAWN_EDGES = 300; // drawn at once
 const BAR_STEPS = 200; // from 0 to 1
 const GRAPH_NOTE =
   "Lines run up from the head that writes to the head that reads it, with its queries, keys or values; the thicker, " +
@@ -81,9 +81,9 @@ class Circuits {
     this.bar.max = String(Math.max(1, Math.ceil(BAR_STEPS * most)) / BAR_STEPS);
     this.bar.value = String(least);
     const high = edges.filter(({ kind, above }) => above >= least && kinds.includes(kind));
-    const cut = high.length > MOST_EDGES ? `, the ${MOST_EDGES} highest drawn` : "";
+    const cut = high.length > MAX_DRAWN_EDGES ? `, the ${MAX_DRAWN_EDGES} highest drawn` : "";
     this.count.textContent = `${readable(least)}: ${high.length} of ${edges.length} pairs${cut}`;
-    const drawn = high.sort((a, b) => b.above - a.above).slice(0, MOST_EDGES);
+    const drawn = high.sort((a, b) => b.above - a.above).slice(0, MAX_DRAWN_EDGES);
     refill(this.graph, this.graphFigure(edges, drawn.reverse(), step));
     const maps = KINDS.filter((kind) => kinds.includes(kind)).map((kind) => {
       return compositionMap(page, edges, kind, most, step);

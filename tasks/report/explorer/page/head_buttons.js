@@ -6,10 +6,10 @@ import { chooser, el, refill } from "./elements.js";
 /** @import { Page } from "./page.js" */
 /** @import { Head } from "./study.js" */
 
-export const MOST_BUTTONS = 16;
+export const MAX_BUTTONS = 16;
 const N_BEST = 8; // of more heads, those that have a button
 const ROLE_SCORES = ["induction_random_period", "previous_token", "duplicate_token"];
-export const MOST_STRIPES = 6; // heads that a token can show side by side
+export const MAX_STRIPES = 6; // heads that a token can show side by side
 
 /**
  * Heads whose attention is shown.
@@ -67,7 +67,7 @@ function headChip(page, head, chosen) {
     head.name,
     role && role !== "other" && el("small", {}, role),
   );
-  if (place >= 0 && chosen.length <= MOST_STRIPES) {
+  if (place >= 0 && chosen.length <= MAX_STRIPES) {
     button.style.borderColor = css(page.state.average ? colour("blue") : seriesColour(place));
   }
   return button;
@@ -102,7 +102,7 @@ export function fillSwitches(page, container) {
  */
 function headsAtHand({ model }, chosen) {
   const { heads } = model;
-  if (heads.length <= MOST_BUTTONS) return heads;
+  if (heads.length <= MAX_BUTTONS) return heads;
   const value = (/** @type {Head} */ head) =>
     Math.max(...ROLE_SCORES.map((score) => model.score(score, model.last, head) ?? 0));
   const best = heads.toSorted((a, b) => value(b) - value(a)).slice(0, N_BEST);

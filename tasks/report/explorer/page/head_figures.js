@@ -20,7 +20,7 @@ const OVER_TRAINING = [
   "duplicate_token",
   "bos_attention",
 ];
-const MOST_PROBES = 6;
+const MAX_PROBES = 6;
 const PLANE_SIDE = 116; // of the complex plane, in a picture's own units
 const PLANE_GAP = 12;
 
@@ -155,7 +155,7 @@ export function probes(model, head) {
   const rows = model.rowsOf("probes", head).filter((row) => row.gain !== null);
   if (!rows.length) return null;
   rows.sort((a, b) => b.gain - a.gain);
-  const intervals = rows.slice(0, MOST_PROBES).map((row) => {
+  const intervals = rows.slice(0, MAX_PROBES).map((row) => {
     return { name: row.task.replaceAll("_", " "), value: row.gain, low: row.gain_low, high: row.gain_high };
   });
   return figure({

@@ -10,7 +10,7 @@ import { clamp, readable } from "./numbers.js";
 
 const GRID_LEFT = 40; // room for the names of layers
 const GRID_BOTTOM = 34; // for those of heads, and what the marks of roles mean
-const MOST_NUMBERED = 16; // heads in a layer whose cells have room for numbers
+const MAX_NUMBERED = 16; // heads in a layer whose cells have room for numbers
 const UNBOUNDED_SCORES = /logit|distance|rank|_sd$/; // those that don't end at 1
 /** @type {Record<string, [number, number]>} heads across, layers up */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -110,7 +110,7 @@ function gridCell(page, score, most, head, places) {
     { class: "cell", ...handling },
     svg("title", {}, role ? `${said}\n${role}` : said),
     svg("rect", { ...box, class: "value", fill: css(ground), ...outline }),
-    places.columns <= MOST_NUMBERED && value !== null
+    places.columns <= MAX_NUMBERED && value !== null
       ? svgText(value.toFixed(2), { ...number, "font-size": size, fill: css(inkOn(ground)) })
       : null,
     mark &&

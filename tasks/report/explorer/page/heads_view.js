@@ -10,8 +10,8 @@ import { sql } from "./sql.js";
 
 /** @import { OpenView, Page, View } from "./page.js" */
 
-const MOST_LINES = 40;
-const MOST_NAMED = 3; // lines beside that of the chosen head
+const MAX_LINES = 40;
+const MAX_NAMED = 3; // lines beside that of the chosen head
 
 /** @type {View} */
 export const view = { name: "heads", title: "Heads", place: 1, hasCard: true, open: openHeads };
@@ -88,8 +88,8 @@ function trajectories(page, score) {
   const values = model.heads.map((head) => model.checkpoints.map((_, at) => model.score(score, at, head)));
   const end = (/** @type {number} */ place) => Math.abs(values[place][model.last] ?? 0);
   const order = model.heads.map((head) => head.place).sort((a, b) => end(b) - end(a));
-  const named = new Set([chosen, ...order.slice(0, MOST_NAMED)]);
-  const drawn = order.filter((place, rank) => rank < MOST_LINES || place === chosen);
+  const named = new Set([chosen, ...order.slice(0, MAX_NAMED)]);
+  const drawn = order.filter((place, rank) => rank < MAX_LINES || place === chosen);
   const lines = drawn.map((place, rank) => {
     const isChosen = place === chosen;
     const isNamed = named.has(place);

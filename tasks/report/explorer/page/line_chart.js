@@ -19,7 +19,7 @@ import { clamp, readable, shortCount } from "./numbers.js";
 /** @typedef {ReturnType<typeof axesOf>} Axes */
 
 const CHART_LEFT = 40; // room for numbers
-const MOST_SOLID = 8; // lines; more are drawn paler
+const MAX_SOLID = 8; // lines; more are drawn paler
 
 /**
  * @param {Page} page
@@ -45,7 +45,7 @@ export function lineChart(page, lines, size) {
     ...valueTicks(axes),
     ...checkpointTicks(model, axes, size),
     svg("line", here),
-    ...lines.map((line) => polyline(line, axes, lines.length <= MOST_SOLID)),
+    ...lines.map((line) => polyline(line, axes, lines.length <= MAX_SOLID)),
     ...lineNames(lines, axes, model.last),
   );
   return picture;

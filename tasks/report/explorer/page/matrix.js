@@ -23,8 +23,8 @@ import { clamp } from "./numbers.js";
  */
 /** @typedef {ReturnType<typeof frameOf>} MatrixFrame */
 
-const MOST_NAMED = 40; // rows or columns; of more the names aren't written
-const LONGEST_NAME = 10;
+const MAX_NAMED = 40; // rows or columns; of more the names aren't written
+const MAX_NAME_LENGTH = 10;
 
 /** @param {Shown} shown */
 export function matrix(shown) {
@@ -49,8 +49,8 @@ export function matrix(shown) {
 /** @param {Shown} shown */
 function frameOf({ rows, columns, side, rowName }) {
   const longest = Math.max(...Array.from({ length: rows }, (_, row) => rowName(row).length));
-  const isNamed = Math.max(rows, columns) <= MOST_NAMED;
-  const margin = isNamed ? 16 + 6.2 * Math.min(longest, LONGEST_NAME) : 18;
+  const isNamed = Math.max(rows, columns) <= MAX_NAMED;
+  const margin = isNamed ? 16 + 6.2 * Math.min(longest, MAX_NAME_LENGTH) : 18;
   const cell = Math.min((side - margin) / columns, (side - margin) / rows);
   return { isNamed, margin, cell, width: columns * cell, height: rows * cell };
 }
@@ -105,7 +105,7 @@ function rowNames({ rows, rowName }, { margin, cell }) {
   const look = { "text-anchor": "end", "font-size": Math.min(11, cell * 0.9), fill: css(colour("muted")) };
   return Array.from({ length: rows }, (_, row) => {
     const y = margin + (row + 0.5) * cell + 3.5;
-    return svgText(rowName(row).slice(0, LONGEST_NAME), { x: margin - 4, y, ...look });
+    return svgText(rowName(row).slice(0, MAX_NAME_LENGTH), { x: margin - 4, y, ...look });
   });
 }
 
@@ -114,7 +114,7 @@ function columnHeads({ columns, columnName }, { margin, cell }) {
   const look = { "font-size": Math.min(11, cell * 0.9), fill: css(colour("muted")) };
   return Array.from({ length: columns }, (_, column) => {
     const transform = `translate(${margin + (column + 0.5) * cell + 3.5} ${margin - 4}) rotate(-90)`;
-    return svgText(columnName(column).slice(0, LONGEST_NAME), { transform, ...look });
+    return svgText(columnName(column).slice(0, MAX_NAME_LENGTH), { transform, ...look });
   });
 }
 

@@ -18,7 +18,7 @@ import { plain } from "./tokens.js";
 
 const N_PREDICTIONS = 6;
 const BAR_LEFT = 110; // room for tokens
-const LONGEST_LABEL = 12;
+const MAX_LABEL_LENGTH = 12;
 const ROW_HEIGHT = 22;
 
 /** @param {Page} page @param {Reading} reading */
@@ -86,7 +86,7 @@ function candidateRow({ label, whole, off, comes }, y, room, isCompared) {
   const look = { "font-family": "monospace", "font-weight": comes ? "bold" : "normal", fill: css(colour("ink")) };
   const bar = (/** @type {number} */ share) => ({ x: BAR_LEFT, width: Math.max(0.5, share * room), height });
   const said = isCompared ? `${readable(whole)} → ${readable(off)}` : readable(whole);
-  const name = plain(label).slice(0, LONGEST_LABEL) + (comes ? " ✓" : "");
+  const name = plain(label).slice(0, MAX_LABEL_LENGTH) + (comes ? " ✓" : "");
   return [
     svgText(name, { x: BAR_LEFT - 8, y: y + 15, "text-anchor": "end", ...look }),
     svg("rect", { ...bar(blue), y: y + 4, fill: css(colour("blue")) }),

@@ -1,7 +1,7 @@
 // A text as a model reads it, and what of that the address asks to see.
 
 import { colour, css, mixed, seriesColour, valueColour } from "./colours.js";
-import { MOST_STRIPES } from "./head_buttons.js";
+import { MAX_STRIPES } from "./head_buttons.js";
 import { clamp, readable } from "./numbers.js";
 import { OWN_TEXT } from "./passages.js";
 import { plain } from "./tokens.js";
@@ -140,7 +140,7 @@ function wellPredicted({ n, losses }) {
 function stripesOf(state, run, heads) {
   if (!heads.length) return [];
   const isWeighed = Boolean(state.weighed);
-  if (state.average || heads.length > MOST_STRIPES) {
+  if (state.average || heads.length > MAX_STRIPES) {
     const name = heads.length === 1 ? heads[0].name : `mean of ${heads.length} heads`;
     return [{ name, attention: run.meanAttention(heads, isWeighed), tint: colour("blue") }];
   }

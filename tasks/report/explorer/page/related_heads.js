@@ -9,9 +9,9 @@ import { headName } from "./study.js";
 /** @import { Page } from "./page.js" */
 /** @import { Head, Model } from "./study.js" */
 
-const MOST_LINKS = 8; // heads read, or reading
-const MOST_ALIKE = 3;
-const LEAST_CHANGE = 0.02; // of prefix matching that is worth a word
+const MAX_LINKS = 8; // heads read, or reading
+const MAX_ALIKE = 3;
+const MIN_CHANGE = 0.02; // of prefix matching that is worth a word
 
 /** @param {Page} page @param {Head} head */
 export function neighbours(page, head) {
@@ -38,14 +38,14 @@ export function neighbours(page, head) {
 function edgeList(page, edges, side) {
   if (!edges.length) return el("p", { class: "hint" }, "no head, significantly");
   const whose = side === "writer" ? "its" : "their";
-  const items = edges.slice(0, MOST_LINKS).map((edge) => {
+  const items = edges.slice(0, MAX_LINKS).map((edge) => {
     const other = edge[side].name;
     const size = edge.z === null ? `score ${readable(edge.score)}` : `z = ${readable(edge.z)}`;
     const toHead = page.anchor({ head: other }, other);
     const toEdge = page.anchor({ view: "circuits", edge: edge.name }, size);
     return el("li", {}, toHead, ` by ${whose} ${KIND_WORDS[edge.kind]} `, toEdge, checked(page.model, edge));
   });
-  const others = edges.length - MOST_LINKS;
+  const others = edges.length - MAX_LINKS;
   return el("ul", {}, ...items, others > 0 && el("li", { class: "hint" }, `and ${others} more`));
 }
 
@@ -58,7 +58,7 @@ function checked(model, edge) {
   const check = causalCheck(model, edge);
   if (!check || check.prefix_matching === null) return "";
   const { prefix_matching: before, prefix_matching_without: after } = check;
-  if (Math.abs(before - after) < LEAST_CHANGE) return "";
+  if (Math.abs(before - after) < MIN_CHANGE) return "";
   return `: without it, prefix matching ${readable(after)} instead of ${readable(before)}`;
 }
 
@@ -71,7 +71,7 @@ export function headsAlike(page, head) {
     return pair.includes(head.name) ? [{ other, distance }] : [];
   });
   if (!found.length) return null;
-  const nearest = found.sort((a, b) => a.distance - b.distance).slice(0, MOST_ALIKE);
+  const nearest = found.sort((a, b) => a.distance - b.distance).slice(0, MAX_ALIKE);
   const items = nearest.map(({ other, distance }) => {
     return el("li", {}, page.anchor({ head: other }, other), ` at distance ${readable(distance)} of 0 to 1`);
   });

@@ -6,7 +6,7 @@ import { forward } from "./transformer.js";
 /** @import { Head, Model, NetworkFields } from "./study.js" */
 /** @typedef {{ token: number, probability: number }} Prediction */
 
-const MOST_CACHED = 12;
+const MAX_CACHED = 12;
 
 /**
  * @typedef {object} RunFields
@@ -83,7 +83,7 @@ export function runOn(model, step, tokens, passage, off) {
   if (known) return known;
   const run = model.runnableSteps.length ? computed(model, step, tokens, off) : kept(model, passage, tokens);
   cache.set(key, run);
-  if (cache.size > MOST_CACHED) cache.delete(/** @type {string} */ (cache.keys().next().value));
+  if (cache.size > MAX_CACHED) cache.delete(/** @type {string} */ (cache.keys().next().value));
   return run;
 }
 

@@ -3,7 +3,7 @@
 import { attentionMatrix, attentionRows } from "./attention_matrix.js";
 import { el, emptyNote, refill } from "./elements.js";
 import { figure } from "./figure.js";
-import { chosenHeads, fillChips, fillSwitches, headsOff, MOST_BUTTONS } from "./head_buttons.js";
+import { chosenHeads, fillChips, fillSwitches, headsOff, MAX_BUTTONS } from "./head_buttons.js";
 import { nextTokens } from "./next_tokens.js";
 import { PassageFigure } from "./passage_figure.js";
 import { Reading } from "./reading.js";
@@ -33,7 +33,7 @@ class ReadText {
     this.controls = new TextControls(page, text);
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Heads shown" });
     this.switches = el("div", { class: "chips", role: "group", "aria-label": "Heads switched off" });
-    const off = { class: "off", open: model.heads.length <= MOST_BUTTONS };
+    const off = { class: "off", open: model.heads.length <= MAX_BUTTONS };
     this.off = el("details", off, el("summary", {}, "Switch heads off"), this.switches);
     this.note = el("p", { class: "hint" });
     this.passage = el("div");

@@ -19,14 +19,14 @@ from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.plain_text import terminal_safe
 
 MAP_SIDE = 7.2  # inches at most
-LARGEST_CELL = 0.28
+_MAX_CELL = 0.28
 LABEL_LENGTH, SHORT_LABEL = 14, 7  # characters
 LABEL_PITCH = 0.145  # inches between the labels of tokens at least
-N_COLUMNS = 3  # of small patterns
+_N_COLUMNS = 3  # of small patterns
 EXCERPT = 16  # tokens of a passage whose names have room beside a small pattern
-TITLE = 0.95  # inches above and below a small pattern, its labels included
+_TITLE = 0.95  # inches above and below a small pattern, its labels included
 LAST_SCORE = 3  # place of the last head in the gallery that is there for a score, and not as one of a pair
-LOOK = (
+_LOOK = (
     "Each row is a token that looks back, each column a token that it may look at: the fuller the colour, the more of "
     "the row's attention goes there. A · is a space, \\n the end of a line."
 )
@@ -95,7 +95,7 @@ def _large(role: str, pattern: DataFrame) -> Picture:
     else:
         sentence = f"{head} has no query in this passage that could attend to {keys}."
     figure = _map(weights, tokens, expected, ROLE_COLORS[role])
-    return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure, LOOK)
+    return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure, _LOOK)
 
 
 def _gallery(weights: DataFrame, drawn: Collection[str], tokens: Sequence[str]) -> list[Picture]:
@@ -142,8 +142,8 @@ def _excerpts(label: str, patterns: Mapping[str, DataFrame], tokens: Sequence[st
     """A panel for each pattern, by its title: the stretch of the passage in which it attends most to other tokens."""
     n = min(EXCERPT, len(tokens))
     n_lines = max(title.count("\n") for title in patterns)
-    height = ceil(len(patterns) / N_COLUMNS) * (WIDTH / N_COLUMNS - 0.75 + TITLE + 0.17 * n_lines)
-    figure, panels = panel_grid(label, len(patterns), N_COLUMNS, 0.3 + height)
+    height = ceil(len(patterns) / _N_COLUMNS) * (WIDTH / _N_COLUMNS - 0.75 + _TITLE + 0.17 * n_lines)
+    figure, panels = panel_grid(label, len(patterns), _N_COLUMNS, 0.3 + height)
     for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
         weights = _matrix(pattern)
         others = np.tril(weights, -1)
@@ -176,7 +176,7 @@ def _aggregates(label: str, patterns: Mapping[str, DataFrame]) -> Figure:
 
 def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color: str) -> Figure:
     n = len(tokens)
-    cell = min(LARGEST_CELL, MAP_SIDE / n)
+    cell = min(_MAX_CELL, MAP_SIDE / n)
     figure, axes = panel(n * cell + 1.35, min(WIDTH, n * cell + 1.6))
     axes.imshow(tint(weights, color), interpolation="none")
     query, key = np.nonzero(expected)

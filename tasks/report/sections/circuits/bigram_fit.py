@@ -13,8 +13,8 @@ from headstream.tasks.report.sentences import listed, models_left_out
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import readable
 
-NAME, QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
-LARGEST_DOT = 60  # square points
+_NAME, _QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")
+MAX_DOT = 60  # square points
 
 
 def bigram_fit(results: StudyResults) -> list[Picture]:
@@ -22,7 +22,7 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
     samples, fits = results.frame("bigram_samples"), results.frame("bigram_fits").set_index("model")
     shown, n_more = best_label_of_each_depth(results, samples.label)
     if not shown:
-        return [Picture(NAME, "No picture: no model's direct path was compared with bigrams.", QUERIES)]
+        return [Picture(_NAME, "No picture: no model's direct path was compared with bigrams.", _QUERIES)]
     depths = samples.groupby("label").n_layers.first()
     shown.sort(key=depths.__getitem__)
     figure, palette = Figure((WIDTH, 3.4)), Palette.of(results)
@@ -37,7 +37,7 @@ def bigram_fit(results: StudyResults) -> list[Picture]:
         "Each dot is a pair of neighbouring tokens: the nearer to the dashed line, the better the model knows how "
         "often they follow each other."
     )
-    return [Picture(NAME, sentence, QUERIES, figure, look)]
+    return [Picture(_NAME, sentence, _QUERIES, figure, look)]
 
 
 def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
@@ -58,7 +58,7 @@ def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
 
 def _draw(axes: Axes, label: str, samples: DataFrame, fit: Series, palette: Palette) -> None:
     """A dot for each bigram, as large as it is frequent."""
-    sizes = LARGEST_DOT * samples.n_pairs / samples.n_pairs.max()
+    sizes = MAX_DOT * samples.n_pairs / samples.n_pairs.max()
     color = palette.color(label)
     axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=(0, (5, 3)))
     dots: dict[str, Any] = {"color": color, "alpha": 0.55, "linewidth": 0}

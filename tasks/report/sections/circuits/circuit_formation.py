@@ -14,7 +14,7 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import models_left_out, risen
 from headstream.tasks.results.study_results import StudyResults
 
-NAME, QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
+_NAME, _QUERIES = "circuit_formation", ("circuit_formation", "phase_changes")
 LINES: Mapping[str, Mapping[str, dict[str, Any]]] = {  # by panel
     "attention": {
         "previous_token": {"color": TEAL, "label": "earlier head: attention to the token before"},
@@ -38,7 +38,7 @@ def circuit_formation(results: StudyResults) -> list[Picture]:
     curves = results.frame("circuit_formation")
     shown, n_more = best_label_of_each_depth(results, curves.label)
     if not shown:
-        return [Picture(NAME, "No picture: in no model does a head read previous-token heads by its keys.", QUERIES)]
+        return [Picture(_NAME, "No picture: in no model does a head read previous-token heads by its keys.", _QUERIES)]
     figure = Figure((WIDTH, 5.4))
     panels = figure.subplots(len(LINES), len(shown), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2, 2))
     change = strongest_change(results, "prefix_matching")
@@ -60,7 +60,7 @@ def circuit_formation(results: StudyResults) -> list[Picture]:
     sentence = _sentence(shown[0], curves[curves.label == shown[0]])
     band = f" {change.sentence}" if change and change.label in shown else ""
     look = "In which order the parts of the circuit form, and what becomes of the loss meanwhile."
-    return [Picture(NAME, f"{sentence}{band}{models_left_out(n_more)}", QUERIES, figure, look)]
+    return [Picture(_NAME, f"{sentence}{band}{models_left_out(n_more)}", _QUERIES, figure, look)]
 
 
 def _sentence(label: str, curves: DataFrame) -> str:

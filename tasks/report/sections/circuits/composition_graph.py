@@ -16,13 +16,13 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
-QUERIES = ("compositions", "head_scores")
-LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
+_QUERIES = ("compositions", "head_scores")
+_LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
 MAX_EDGES = 24
 MAX_NODES = 64  # of more heads, only those are drawn that an edge joins or that have a role
-PARTS = {"Q": "queries", "K": "keys", "V": "values"}
+_PARTS = {"Q": "queries", "K": "keys", "V": "values"}
 PORTS = {"Q": -0.55, "K": 0.0, "V": 0.55}  # where edges enter a head from below, in its radii
-WIDEST_PITCH, NARROWEST = 1.3, 5.2  # inches between heads, since far apart they have flat edges; of the figure
+MAX_PITCH, MIN_FIGURE_WIDTH = 1.3, 5.2  # inches between heads, since far apart they have flat edges; of the figure
 POINTS = 72  # in an inch
 NODE = 13  # points of radius at most
 THINNEST, THICKEST = 0.8, 6.0  # points
@@ -31,7 +31,7 @@ STRONG = 20  # z that the thickest edge has at least
 
 def composition_graph(results: StudyResults) -> list[Picture]:
     """The pairs of heads that compose significantly, and through what."""
-    pairs, scores = (results.frame(query) for query in QUERIES)
+    pairs, scores = (results.frame(query) for query in _QUERIES)
     with_role = scores[scores.role.isin(list(ROLE_COLORS))]
 
     def draw(label: str, ways: DataFrame) -> tuple[str, Figure | None]:
@@ -45,15 +45,17 @@ def composition_graph(results: StudyResults) -> list[Picture]:
         return f"{_sentence(every_way, composed)}{apart}", _graph(label, ways, composed.head(MAX_EDGES), roles)
 
     why_none = "no model has two layers whose composition was measured"
-    return picture_each(results, "composition", pairs, QUERIES, why_none, draw, LOOK)
+    return picture_each(results, "composition", pairs, _QUERIES, why_none, draw, _LOOK)
 
 
 def _sentence(every_way: str, composed: DataFrame) -> str:
     best, by_kind = composed.iloc[0], composed.kind.value_counts()
-    strongest = f"{best.writer} into the {PARTS[best.kind]} of {best.reader} (score {best.score:.3f}, z = {best.z:.1f})"
+    strongest = (
+        f"{best.writer} into the {_PARTS[best.kind]} of {best.reader} (score {best.score:.3f}, z = {best.z:.1f})"
+    )
     if len(composed) == 1:
         return f"Of {every_way}, one is significant: {strongest}."
-    found = listed([f"{by_kind[kind]} through {part}" for kind, part in PARTS.items() if kind in by_kind])
+    found = listed([f"{by_kind[kind]} through {part}" for kind, part in _PARTS.items() if kind in by_kind])
     weakest = not_drawn(len(composed) - MAX_EDGES, "other", "with lower z")
     return f"Of {every_way}, {len(composed)} are significant: {found}. The strongest is {strongest}.{weakest}"
 
@@ -64,7 +66,7 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     heads = sorted(every if len(every) <= MAX_NODES else joined | roles.keys())
     layers, n_heads = sorted({layer for layer, _ in heads}), 1 + max(head for _, head in heads)
     height_of = {layer: place for place, layer in enumerate(layers)}
-    width, pitch = min(WIDTH, max(NARROWEST, WIDEST_PITCH * n_heads)), min(1.4, max(0.36, 5.6 / len(layers)))
+    width, pitch = min(WIDTH, max(MIN_FIGURE_WIDTH, MAX_PITCH * n_heads)), min(1.4, max(0.36, 5.6 / len(layers)))
     figure, axes = panel(1.1 + pitch * (len(layers) - 0.4), width)
     radius = min(NODE, 0.38 * width * POINTS / n_heads, 0.3 * pitch * POINTS)
     port = radius / POINTS * n_heads / width  # a radius on the axis of heads
@@ -104,7 +106,7 @@ def _heads_of(pairs: DataFrame) -> set[Head]:
 def _legend(figure: Figure, edges: DataFrame, widths: Series, roles: list[str]) -> None:
     lines = {
         f"into {part} ({kind})": Line2D([], [], color=KIND_COLORS[kind], linewidth=3)
-        for kind, part in PARTS.items()
+        for kind, part in _PARTS.items()
         if kind in set(edges.kind)
     }
     for i in (0, -1):

@@ -16,23 +16,23 @@ from headstream.tasks.report.sentences import listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import MISSING
 
-QUERIES = ("eigenvalues", "head_scores")
-LOOK = (
+_QUERIES = ("eigenvalues", "head_scores")
+_LOOK = (
     "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely (it copies); in QK, it "
     "looks for copies of its own token."
 )
-MAX_HEADS = 8  # side by side
-COLORS = {"OV": GREEN, "QK": BLUE, "K-composed": ORANGE}
+MAX_SPECTRA = 8  # side by side
+_COLORS = {"OV": GREEN, "QK": BLUE, "K-composed": ORANGE}
 PITCH = 2.5  # radii between the centres of two circles
-SIDE = 1.3  # inches between them at most
+_SIDE = 1.3  # inches between them at most
 MARGIN = 0.9  # inches for the circuits' names
 
-Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
+_Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
 
 def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
     """The spectra of the full OV and QK circuits of each head, scored."""
-    found, heads = (results.frame(query) for query in QUERIES)
+    found, heads = (results.frame(query) for query in _QUERIES)
     with_role = heads[heads.role.notna() & (heads.role != "other")]
 
     def draw(label: str, spectra: DataFrame) -> tuple[str, Figure]:
@@ -43,23 +43,23 @@ def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
         return sentence, _planes(label, spectra, telling, scores)
 
     why_none = "no model has heads whose eigenvalues were computed"
-    return picture_each(results, "eigenvalues", found, QUERIES, why_none, draw, LOOK)
+    return picture_each(results, "eigenvalues", found, _QUERIES, why_none, draw, _LOOK)
 
 
-def _most_telling(scores: Scores, with_role: set[str]) -> list[str]:
+def _most_telling(scores: _Scores, with_role: set[str]) -> list[str]:
     """The heads worth drawing, layer by layer: those with a role, then those with a score far from 0."""
     farthest: dict[str, float] = {}
     for (_, head), score in scores.items():
         farthest[head] = max(farthest.get(head, 0.0), np.nan_to_num(abs(score)))
     in_order = sorted(farthest, key=lambda head: [int(number) for number in head[1:].split("H")])
-    best = sorted(in_order, key=lambda head: (head not in with_role, -farthest[head]))[:MAX_HEADS]
+    best = sorted(in_order, key=lambda head: (head not in with_role, -farthest[head]))[:MAX_SPECTRA]
     return [head for head in in_order if head in best]
 
 
 def _sentence(label: str, spectra: DataFrame) -> str:
     """Which heads have the sign of copying or of matching, by the scores that stand below the spectra."""
     heads = spectra.drop_duplicates(["circuit", "head_label"]).sort_values("head_label")
-    ov, qk, composed = (heads[heads.circuit == circuit] for circuit in COLORS)
+    ov, qk, composed = (heads[heads.circuit == circuit] for circuit in _COLORS)
     through = "" if composed.empty else f"; with keys that read one earlier head alone, those of {_clear(composed)}"
     return (
         f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}. The "
@@ -76,22 +76,22 @@ def _clear(heads: DataFrame) -> str:
         return "no head with a known score"
     clear = known[known.is_clear.astype(bool)]
     best = known.loc[known.eigenvalue_score.idxmax()]
-    if len(clear) > MAX_HEADS:
+    if len(clear) > MAX_SPECTRA:
         return f"{len(clear)} heads, most in {best.head_label} ({best.eigenvalue_score:.2f})"
     named = [f"{head} ({score:.2f})" for head, score in zip(clear.head_label, clear.eigenvalue_score, strict=True)]
     return listed(named) or f"no head (at most {best.eigenvalue_score:.2f}, in {best.head_label})"
 
 
-def _planes(label: str, spectra: DataFrame, heads: list[str], scores: Scores) -> Figure:
+def _planes(label: str, spectra: DataFrame, heads: list[str], scores: _Scores) -> Figure:
     """A row for each circuit, a column for each head; the largest eigenvalue of each spectrum is on a circle."""
-    circuits = [circuit for circuit in COLORS if circuit in set(spectra.circuit)]
-    side = min(SIDE, (WIDTH - MARGIN) / len(heads))
+    circuits = [circuit for circuit in _COLORS if circuit in set(spectra.circuit)]
+    side = min(_SIDE, (WIDTH - MARGIN) / len(heads))
     figure, axes = panel(0.7 + side * len(circuits), MARGIN + side * len(heads))
     headline(figure, label)
     for (circuit, head), spectrum in spectra.groupby(["circuit", "head_label"]):
         if head in heads:
             centre = PITCH * heads.index(head), -PITCH * circuits.index(circuit)
-            _draw(axes, centre, spectrum, COLORS[circuit], scores[circuit, head])
+            _draw(axes, centre, spectrum, _COLORS[circuit], scores[circuit, head])
     note = "number: sum of eigenvalues / sum of their sizes; the largest lies on the circle"
     axes.set_xlabel(note, loc="left", fontsize=9)
     axes.set_aspect("equal")

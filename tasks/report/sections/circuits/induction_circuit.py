@@ -26,8 +26,8 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
 
-NAME, QUERIES = "induction_circuit", ("induction_circuits",)
-TOKENS = ("…", "A", "B", "…", "A")  # the last is the current one; what is predicted is drawn beside it
+_NAME, _QUERIES = "induction_circuit", ("induction_circuits",)
+_TOKENS = ("…", "A", "B", "…", "A")  # the last is the current one; what is predicted is drawn beside it
 EARLIER, FOLLOWER, CURRENT, PREDICTED = 1, 2, 4, 5.35  # their places
 BOTTOM, MIDDLE, TOP = 0.0, 1.0, 2.0  # of tokens and of the two heads
 WHAT = {  # by what of the later head reads the earlier one: where that stands, what it tells, what it attends to
@@ -38,16 +38,16 @@ WHAT = {  # by what of the later head reads the earlier one: where that stands, 
 
 def induction_circuit(results: StudyResults) -> list[Picture]:
     """The circuit of the best model that has one."""
-    circuits = {row["label"]: row for row in results.rows(QUERIES[0]) if row["n_writers"]}
+    circuits = {row["label"]: row for row in results.rows(_QUERIES[0]) if row["n_writers"]}
     labels = labels_best_first(results, circuits)
     if not labels:
-        return [Picture(NAME, "No picture: in no model was an induction circuit found.", QUERIES)]
+        return [Picture(_NAME, "No picture: in no model was an induction circuit found.", _QUERIES)]
     circuit = circuits[labels[0]]
     look = (
         "How the model continues “A B … A”: an earlier head leaves a note on what stands where, and a later head reads "
         "the note, looks there, and predicts B."
     )
-    return [Picture(NAME, _sentence(circuit), QUERIES, _drawing(circuit), look)]
+    return [Picture(_NAME, _sentence(circuit), _QUERIES, _drawing(circuit), look)]
 
 
 def _sentence(circuit: Mapping[str, Any]) -> str:
@@ -66,7 +66,7 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
     headline(figure, f"{circuit['label']}: how {circuit['reader']} does induction")
     place, note, attends = WHAT[circuit["kind"]]
     color = KIND_COLORS[circuit["kind"]]
-    for x, token in enumerate(TOKENS):
+    for x, token in enumerate(_TOKENS):
         _box(axes, x, BOTTOM, token, MUTED if token == "…" else INK)
     axes.text(CURRENT, BOTTOM - 0.36, "current token", ha="center", va="top", color=MUTED, fontsize=9)
     writers = circuit["writers"]

@@ -14,10 +14,10 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
-LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
+_LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
 MAX_PATHS = 10
-COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
-BAR = 0.25  # inches
+_COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
+_BAR = 0.25  # inches
 DIAMOND = "\ndiamond: rise of the loss without that order"
 
 
@@ -31,7 +31,7 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
         return _sentence(label, orders, paths), _bars(label, orders, paths.head(MAX_PATHS))
 
     why_none = "no model has heads whose effect on the loss was measured"
-    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw, LOOK)
+    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw, _LOOK)
 
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
@@ -55,7 +55,7 @@ def _order(n_heads: Any) -> str:
 
 def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
     n_rows = max(len(orders), len(paths))
-    figure = Figure((WIDTH, 1.0 + BAR * n_rows))
+    figure = Figure((WIDTH, 1.0 + _BAR * n_rows))
     left, right = figure.subplots(1, 2)
     _draw(left, [_order(n) for n in orders.term_order], orders, n_rows, digits=2)
     rises = orders.removal_effect_nats
@@ -70,7 +70,7 @@ def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
 
 def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digits: int) -> None:
     """A bar for each term, the first on top."""
-    colors = [MUTED if isna(n) else COLORS[min(int(n), len(COLORS) - 1)] for n in terms.term_order]
+    colors = [MUTED if isna(n) else _COLORS[min(int(n), len(_COLORS) - 1)] for n in terms.term_order]
     effects = terms.loss_effect_nats
     axes.barh(range(len(terms)), effects, height=0.7, color=colors, alpha=0.75)
     ends = effects.where(effects < 0, np.fmax(effects, terms.removal_effect_nats))  # beyond the diamond, if any

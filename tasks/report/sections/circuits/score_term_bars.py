@@ -9,8 +9,8 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
-LOOK = "What decides where a head looks: position, the tokens themselves, or what earlier heads wrote."
-MAX_HEADS = 12
+_LOOK = "What decides where a head looks: position, the tokens themselves, or what earlier heads wrote."
+_MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
     "position": ("position", GREY),
@@ -21,7 +21,7 @@ PARTS = {
     "feed-forward": ("feed-forward layers", PINK),
 }
 SIDES = {"query_source": "queries", "key_source": "keys"}
-BAR = 0.3  # inches
+_BAR = 0.3  # inches
 
 
 def score_term_bars(results: StudyResults) -> list[Picture]:
@@ -31,13 +31,13 @@ def score_term_bars(results: StudyResults) -> list[Picture]:
         shares = terms.groupby(["head_label", "composition"], sort=False).share.sum().unstack(fill_value=0.0)
         shares = shares.reindex(columns=[part for part in PARTS if part in shares.columns])
         composed = shares.reindex(columns=COMPOSED, fill_value=0.0).sum(axis=1)
-        drawn = shares[composed.rank(ascending=False, method="first") <= MAX_HEADS]
+        drawn = shares[composed.rank(ascending=False, method="first") <= _MAX_HEADS]
         others = not_drawn(len(shares) - len(drawn), "head", "with smaller shares")
         return f"{_sentence(label, shares, composed, terms)}{others}", _bars(label, drawn, terms)
 
     terms = results.frame("score_terms").dropna(subset=["share"])
     why_none = "no model has later heads whose scores were decomposed"
-    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw, LOOK)
+    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw, _LOOK)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:
@@ -62,7 +62,7 @@ def _sentence(label: str, shares: DataFrame, composed: Series, terms: DataFrame)
 
 def _bars(label: str, shares: DataFrame, terms: DataFrame) -> Figure:
     """A bar for each head, its parts side by side; parts that oppose the whole lie left of 0."""
-    figure, axes = panel(1.1 + BAR * len(shares))
+    figure, axes = panel(1.1 + _BAR * len(shares))
     rows = range(len(shares))
     right, left = (Series(0.0, index=shares.index) for _ in range(2))
     for part in shares:

@@ -14,12 +14,12 @@ from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
-NAME, QUERIES = "costs", ("costs", "cost_exponents")
-QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
+_NAME, _QUERIES = "costs", ("costs", "cost_exponents")
+_QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
     "flops": ("FLOPs", lambda flops: short_count(flops).replace(".0 ", " ")),
     "seconds": ("seconds", lambda seconds: f"{seconds:g}"),
 }
-COLORS = {"full": BLUE, "local": GREEN}
+_COLORS = {"full": BLUE, "local": GREEN}
 DASHES: dict[str, Any] = {"forward": "solid", "forward_backward": (0, (4, 1.5))}
 SLOPES = {"n_ctx": {"full": ("n²", 2), "local": ("n", 1)}, "d_model": {"full": ("d²", 2)}}  # name and power
 
@@ -29,18 +29,18 @@ def cost_curves(results: StudyResults) -> list[Picture]:
     rows = results.frame("costs")
     grow = [axis for axis in SLOPES if axis in set(rows.axis)]
     if not grow:
-        return [Picture(NAME, "No picture: no costs were measured as n_ctx or d_model grows.", QUERIES)]
+        return [Picture(_NAME, "No picture: no costs were measured as n_ctx or d_model grows.", _QUERIES)]
     figure = Figure((WIDTH, 0.4 + 2.8 * len(grow)))
-    grid = figure.subplots(len(grow), len(QUANTITIES), squeeze=False)
+    grid = figure.subplots(len(grow), len(_QUANTITIES), squeeze=False)
     for axis, panels in zip(grow, grid, strict=True):
-        for axes, (quantity, (title, _)) in zip(panels, QUANTITIES.items(), strict=True):
+        for axes, (quantity, (title, _)) in zip(panels, _QUANTITIES.items(), strict=True):
             _draw(axes, axis, rows[rows.axis == axis], quantity)
             axes.set_title(f"{title} over {axis}")
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
     look = (
         "The steeper a line, the faster the cost of a pass grows with the length of the text or the width of the model."
     )
-    return [Picture(NAME, _sentence(results.frame("cost_exponents")), QUERIES, figure, look)]
+    return [Picture(_NAME, _sentence(results.frame("cost_exponents")), _QUERIES, figure, look)]
 
 
 def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:
@@ -48,7 +48,7 @@ def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     for (attention, name), line in rows.groupby(["attention", "pass"]):
-        style = {"color": COLORS[attention], "linestyle": DASHES[name]}
+        style = {"color": _COLORS[attention], "linestyle": DASHES[name]}
         axes.plot(line["size"], line[quantity], marker="o", label=f"{attention}, {name.replace('_', ' + ')}", **style)
     limits = axes.get_ylim()
     for attention, (name, power) in SLOPES[axis].items():
@@ -62,7 +62,7 @@ def _draw(axes: Axes, axis: str, rows: DataFrame, quantity: str) -> None:
     axes.set_ylim(limits)
     sizes = sorted(set(rows["size"]))
     axes.set_xticks(sizes, [str(size) for size in sizes])
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: QUANTITIES[quantity][1](value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _QUANTITIES[quantity][1](value)))
     axes.minorticks_off()
 
 

@@ -13,13 +13,13 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, models_left_out, risen
 from headstream.tasks.results.study_results import StudyResults
 
-LOOK = "Each map shows all heads by one score: a head that is dark in one map and pale in others has one job."
-UNIT = "share of attention"
+_LOOK = "Each map shows all heads by one score: a head that is dark in one map and pale in others has one job."
+_UNIT = "share of attention"
 NARROW, DEEP = (
     4,
     8,
 )  # heads and layers: of more heads, numbers have room in two maps side by side, unless these are deep
-SMALLEST_RISE = 0.1  # that is worth a date
+MIN_RISE = 0.1  # that is worth a date
 TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "induction"}  # the role that each is of
 
 
@@ -31,9 +31,9 @@ def head_maps(results: StudyResults) -> list[Picture]:
     def draw(label: str, heads: DataFrame) -> tuple[str, Figure]:
         n_columns = 2 if heads["head"].max() > NARROW and heads.layer.max() < DEEP else 4
         measured = {score: score for score in scores if heads[score].notna().any()}  # no BOS, no attention to it
-        return _roles(label, heads), score_panels(label, heads, measured, n_columns, UNIT)
+        return _roles(label, heads), score_panels(label, heads, measured, n_columns, _UNIT)
 
-    return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, LOOK, best_models)
+    return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, _LOOK, best_models)
 
 
 def head_trajectories(results: StudyResults) -> list[Picture]:
@@ -80,6 +80,6 @@ def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
             style = {"marker": "o"} if head_label == best else {"linewidth": 0.8, "alpha": 0.4, "zorder": 1.5}
             axes.plot(line.tokens, line[score], color=ROLE_COLORS[role], **style)
         of_best = heads[heads.head_label == best]
-        sentences.append(risen(f"{score} of {best}, the highest at the end,", of_best, score, SMALLEST_RISE))
+        sentences.append(risen(f"{score} of {best}, the highest at the end,", of_best, score, MIN_RISE))
     axes.set_title(wrapped(label, MAX_MODELS))
     return f"In {label}, {'; '.join(sentences)}."

@@ -11,9 +11,9 @@ from headstream.tasks.report.sentences import counted, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_HEADS = 16
-LOOK = "Each group of bars is a head: the taller, the worse the model predicts without it."
-COLORS = {"zero": ORANGE, "mean": BLUE, "resample": GREEN}
-BAR = 0.27  # of the place between two heads
+_LOOK = "Each group of bars is a head: the taller, the worse the model predicts without it."
+_COLORS = {"zero": ORANGE, "mean": BLUE, "resample": GREEN}
+_BAR = 0.27  # of the place between two heads
 
 
 def ablations(results: StudyResults) -> list[Picture]:
@@ -26,9 +26,9 @@ def ablations(results: StudyResults) -> list[Picture]:
         return sentence, _bars(label, effects[effects.head_label.isin(shown)], list(shown))
 
     effects = results.frame("ablations").dropna(subset=["loss_effect_nats"])
-    effects = effects[effects.method.isin(list(COLORS))]
+    effects = effects[effects.method.isin(list(_COLORS))]
     return picture_each(
-        results, "ablations", effects, ("ablations",), "no model has heads that were ablated", draw, LOOK
+        results, "ablations", effects, ("ablations",), "no model has heads that were ablated", draw, _LOOK
     )
 
 
@@ -58,13 +58,13 @@ def _sentence(label: str, effects: DataFrame) -> str:
 
 def _bars(label: str, effects: DataFrame, heads: list[str]) -> Figure:
     figure, axes = panel(3.2)
-    methods = [method for method in COLORS if method in set(effects.method)]
+    methods = [method for method in _COLORS if method in set(effects.method)]
     for i, method in enumerate(methods):
         of_method = effects[effects.method == method]
-        places = of_method.head_label.map(heads.index) + (i - (len(methods) - 1) / 2) * BAR
+        places = of_method.head_label.map(heads.index) + (i - (len(methods) - 1) / 2) * _BAR
         effect = of_method.loss_effect_nats
         errors = np.array([effect - of_method.ci_low_nats, of_method.ci_high_nats - effect]).clip(min=0)
-        axes.bar(places, effect, width=BAR, color=COLORS[method], alpha=0.75, label=method)
+        axes.bar(places, effect, width=_BAR, color=_COLORS[method], alpha=0.75, label=method)
         axes.errorbar(places, effect, yerr=errors, fmt="none", ecolor=INK, elinewidth=0.9)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     name_places(axes.xaxis, heads)

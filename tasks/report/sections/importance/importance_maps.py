@@ -12,11 +12,11 @@ from headstream.tasks.report.sentences import counted, extremes
 from headstream.tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
-N_COLUMNS = 4
-ROW = 0.26  # inches
-FEWEST_DOTS = 3  # seeds that dots can show the spread of
-UNIT = "score / root of the layer's sum of squares"
-LOOK = (
+_N_COLUMNS = 4
+_ROW = 0.26  # inches
+MIN_DOTS = 3  # seeds that dots can show the spread of
+_UNIT = "score / root of the layer's sum of squares"
+_LOOK = (
     "Each map shows all heads by one way of scoring them, full colour for the heads that it says matter most; the ways "
     f"that agree best with taking heads out ({REFERENCE}) come first."
 )
@@ -35,10 +35,10 @@ def importance_maps(results: StudyResults) -> list[Picture]:
         if agreement is not None:
             methods.sort(key=lambda method: (method != REFERENCE, -agreement.fillna(-2)[method]))
         titles = {method: method for method in methods}
-        return _sentence(label, scores), score_panels(label, by_head.reset_index(), titles, N_COLUMNS, UNIT)
+        return _sentence(label, scores), score_panels(label, by_head.reset_index(), titles, _N_COLUMNS, _UNIT)
 
     name, queries = "importance", ("importance",)
-    return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw, LOOK)
+    return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw, _LOOK)
 
 
 def importance_agreement(results: StudyResults) -> list[Picture]:
@@ -55,11 +55,11 @@ def importance_agreement(results: StudyResults) -> list[Picture]:
 def _dots(label: str, found: DataFrame) -> Figure:
     """A row for each method: a large dot for the mean and, if seeds are more than a few, a small one for each."""
     means = found.groupby("method").spearman.mean().sort_values(ascending=False, kind="stable")
-    figure, axes = panel(0.7 + ROW * len(means))
+    figure, axes = panel(0.7 + _ROW * len(means))
     places = np.arange(len(means))
     axes.hlines(places, 0, means, color=BLUE, linewidth=1.2, alpha=0.5)
     axes.plot(means, places, "o", color=BLUE, markersize=6)
-    has_dots = found.seed.nunique() >= FEWEST_DOTS
+    has_dots = found.seed.nunique() >= MIN_DOTS
     if has_dots:
         axes.plot(found.spearman, found.method.map(list(means.index).index), "o", color=INK, markersize=2.5)
     axes.axvline(0, color=MUTED, linewidth=0.8)

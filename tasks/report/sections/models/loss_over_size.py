@@ -10,16 +10,16 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
-NAME, QUERIES = "loss_over_size", ("loss_over_size",)
+_NAME, _QUERIES = "loss_over_size", ("loss_over_size",)
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def loss_over_size(results: StudyResults) -> list[Picture]:
     """Validation loss over parameters, a dot for each model, and over training compute, a line for each."""
-    losses = results.frame(NAME)
+    losses = results.frame(_NAME)
     last = losses[losses.is_last].dropna(subset=["parameters"])
     if last.parameters.nunique() < 2:
-        return [Picture(NAME, "No picture: no two models of different sizes have a validation loss.", QUERIES)]
+        return [Picture(_NAME, "No picture: no two models of different sizes have a validation loss.", _QUERIES)]
     trained = losses[losses.training_flops > 0]
     figure, palette = Figure((WIDTH, 3.3)), Palette.of(results)
     left, *others = figure.subplots(1, 1 if trained.empty else 2, sharey=True, squeeze=False)[0]
@@ -48,7 +48,7 @@ def loss_over_size(results: StudyResults) -> list[Picture]:
         f"{short_count(best.parameters)} parameters and {best.training_flops:.1e} floating-point operations."
     )
     look = "Each dot and line is a model: the lower, the better it predicts; the farther left, the less it took."
-    return [Picture(NAME, sentence, QUERIES, figure, look)]
+    return [Picture(_NAME, sentence, _QUERIES, figure, look)]
 
 
 def _power_of_ten(value: float, place: int | None = None) -> str:

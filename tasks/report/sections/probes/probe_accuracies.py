@@ -13,8 +13,8 @@ from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import MISSING
 
-ROW = 0.36  # inches
-LOOK = "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."
+_ROW = 0.36  # inches
+_LOOK = "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."
 
 
 def probe_accuracies(results: StudyResults) -> list[Picture]:
@@ -27,7 +27,7 @@ def probe_accuracies(results: StudyResults) -> list[Picture]:
     found = results.frame("probes").dropna(subset=["gain"])
     has_best = (found.is_best & found["head"].notna()).groupby(found.label).transform("any")
     return picture_each(
-        results, "probes", found[has_best], ("probes",), "no model has heads that were probed", draw, LOOK
+        results, "probes", found[has_best], ("probes",), "no model has heads that were probed", draw, _LOOK
     )
 
 
@@ -64,7 +64,7 @@ def _gain(row: Any) -> str:
 def _bars(label: str, found: DataFrame, best: DataFrame) -> Figure:
     """A row for each task, that with the largest gain first: a bar for the best head, faint dots for all heads."""
     tasks = list(best.task)
-    figure, axes = panel(1.3 + ROW * len(tasks))
+    figure, axes = panel(1.3 + _ROW * len(tasks))
     place = {task: row for row, task in enumerate(tasks)}
     heads = found[found["head"].notna()]
     stream = found[found["head"].isna() & found.is_best]

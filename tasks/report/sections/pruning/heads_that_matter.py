@@ -11,18 +11,18 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
-NAME = "heads_that_matter"
-COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn
+_NAME = "heads_that_matter"
+_COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn
 
 
 def heads_that_matter(results: StudyResults) -> list[Picture]:
     """Loss and removable heads over the number of heads; nothing where no models differ in that alone."""
-    groups = results.frame(NAME)
+    groups = results.frame(_NAME)
     groups = groups[groups.n_head_counts > 1]
     if groups.empty:
         return []
     by_setting = list(groups.groupby("setting", sort=False))
-    drawn = list(zip(by_setting, COLORS, strict=False))
+    drawn = list(zip(by_setting, _COLORS, strict=False))
     is_pruned = bool(groups.within_1_percent_median.notna().any())
     figure = Figure((WIDTH, 3.5))
     (losses, *removable) = figure.subplots(1, 1 + is_pruned, squeeze=False)[0]
@@ -47,9 +47,9 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
         axes.set_xlabel("heads in all layers")
         middle, thin = "means (left) and medians (right)", " On the thin line, all heads could be removed."
     dots = f"Dots are seeds and lines join their {middle}; bars are 95 % intervals of means.{thin}"
-    others = not_drawn(len(by_setting) - len(COLORS), "setting", "with fewer numbers of heads")
+    others = not_drawn(len(by_setting) - len(_COLORS), "setting", "with fewer numbers of heads")
     look = "What more heads bring, seen by the loss (lower is better), and how many of them the model can do without."
-    return [Picture(NAME, f"{dots}{others}", (NAME,), figure, look)]
+    return [Picture(_NAME, f"{dots}{others}", (_NAME,), figure, look)]
 
 
 def _draw(axes: Axes, groups: DataFrame, name: str, **style: Any) -> None:

@@ -14,8 +14,8 @@ from headstream.tasks.report.pruning_words import HOW, pruning_line
 from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
 
-QUERIES = ("pruning_curves", "heads_that_matter")
-LOOK = (
+_QUERIES = ("pruning_curves", "heads_that_matter")
+_LOOK = (
     "As heads are removed one after another, the loss rises: the longer a line stays low, the fewer heads are needed."
 )
 BARS = (0.01, 0.05)  # those of the columns within_1_percent and within_5_percent
@@ -27,7 +27,7 @@ PROCEDURES = {  # the last on top
     "iterative": ("iterative", BLUE),
     "iterative_retrain": ("retrained in between", GREEN),
 }
-METHODS = {  # that have a colour of their own
+_METHODS = {  # that have a colour of their own
     "ablation_mean": ORANGE,
     "michel_paper": BLUE,
     "weight_norm": GREEN,
@@ -43,7 +43,7 @@ def pruning_curves(results: StudyResults) -> list[Picture]:
         return f"{line} {_compared(curves)} {_bands(curves)}", _panels(label, curves)
 
     curves = results.frame("pruning_curves")
-    return picture_each(results, "pruning", curves, QUERIES, "no model has heads that were pruned", draw, LOOK)
+    return picture_each(results, "pruning", curves, _QUERIES, "no model has heads that were pruned", draw, _LOOK)
 
 
 def shared_score(curves: DataFrame) -> str:
@@ -123,10 +123,10 @@ def _by_procedure(axes: Axes, curves: DataFrame) -> None:
 def _by_score(axes: Axes, curves: DataFrame) -> None:
     """A line for each score; thin and unnamed if it has no colour."""
     by_method = {str(method): curve for method, curve in curves.groupby("order_method")}
-    for i, method in enumerate(method for method in by_method if method not in METHODS):
+    for i, method in enumerate(method for method in by_method if method not in _METHODS):
         label = "" if i else "other scores"
         _line(axes, by_method[method], color=MUTED, linewidth=0.8, alpha=0.5, label=label)
-    for method, color in METHODS.items():
+    for method, color in _METHODS.items():
         if method in by_method:
             with_seeds = method == "ablation_mean"
             _line(axes, by_method[method], with_seeds=with_seeds, color=color, marker="o", label=method)

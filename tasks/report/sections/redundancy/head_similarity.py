@@ -19,19 +19,19 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
 
-QUERIES = ("head_similarity", "head_clusters")
-SIDE, LARGEST_CELL = 3.7, 0.42  # inches at most
+_QUERIES = ("head_similarity", "head_clusters")
+_SIDE, _MAX_CELL = 3.7, 0.42  # inches at most
 LABELS = 0.7  # inches beside and below
-MAX_NUMBERED = 10  # heads side by side that have room for numbers
+_MAX_NUMBERED = 10  # heads side by side that have room for numbers
 MAX_LABELLED = 24
-MAX_NAMED = 48  # heads whose names have room on the map; of more, those in redundant pairs are named
+_MAX_NAMED = 48  # heads whose names have room on the map; of more, those in redundant pairs are named
 
-LOOK = "Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close."
+_LOOK = "Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close."
 
 
 def head_similarity(results: StudyResults) -> list[Picture]:
     """The Jensen-Shannon distance between the attention of all pairs of heads, clusters outlined."""
-    pairs, clusters = (results.frame(query) for query in QUERIES)
+    pairs, clusters = (results.frame(query) for query in _QUERIES)
 
     def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
         of_label = clusters[clusters.label == label]
@@ -39,7 +39,9 @@ def head_similarity(results: StudyResults) -> list[Picture]:
         return _sentence(label, of_model, cluster_of), _figure(label, of_model, cluster_of)
 
     known = pairs.dropna(subset=["jensen_shannon_distance"])
-    return picture_each(results, "similarity", known, QUERIES, "no model has two heads that were compared", draw, LOOK)
+    return picture_each(
+        results, "similarity", known, _QUERIES, "no model has two heads that were compared", draw, _LOOK
+    )
 
 
 def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:
@@ -76,15 +78,15 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     distances = np.full((n, n), np.nan)
     np.fill_diagonal(distances, 0.0)
     distances[rows, columns] = distances[columns, rows] = pairs.jensen_shannon_distance
-    side = n * min(LARGEST_CELL, SIDE / n)
+    side = n * min(_MAX_CELL, _SIDE / n)
     figure = Figure((WIDTH, max(side, 2.6) + LABELS))
     axes, plane = figure.subplots(1, 2, width_ratios=(side + LABELS, WIDTH - side - LABELS))
     axes.set_anchor("NW")
     redundant = pairs.is_redundant.eq(True).fillna(False)
     stand_in = {head for side in (first, second) for head, is_one in zip(side, redundant, strict=True) if is_one}
-    _map(plane, heads, places_on_a_map(distances), set(heads) if n <= MAX_NAMED else stand_in)
+    _map(plane, heads, places_on_a_map(distances), set(heads) if n <= _MAX_NAMED else stand_in)
     axes.imshow(tint(1 - distances, BLUE), interpolation="none")
-    if n <= MAX_NUMBERED:
+    if n <= _MAX_NUMBERED:
         _write(axes, distances)
     sizes = [len(list(of_cluster)) for _, of_cluster in groupby(cluster_of.values())]
     for size, end in zip(sizes, accumulate(sizes), strict=True):

@@ -13,7 +13,7 @@ HeadScores = list[Float[Tensor, "_"]]  # one number per head, a tensor per layer
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ScoringInputs:
     """Everything that the importance of a model's heads is computed from."""
 
     model: Transformer
