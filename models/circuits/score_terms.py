@@ -1,4 +1,4 @@
-"""Where an attention score comes from: a sum over what wrote to the query's and to the key's stream.
+"""An attention score as a sum over what wrote to the query's and to the key's stream.
 
 A score that owes to an earlier head by its query is Q-composed, by its key K-composed. Source: Elhage et al. 2021.
 """
@@ -40,7 +40,7 @@ class ScoreTerm:
 
     @property
     def composition(self) -> Part:
-        """Which sides of the score, query or key, an earlier head wrote."""
+        """The sides of the score, query or key, that an earlier head wrote."""
         if self.query_source == DISTANCE:
             return "position"
         if _is_feed_forward(self.query_source) or _is_feed_forward(self.key_source):

@@ -1,4 +1,4 @@
-"""What a model's circuits do on text, at its last checkpoint: paths, bigrams, scores by source, causal checks.
+"""Circuits of a model on text, at its last checkpoint: paths, bigrams, scores by source, causal checks.
 
 Scores by source are taken at its first checkpoint, too: random weights compose as well, the more so under norms.
 """
@@ -147,7 +147,7 @@ def _joint_row(circuit: InductionCircuit, check: CausalCheck | None) -> dict[str
 
 
 def _effects(check: CausalCheck | None) -> dict[str, float | None]:
-    """What a check found; of none, nothing."""
+    """The findings of a check; none if there was no check."""
     return {field.name: getattr(check, field.name, None) for field in fields(CausalCheck) if field.name != "removal"}
 
 
