@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from pandas import DataFrame
 
-from headstream.tasks.report.differences import Values, extreme
+from headstream.tasks.report.differences import ValueBySeed, extreme
 from headstream.tasks.words.markdown import short_count
 
 
-def extremes(groups: Mapping[str, Values], unit: str = "") -> str:
+def extremes(groups: Mapping[str, ValueBySeed], unit: str = "") -> str:
     """Where a mean is highest and where lowest: `highest in 2L4H (1.50 nats) and lowest in 0L (0.00 nats)`.
 
     And which others can't be told from these; if they are most of all, only how high or low it is.

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import betaincinv, ndtri, stdtrit
 
+# SciPy takes half a second to import, and a plan asks for no interval: it is imported where it computes.
 TAIL = 0.025  # on each side of an interval
 LIKENESS = 0.3  # intraclass correlation that heads of one model are taken to have, where the models don't show more
 SPEARMAN = 1.06  # variance of Fisher's z of rank correlations, times n - 3 (Fieller, Hartley and Pearson 1957)
@@ -40,6 +40,8 @@ def share_interval(values: SeedValues, counted: SeedValues) -> Interval:
     Clopper and Pearson's interval of as many independent trials as heads of models that are LIKENESS alike make up, or
     Student's t over models where that reaches further. One thing counted a model gives the exact interval.
     """
+    from scipy.special import betaincinv
+
     share, n = float(values.mean()), float((counted / (1 + (counted - 1) * LIKENESS)).sum())
     hits, half = share * n, _half_width(values) if (counted > 1).any() else 0.0
     low = float(betaincinv(hits, n - hits + 1, TAIL)) if hits > 0 else 0.0
@@ -49,6 +51,8 @@ def share_interval(values: SeedValues, counted: SeedValues) -> Interval:
 
 def correlation_interval(values: SeedValues, counted: SeedValues) -> Interval:
     """Rank correlations over `counted` heads, through Fisher's z: never narrower than that many heads allow."""
+    from scipy.special import ndtri
+
     next_to_one = 1 - 6 / (counted * (counted**2 - 1))  # half way from 1 to the next value that ranks can give
     z = np.arctanh(np.clip(values, -next_to_one, next_to_one))
     of_heads = -float(ndtri(TAIL)) * sqrt(SPEARMAN / float(np.maximum(counted - 3, 1).sum()))
@@ -73,6 +77,8 @@ def difference_of_shares(first: Interval, second: Interval) -> Interval:
 
 
 def _half_width(values: SeedValues) -> float:
+    from scipy.special import stdtrit
+
     return -float(stdtrit(len(values) - 1, TAIL)) * float(values.std(ddof=1)) / sqrt(len(values))
 
 

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headstream.tasks.errors import WorkError
 from headstream.tasks.places import ROOT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = ROOT / "data" / "schema.sql"
 
@@ -82,12 +84,16 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def write_table(folder: Path, name: str, rows: pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Path:
+def write_table(
+    folder: Path, name: str, rows: "pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
+) -> Path:
     """Write rows as `<name>.parquet`, in the table's column order and types and sorted by its key.
 
     Columns may be left out, but not the key's. NaN becomes NULL; no value is rounded or parsed to fit a type.
     Timestamps are UTC. Equal rows give equal bytes.
     """
+    import pandas as pd  # half a second, which only writers need
+
     table = table_named(name)
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
     if not len(frame.columns):
@@ -118,7 +124,7 @@ def _comments(sql: str) -> Iterator[tuple[str, str | None, str]]:
             above = []
 
 
-def _check_columns(table: Table, frame: pd.DataFrame) -> None:
+def _check_columns(table: Table, frame: "pd.DataFrame") -> None:
     for column in frame.columns:
         if column not in table.schema.names:
             raise WorkError(
@@ -132,7 +138,7 @@ def _check_columns(table: Table, frame: pd.DataFrame) -> None:
         )
 
 
-def _cast(table: Table, field: pa.Field, values: pd.Series) -> pa.Array:
+def _cast(table: Table, field: pa.Field, values: "pd.Series") -> pa.Array:
     """Values in a column's type; Arrow's own casts would also parse text, and count True as 1."""
     try:
         array = pa.array(values, from_pandas=True)

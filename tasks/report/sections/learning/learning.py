@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame, Series
 
-from headstream.tasks.report.differences import Values, extreme
+from headstream.tasks.report.differences import ValueBySeed, extreme
 from headstream.tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from headstream.tasks.report.figures.style import DOTTED, MUTED, WIDTH, Palette, label_ends, panel
 from headstream.tasks.report.pictures import Picture
@@ -128,17 +128,17 @@ def _ends(curves: DataFrame, column: str) -> dict[str, float]:
     return {str(label): float(end) for label, end in ends.items()}
 
 
-def _last(curves: DataFrame, column: str) -> dict[str, Values]:
+def _last(curves: DataFrame, column: str) -> dict[str, ValueBySeed]:
     """A column's last value in each model, by label and seed."""
     return _by_seed(curves.groupby(["label", "seed"], dropna=False)[column].last())
 
 
-def _fall(losses: DataFrame) -> dict[str, Values]:
+def _fall(losses: DataFrame) -> dict[str, ValueBySeed]:
     """First minus last loss of each model, by label and seed."""
     of_models = losses.groupby(["label", "seed"], dropna=False).loss_nats
     return _by_seed(of_models.first() - of_models.last())
 
 
-def _by_seed(values: Series) -> dict[str, Values]:
-    """Values by label and seed, of which imported models have none."""
+def _by_seed(values: Series) -> dict[str, ValueBySeed]:
+    """ValueBySeed by label and seed, of which imported models have none."""
     return {str(label): of_label.droplevel("label").to_dict() for label, of_label in values.groupby("label")}
