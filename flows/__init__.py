@@ -1,1 +1,1 @@
-"""What runs, and in which order: the flow, the commands, and the studies that ship."""
+"""The flow, the commands, and the studies that ship."""

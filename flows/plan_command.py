@@ -53,7 +53,7 @@ def _line_by_line(planned: list[PlannedArtifact]) -> Table:
 
 
 def _summed_up(planned: list[PlannedArtifact]) -> Table:
-    """How many artifacts of each stage are in which state, and why; of those that are done, when they were made."""
+    """Count the artifacts of each stage by state and reason; of those that are done, say when they were made."""
     table = Table("stage", "artifacts", "state", "why", box=None, header_style="bold")
     groups: dict[tuple[str, bool, str], list[str]] = defaultdict(list)
     for each in planned:

@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """What was asked for is wrong (exit code 2); says in one line what must hold, what came, what to do."""
+    """A mistake in what the user asked for (exit code 2). One line says what is wrong and what to do."""
 
 
 class WorkError(Exception):

@@ -1,4 +1,4 @@
-"""Where files are: those that ship with the code, and those that runs write below HEADSTREAM_HOME."""
+"""Paths of files that ship with the code, and of those that runs write below HEADSTREAM_HOME."""
 
 import os
 from importlib.metadata import version

@@ -11,7 +11,7 @@ State = Literal["", "compiling", "waiting", "failed"]  # other than working: wai
 
 @dataclass(frozen=True)
 class Event:
-    """How far one step has come; `subject` names the model or corpus that it works on.
+    """The progress of one step; `subject` names the model or corpus that it works on.
 
     `kept` is the fraction from which the step would go on if it were interrupted; `key` names the artifact that it
     makes among those of its stage; `text` is for people.

@@ -1,1 +1,1 @@
-"""How heads do it: circuits and paths, from the weights and from one run."""
+"""The mechanisms of heads: circuits and paths, from the weights and from one run."""

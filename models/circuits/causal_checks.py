@@ -1,4 +1,4 @@
-"""What a head loses when earlier heads, one or several, are taken out of its queries, its keys or its values alone.
+"""The effect on a head of taking one or several earlier heads out of its queries, its keys or its values alone.
 
 Everything else that the head reads keeps its true value, norm scales included, and so do its gates; what comes after is
 computed anew.
@@ -28,7 +28,7 @@ Removal = tuple[Edge, ...]  # from earlier heads into one port of a later one, t
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """What a reading head does without its writers in its queries, keys or values; NaN where nothing repeats."""
+    """A reading head without its writers in its queries, keys or values; NaN where nothing repeats."""
 
     removal: Removal
     prefix_matching: float  # with nothing taken out
@@ -52,7 +52,7 @@ class _Variant:
 
 @torch.inference_mode()
 def causal_checks(model: Transformer, stimuli: Stimuli, removals: Collection[Removal]) -> list[CausalCheck]:
-    """What the reader of each removal loses.
+    """Compute the loss of each removal's reader.
 
     Raises:
         ValueError: the edges of a removal don't all enter one port of a head.
@@ -106,7 +106,7 @@ def _effects_on_text(
 
 
 def _change_of_writing(traced: LayerTrace, variant: _Variant, head: int) -> Float[Tensor, "batch pos d_model"]:
-    """What a head writes more in a variant than in truth."""
+    """The difference between a head's output in a variant and its true output."""
     z = variant.pattern[:, head] @ variant.values[:, head]
     if traced.gates is not None:
         z = z * traced.gates[:, head, :, None]
@@ -137,7 +137,7 @@ def _induction_scores(
 
 
 def _variants(run: FrozenRun, removals: Collection[Removal]) -> Iterator[_Variant]:
-    """What has to be computed, once for all removals of a layer that differ in the reader alone."""
+    """The variants to compute, one for all removals of a layer that differ in the reader alone."""
     for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
         groups: dict[tuple[tuple[Node, ...], Port], dict[Head, Removal]] = defaultdict(dict)
         for removal in removals:

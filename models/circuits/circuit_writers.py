@@ -1,4 +1,4 @@
-"""Which earlier heads could give a later head induction: they attend to what it needs to know, and it reads them.
+"""Earlier heads that could give a later head induction: they attend to what it needs to know, and it reads them.
 
 Induction by K-composition needs keys that tell which token came before: writers are previous-token heads. By
 Q-composition (a pointer) queries must tell where the token occurred before: writers are duplicate-token heads. Sources:
@@ -39,7 +39,7 @@ class InductionCircuit:
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """What its reader reads of its writers."""
+        """The edges from its writers to its reader."""
         return tuple(Edge(writer, self.reader, self.port) for writer in self.writers)
 
 

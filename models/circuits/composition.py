@@ -1,4 +1,4 @@
-"""How strongly a later head reads what an earlier one writes, and how strongly it would by chance.
+"""Composition scores: how strongly a later head reads what an earlier one writes, and how strongly it would by chance.
 
 score = ||left right||_F / (||left||_F ||right||_F), left = OV1 of the earlier head, right = QK2 (Q), QK2^T (K) or OV2
 (V) of the later one. Turning a matrix on its outer side keeps all these norms, so each is replaced by a factor as thin
@@ -28,7 +28,7 @@ class Composition:
 
     @property
     def z(self) -> PairKind:
-        """How many standard deviations score^2 lies above its mean under the null."""
+        """The number of standard deviations by which score^2 exceeds its mean under the null."""
         return (self.score**2 - self.null_mean) / self.null_sd
 
 
@@ -87,7 +87,7 @@ def rotated_null(weights: CircuitWeights, n_rotations: int, generator: Generator
 
 
 def concentration(factors: Float[Tensor, "head rank width"]) -> Float[Tensor, "head"]:
-    """How concentrated singular values s are, sum s^4 / (sum s^2)^2: 1 / rank where they are equal, 1 at rank 1."""
+    """The concentration of singular values s, sum s^4 / (sum s^2)^2: 1 / rank where they are equal, 1 at rank 1."""
     gram = factors @ factors.mT
     return gram.square().sum((1, 2)) / factors.square().sum((1, 2)) ** 2
 

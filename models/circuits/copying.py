@@ -1,4 +1,4 @@
-"""Whether attending to a token predicts that token: two scores that eigenvalues alone can't give."""
+"""Copying: two scores, which eigenvalues alone can't give, of whether attending to a token predicts that token."""
 
 import torch
 from jaxtyping import Float, Int
@@ -12,7 +12,7 @@ from headstream.models.transformer import Transformer
 
 
 def diagonal_ranks(circuit: FullCircuit, tokens: Int[Tensor, "token"]) -> Int[Tensor, "token"]:
-    """How many outputs a full circuit ranks at least as high as the token itself, for each of its rows: 0 is a copy.
+    """For each row of a full circuit, the number of outputs ranked at least as high as the token itself: 0 is a copy.
 
     Equal ones count, so that a head that writes nothing copies nothing.
     """
@@ -40,7 +40,7 @@ def random_sequences(
 def copying_evaluator(
     model: Transformer, weights: CircuitWeights, sequences: Int[Tensor, "batch pos"]
 ) -> list[Float[Tensor, "head"]]:
-    """How much of what each head's own output raises lies on tokens that it can attend to, -1..1.
+    """Measure the share of what each head's own output raises that lies on tokens it can attend to, -1..1.
 
     The output goes to logits directly; less their mean, what is above 0 counts. 1: nothing but seen tokens is raised;
     -1: none of them; NaN: the head writes nothing. Sequences must open with BOS and hold no token twice. Source: Olsson

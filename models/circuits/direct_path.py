@@ -1,4 +1,4 @@
-"""How well the direct path W_E W_U predicts the next token from the last: its fit to the corpus' bigrams.
+"""The direct path W_E W_U as a prediction of the next token from the last: its fit to the corpus' bigrams.
 
 Source: Elhage et al. 2021, "zero-layer transformers".
 """
@@ -30,7 +30,7 @@ class Bigrams:
 
 @dataclass(frozen=True)
 class MeanContributions:
-    """What W_U reads at positions that hold a token, on average: from that token directly, and from all else."""
+    """The average input of W_U at positions that hold a token: from that token directly, and from all else."""
 
     direct: Float[Tensor, "d_vocab d_model"]  # biases included
     rest: Float[Tensor, "d_vocab d_model"]
@@ -39,7 +39,7 @@ class MeanContributions:
 
 @dataclass(frozen=True)
 class BigramLogits:
-    """What the direct path, and all else in the model, say of each bigram whose source counts."""
+    """The logits that the direct path, and all else in the model, give each bigram whose source counts."""
 
     source: Int[Tensor, "bigram"]
     target: Int[Tensor, "bigram"]
@@ -59,7 +59,7 @@ class BigramLogits:
 
 @torch.inference_mode()
 def mean_contributions(model: Transformer, sequences: Int[Tensor, "batch pos"]) -> MeanContributions:
-    """What W_U reads after each token, directly and from all else: means over some text, NaN for tokens it lacks.
+    """The input of W_U after each token, directly and from all else: means over some text, NaN for tokens it lacks.
 
     Without norms the direct path is the same at every position, and known for all tokens.
     """

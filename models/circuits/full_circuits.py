@@ -69,7 +69,7 @@ def full_ov(
 
 @dataclass(frozen=True)
 class TokenMoments:
-    """What spreads over a corpus' tokens are made of: means of their embeddings and of products of two coordinates."""
+    """Moments of a corpus' tokens, which give spreads: means of embeddings and of products of two coordinates."""
 
     mean: Float[Tensor, "_"]
     product: Float[Tensor, "d_stream d_stream"]

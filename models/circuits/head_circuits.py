@@ -1,4 +1,4 @@
-"""What the weights say of each head on its own: one number a quantity, NaN where it has none."""
+"""Quantities of each head on its own, from the weights: one number each, NaN where a head has none."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ Scores = dict[str, Num[Tensor, "_"]]  # a number a head
 
 @dataclass(frozen=True)
 class CircuitStimuli:
-    """What of the corpus the weights of a model are compared with."""
+    """The parts of the corpus that the weights of a model are compared with."""
 
     bos: int
     counts: Int[Tensor, "d_vocab"]  # how often it has each token; BOS counts as absent
@@ -36,7 +36,7 @@ class CircuitStimuli:
 
 @torch.no_grad()
 def head_circuits(model: Transformer, weights: CircuitWeights, stimuli: CircuitStimuli) -> list[Scores]:
-    """What a model's weights say of the heads of each layer; `weights` are those of the model."""
+    """Compute the quantities of the heads of each layer; `weights` are those of the model."""
     copying, matching = copying_eigenvalues(weights), matching_eigenvalues(weights)
     evaluator = copying_evaluator(model, weights, stimuli.random)
     kept = persistence(model, stimuli.text, stimuli.bos)

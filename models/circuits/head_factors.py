@@ -8,7 +8,7 @@ from headstream.models.circuits.head_weights import HeadWeights
 
 
 def writer_factors(heads: HeadWeights) -> Float[Tensor, "head rank d_stream"]:
-    """What each head writes, whatever it reads: L with L^T L = OV^T OV."""
+    """Factor what each head writes, whatever it reads: L with L^T L = OV^T OV."""
     return _triangular(heads.W_V) @ heads.W_O
 
 
@@ -17,7 +17,7 @@ def reader_factors(
 ) -> tuple[
     Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank"], Float[Tensor, "head d_stream rank_v"]
 ]:
-    """What each head reads by its queries, keys and values: R with R R^T = QK QK^T, QK^T QK and OV OV^T."""
+    """Factor what each head reads by its queries, keys and values: R with R R^T = QK QK^T, QK^T QK and OV OV^T."""
     return (
         heads.W_Q @ _triangular(heads.W_K).mT,
         heads.W_K @ _triangular(heads.W_Q).mT,

@@ -1,4 +1,4 @@
-"""What heads read from the stream and write to it, as matrices alone: the input of every weight-only analysis.
+"""The matrices by which heads read from the stream and write to it: the input of every weight-only analysis.
 
 Norms are folded into who reads through them: their learned weights, and LayerNorm's centring, as coordinates of the
 d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no weight

@@ -1,4 +1,4 @@
-"""What must hold exactly in a model: by how much it doesn't, on some text.
+"""Identities that must hold exactly in a model, and by how much they fail on some text.
 
 Identities have the names of the claims that rest on them. Differences of logits and of outputs are relative to the
 standard deviation of what is compared, those of patterns are not. None: the identity isn't about such a model.
@@ -103,7 +103,7 @@ def one_head_is_attention(model: Transformer, layer: FrozenLayer) -> float | Non
 
 
 def _first_heads_read_tokens(model: Transformer) -> bool:
-    """Whether there are heads in the first layer, and between them and the tokens nothing but weights."""
+    """True if there are heads in the first layer, and nothing but weights between them and the tokens."""
     a = model.architecture
     return sum(a.heads_per_layer[:1]) > 0 and a.normalization == "none" and not (a.biases or a.qkv_biases)
 

@@ -1,4 +1,4 @@
-"""How much the paths of each order, and single paths, lower the loss: direct path, heads, virtual heads and so on.
+"""Loss by order of terms: how far the direct path, heads, virtual heads and so on, and single paths, lower it.
 
 Source: Elhage et al. 2021, "term importance analysis".
 """

@@ -1,4 +1,4 @@
-"""How alike the maps are by which heads move what they attend to: the cosine of their OV matrices."""
+"""The similarity of the maps by which heads move what they attend to: the cosine of their OV matrices."""
 
 from collections.abc import Sequence
 from itertools import accumulate

@@ -20,7 +20,7 @@ HeadPath = tuple[Head, ...]
 
 @dataclass(frozen=True)
 class OrderedPaths:
-    """What W_U reads, split by the order of the paths it came by; the parts sum to all of it."""
+    """The input of W_U, split by the order of the paths it came by; the parts sum to all of it."""
 
     orders: Float[Tensor, "order batch pos d_model"]  # 0 to the number of layers
     feed_forward: Float[Tensor, "batch pos d_model"] | None  # all paths that start at a feed-forward layer's output
@@ -73,7 +73,7 @@ def virtual_heads_of(heads_per_layer: tuple[int, ...]) -> list[HeadPath]:
 
 
 def _first_heads(run: FrozenRun) -> Iterator[Float[Tensor, "head batch pos d_model"]]:
-    """What each layer's heads write of the paths through no head."""
+    """The output of each layer's heads for the paths through no head."""
     direct = run.trace.embedding
     for layer in run.layers:
         yield layer.heads(direct)

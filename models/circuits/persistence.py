@@ -1,4 +1,4 @@
-"""How much of what a head writes is still there at the end."""
+"""Persistence: the share of a head's output that is still there at the end."""
 
 import torch
 from jaxtyping import Float, Int

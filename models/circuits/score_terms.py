@@ -1,4 +1,4 @@
-"""Where an attention score comes from: a sum over what wrote to the query's and to the key's stream.
+"""An attention score as a sum over what wrote to the query's and to the key's stream.
 
 A score that owes to an earlier head by its query is Q-composed, by its key K-composed. Source: Elhage et al. 2021.
 """
@@ -22,7 +22,7 @@ from headstream.models.transformer import Transformer
 
 Part = Literal["direct", "Q", "K", "QK", "position", "feed-forward"]
 Sum = Literal["distance", "other heads", "other MLPs"]  # what a bias of distance adds; nodes that aren't told apart
-Source = Node | Sum
+TermSource = Node | Sum
 DISTANCE: Sum = "distance"
 OTHER_HEADS: Sum = "other heads"
 OTHER_FEED_FORWARD: Sum = "other MLPs"
@@ -33,14 +33,14 @@ class ScoreTerm:
     """One head's scores by one pair of sources."""
 
     head: Head
-    query_source: Source
-    key_source: Source
+    query_source: TermSource
+    key_source: TermSource
     covariance: float  # with the whole score, in squared score units
     share: float  # of the whole score's variance; sums to 1 over a head's terms, NaN where the score is constant
 
     @property
     def composition(self) -> Part:
-        """Which sides of the score, query or key, an earlier head wrote."""
+        """The sides of the score, query or key, that an earlier head wrote."""
         if self.query_source == DISTANCE:
             return "position"
         if _is_feed_forward(self.query_source) or _is_feed_forward(self.key_source):
@@ -120,27 +120,29 @@ def _terms(layer: int, sums: _LayerSums, n_pairs: int, max_sources: int | None) 
 
 def _told_apart(
     nodes: Sequence[Node], totals: Float[Tensor, "source"], max_sources: int | None
-) -> dict[Source, list[int]]:
+) -> dict[TermSource, list[int]]:
     """The sources that are reported, and the places of the nodes that each consists of."""
     by_size = totals.abs().argsort(descending=True, stable=True).tolist()
     apart = set([i for i in by_size if isinstance(nodes[i], Head | MLP)][:max_sources])
-    found: dict[Source, list[int]] = defaultdict(list)
+    found: dict[TermSource, list[int]] = defaultdict(list)
     for i, node in enumerate(nodes):
-        source: Source = node
+        source: TermSource = node
         if i not in apart and isinstance(node, Head | MLP):
             source = OTHER_HEADS if isinstance(node, Head) else OTHER_FEED_FORWARD
         found[source].append(i)
     return found
 
 
-def _summed(values: Float[Tensor, "*shape"], places: Mapping[Source, list[int]], axis: int) -> Float[Tensor, "*summed"]:
+def _summed(
+    values: Float[Tensor, "*shape"], places: Mapping[TermSource, list[int]], axis: int
+) -> Float[Tensor, "*summed"]:
     """Values along an axis summed up by source."""
     return torch.stack([values.index_select(axis, torch.tensor(own)).sum(axis) for own in places.values()], axis)
 
 
-def _is_head(source: Source) -> bool:
+def _is_head(source: TermSource) -> bool:
     return isinstance(source, Head) or source == OTHER_HEADS
 
 
-def _is_feed_forward(source: Source) -> bool:
+def _is_feed_forward(source: TermSource) -> bool:
     return isinstance(source, MLP) or source == OTHER_FEED_FORWARD

@@ -1,4 +1,4 @@
-"""How often chance would give pairs of heads the scores of composition that they have."""
+"""The probability that chance gives pairs of heads their scores of composition."""
 
 import torch
 from jaxtyping import Float
@@ -8,7 +8,7 @@ from headstream.models.circuits.composition import Composition
 
 
 def chance_of_rotated(now: Composition) -> Float[Tensor, "pair 3"]:
-    """How often a writer turned at random would score as much: the upper tail of the gamma distribution.
+    """The probability that a writer turned at random scores as much: the upper tail of the gamma distribution.
 
     Its mean and variance are those of the null; the tail of a normal one is far too thin.
     """
@@ -17,7 +17,7 @@ def chance_of_rotated(now: Composition) -> Float[Tensor, "pair 3"]:
 
 
 def chance_of_initial(now: Composition, initial: Composition) -> Float[Tensor, "pair 3"]:
-    """How often the score would have risen as much since the initialisation if training had only turned the writer."""
+    """The probability of as large a rise since the initialisation if training had only turned the writer."""
     change = now.score**2 - initial.score**2
     return torch.special.ndtr(-change / (now.null_sd**2 + initial.null_sd**2).sqrt())
 

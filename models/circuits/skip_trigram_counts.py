@@ -1,4 +1,4 @@
-"""How often the corpus itself has `source ... destination output`, for the few that a head is asked about."""
+"""Counts of `source ... destination output` in the corpus itself, for the few that a head is asked about."""
 
 import torch
 from jaxtyping import Int
@@ -26,7 +26,7 @@ class SkipTrigramCounts:
         destination: Int[Tensor, "source destination"],
         output: Int[Tensor, "source output"],
     ) -> tuple[Int[Tensor, "source destination"], Int[Tensor, "source destination output"]]:
-        """How often a destination comes after the source, and how often each output comes next.
+        """Count how often a destination comes after the source, and how often each output comes next.
 
         A window's last token is only ever an output.
         """
@@ -42,7 +42,7 @@ class SkipTrigramCounts:
         return n_pairs, n_entries
 
     def _first(self, token: int) -> Int[Tensor, "window"]:
-        """Where a token first comes in each window, in the flat text; beyond its end where it doesn't."""
+        """The index in the flat text at which a token first comes in each window; beyond its end where it doesn't."""
         places = self._by_token[token]
         nowhere = places.new_full((self.n_windows,), len(self.tokens))
         return nowhere.scatter_reduce(0, places // self.length, places, "amin")

@@ -1,4 +1,4 @@
-"""Which part of the stream heads write to and read from, how large it is, and how far these parts overlap."""
+"""Subspaces of the stream that heads write to and read from: their size, and how far they overlap."""
 
 from itertools import combinations
 
@@ -31,7 +31,7 @@ def effective_rank(singular_values: Float[Tensor, "*batch rank"]) -> Float[Tenso
 
 
 def numerical_rank(singular_values: Float[Tensor, "*batch rank"], d_model: int) -> Int[Tensor, "*batch"]:
-    """How many singular values rounding can't explain: those above d_model times precision times the largest."""
+    """Count singular values that rounding can't explain: those above d_model times precision times the largest."""
     return _above_rounding(singular_values, d_model).sum(-1)
 
 
@@ -68,7 +68,7 @@ def reading_overlaps(heads: HeadWeights) -> Float[Tensor, "head 3"]:
 
 @torch.no_grad()
 def rewriting(weights: CircuitWeights) -> Float[Tensor, "pair"]:
-    """What a later head writes back along an earlier one's output while attending to it fully, over that output.
+    """The ratio of what a later head, attending fully, writes back along an earlier one's output to that output.
 
     tr(OV1 OV2 OV1^T) / ||OV1||^2: -1 erases it, 0 leaves it alone. Pairs are those of `head_pairs`.
     """

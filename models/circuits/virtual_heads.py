@@ -23,7 +23,7 @@ from headstream.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class VirtualPattern:
-    """Where a virtual head looks on text: means over queries, BOS left out as query and key."""
+    """The attention of a virtual head on text: means over queries, BOS left out as query and key."""
 
     mean_distance: float  # positions back
     confidence: float  # 0..1: largest weight of a query

@@ -1,1 +1,1 @@
-"""What heads do, and what they matter."""
+"""Measures of what heads do, and of how much they matter."""

@@ -1,1 +1,1 @@
-"""What a study consists of: the specs of its artifacts, the plan of a run, and how what is missing is made."""
+"""The graph of a study: the specs of its artifacts, the plan of a run, and the making of what is missing."""

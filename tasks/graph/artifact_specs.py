@@ -1,4 +1,4 @@
-"""What decides the artifact of each stage, so that `plan` can ask for it without making anything."""
+"""The specs that decide the artifact of each stage, so that `plan` can ask for it without making anything."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What came of each model of a study: everything that was made of it, and the first error if there was one."""
+"""The outcome of each model of a study: everything that was made of it, and the first error if there was one."""
 
 import logging
 from collections.abc import Mapping, Sequence

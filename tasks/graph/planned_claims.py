@@ -21,7 +21,7 @@ FEW_TOKENS = 1_000_000  # to train on, below which a model may end no better tha
 
 
 def plan_claims(study: Study) -> dict[str, str | None]:
-    """What a study lacks to decide each claim of reports/claims; None if it lacks nothing.
+    """For each claim of reports/claims, what the study lacks to decide it; None if it lacks nothing.
 
     Raises:
         UserError: a claim's file is wrong.

@@ -75,7 +75,7 @@ def require_space(planned: Iterable[PlannedArtifact]) -> None:
 
 
 def seconds_left(planned: Iterable[PlannedArtifact], jobs: int) -> float:
-    """How long what is to run takes, so many models at a time: text and costs run alone, on one core."""
+    """The time that the rest takes with `jobs` models at a time: text and costs run alone, on one core."""
     to_run = [step for step in planned if not step.done]
     models = [step.seconds for step in to_run if not step.is_shared]
     return sum(step.seconds for step in to_run if step.is_shared) + max([sum(models) / jobs, *models])

@@ -11,7 +11,7 @@ Inputs = Mapping[str, Artifact]  # what a step reads, by role
 
 
 class StepName(NamedTuple):
-    """What tells a step from the others of its study."""
+    """The name of a step, unique in its study."""
 
     stage: str
     subject: str
@@ -46,22 +46,22 @@ class Step:
 
     @property
     def run_name(self) -> str:
-        """What Prefect's pages call it."""
+        """The name on Prefect's pages."""
         return self.title or self.stage.title.format(stage=self.stage.name, subject=self.subject)
 
     @property
     def seconds(self) -> float:
-        """How long it takes one core, by what its stage declares."""
+        """The seconds that it takes one core, by what its stage declares."""
         return self.stage.cost.seconds_for(self.size)
 
     @property
     def makes_model(self) -> bool:
-        """Whether its artifact is a model: trained, or from elsewhere."""
+        """True if its artifact is a model: trained, or from elsewhere."""
         return self.cell_id_of is not None
 
     @property
     def measures_model(self) -> bool:
-        """Whether it reads a model."""
+        """True if it reads a model."""
         return "model" in self.inputs
 
     def given(self, made: Mapping[StepName, Any]) -> dict[str, Any]:

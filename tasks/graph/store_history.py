@@ -32,7 +32,7 @@ class StoreHistory:
         return before, False, self._why_missing(spec)
 
     def seconds(self, step: Step) -> float:
-        """How long a step takes one core: as its stage declares, or by what earlier artifacts took."""
+        """The seconds that a step takes one core: as its stage declares, or by what earlier artifacts took."""
         done, cost = self._all_earlier(step.stage.name), step.stage.cost
         if cost.by_history == "mean" and done:
             return sum(artifact.manifest.seconds for artifact in done) / len(done)
@@ -78,6 +78,6 @@ class StoreHistory:
 
 
 def _has_inputs(artifact: Artifact, spec: Spec) -> bool:
-    """Whether an artifact was made from what a spec asks for."""
+    """True if an artifact was made from what a spec asks for."""
     made_from = {role: used.digest for role, used in artifact.manifest.inputs.items()}
     return made_from == {role: used.digest for role, used in spec.inputs.items()}

@@ -1,4 +1,4 @@
-"""What a study consists of: its steps, each after those that it reads.
+"""The steps of a study, each after those that it reads.
 
 Everything else reads this. A plan asks the store for each step; a finished study is one of which no step is missing; a
 run makes what is missing; progress, estimates and the order of work are those of the steps.

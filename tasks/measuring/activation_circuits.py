@@ -1,4 +1,4 @@
-"""What a model's circuits do on text, at its last checkpoint: paths, bigrams, scores by source, causal checks.
+"""Circuits of a model on text, at its last checkpoint: paths, bigrams, scores by source, causal checks.
 
 Scores by source are taken at its first checkpoint, too: random weights compose as well, the more so under norms.
 """
@@ -19,7 +19,7 @@ from headstream.models.circuits.direct_path import BigramLogits, Bigrams, bigram
 from headstream.models.circuits.head_weights import why_no_circuits
 from headstream.models.circuits.identities import identity_errors
 from headstream.models.circuits.order_of_terms import Term, order_of_terms
-from headstream.models.circuits.score_terms import ScoreTerm, Source, score_terms
+from headstream.models.circuits.score_terms import ScoreTerm, TermSource, score_terms
 from headstream.models.circuits.significance import chance_of_either
 from headstream.models.circuits.virtual_heads import VirtualPattern, virtual_copying, virtual_norms, virtual_patterns
 from headstream.models.multiple_tests import significant
@@ -112,7 +112,7 @@ def _induction_circuits(
 
 def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.HeadPath], n: int) -> set[paths.HeadPath]:
     """The pairs in which the earlier head has most to do with the variance of the later one's scores."""
-    shares: dict[tuple[Source, ...], float] = dict.fromkeys(pairs, 0.0)
+    shares: dict[tuple[TermSource, ...], float] = dict.fromkeys(pairs, 0.0)
     for term in scores:
         for source in {term.query_source, term.key_source}:
             if (source, term.head) in shares and isfinite(term.share):
@@ -147,7 +147,7 @@ def _joint_row(circuit: InductionCircuit, check: CausalCheck | None) -> dict[str
 
 
 def _effects(check: CausalCheck | None) -> dict[str, float | None]:
-    """What a check found; of none, nothing."""
+    """The findings of a check; none if there was no check."""
     return {field.name: getattr(check, field.name, None) for field in fields(CausalCheck) if field.name != "removal"}
 
 

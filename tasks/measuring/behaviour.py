@@ -1,4 +1,4 @@
-"""What a model does at each of its checkpoints: losses, scores of every head, and one passage to look at."""
+"""Behaviour of a model at each of its checkpoints: losses, scores of every head, and one passage to look at."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -113,7 +113,7 @@ def _by_pair(passage: NDArray[np.int64], labels: Sequence[str], times: int) -> d
 def _gate_rows(
     model: Transformer, sequences: Int[Tensor, "batch pos"], labels: Sequence[str], bos: int
 ) -> list[dict[str, Any]]:
-    """How often each head's gate is open, by class of token."""
+    """Rows of how often each head's gate is open, by class of token."""
     classes = [token_class(label) for label in labels]
     if bos != NO_BOS:
         classes[bos] = "bos"

@@ -1,4 +1,4 @@
-"""What a pass of a transformer costs as its sizes grow: seconds, floating-point operations and bytes."""
+"""Costs of a pass of a transformer as its sizes grow: seconds, floating-point operations and bytes."""
 
 import os
 import statistics

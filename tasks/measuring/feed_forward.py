@@ -1,4 +1,4 @@
-"""What a model loses without its feed-forward layers or groups of their neurons, at its last checkpoint."""
+"""Losses of a model without its feed-forward layers or groups of their neurons, at its last checkpoint."""
 
 from typing import Any
 

@@ -41,7 +41,7 @@ def without_rows_on(frame: pd.DataFrame, table: Table, removed_at: Callable[[int
 
 
 def _are_about(frame: pd.DataFrame, table: Table, heads: HeadSet) -> Bool[np.ndarray, "row"]:
-    """Which rows name one of these heads."""
+    """A mask of the rows that name one of these heads."""
     about, labels = np.zeros(len(frame), dtype=bool), [str(head) for head in heads]
     for place in map(list, table.heads):
         if set(place) <= set(frame):

@@ -1,4 +1,4 @@
-"""How much each head of a model matters, at its last checkpoint: ablations, and scores that predict them."""
+"""Importance of each head of a model, at its last checkpoint: ablations, and scores that predict them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What probes are asked: a label of each token of their texts.
+"""The questions that probes are asked: a label of each token of their texts.
 
 A token's label is decided by its last byte. What a window of text can't tell is left out: how far back something was
 that came before the window.

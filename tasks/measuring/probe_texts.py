@@ -1,4 +1,4 @@
-"""Which text probes are trained on, on which the best head is chosen, and which they are tested on.
+"""The texts that probes are trained on, that the best head is chosen on, and that probes are tested on.
 
 The three have no document in common. Few tokens are needed of much text, so every document gives about as many: what is
 independent of one another are documents, not tokens.
@@ -35,7 +35,7 @@ class ProbeText:
     documents: list[Span]
 
     def sequences(self, bos: int) -> Int[Tensor, "window bos_and_pos"]:
-        """What a model reads."""
+        """The tokens that a model reads."""
         return opened(torch.from_numpy(self.windows), bos)
 
     def document_numbers(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What linear probes tell from each head and from the residual stream, at a model's last checkpoint."""
+"""Linear probes of each head and of the residual stream, at a model's last checkpoint."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the signs of prose say of every byte of it: open quotations, capitalised words and names that come again."""
+"""Labels of every byte of prose by its signs: open quotations, capitalised words and names that come again."""
 
 import re
 from dataclasses import dataclass

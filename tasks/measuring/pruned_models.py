@@ -47,7 +47,7 @@ class SmallerModel:
 
 
 def choose(relative_increases: Mapping[int, float], n_heads: int, keep: Collection[str]) -> dict[int, list[str]]:
-    """Which numbers of pruned heads are worth a model of their own, and as what (of `keep`), of those on a curve.
+    """Choose the numbers of pruned heads on a curve that are worth a model of their own, and as what (of `keep`).
 
     Half of them, and the most that can be removed at less than each limit's increase, even if fewer cost more.
 

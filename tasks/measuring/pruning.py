@@ -1,4 +1,4 @@
-"""How many heads a model can do without, at its last checkpoint: gates, pruning curves, physically smaller models."""
+"""Pruning of a model at its last checkpoint: gates, pruning curves, and physically smaller models."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Gates:
 
     @property
     def values(self) -> list[Float[Tensor, "_"]]:
-        """What each head's output is multiplied by."""
+        """The factor of each head's output."""
         return [gates_without_noise(own) for own in self.log_alpha]
 
     @property
@@ -66,7 +66,7 @@ class Gates:
 
     @property
     def n_open(self) -> int:
-        """How many heads are left."""
+        """The number of heads left."""
         return sum(map(len, self.log_alpha)) - len(self.closed)
 
 

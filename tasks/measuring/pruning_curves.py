@@ -67,7 +67,7 @@ def _in_place(scores: HeadScores, mask: HeadMask) -> HeadScores:
 
 
 class CurveKey(NamedTuple):
-    """Which curve, by columns of `pruning`."""
+    """The columns of `pruning` that identify a curve."""
 
     procedure: str
     order_method: str
@@ -126,7 +126,7 @@ def measure_curves(subject: Subject, plans: Mapping[CurveKey, Sequence[HeadSet]]
 def retrained_curve(
     subject: Subject, config: PruningConfig, windows: Iterator[Int[Tensor, "batch pos"]]
 ) -> tuple[Curve, list[SmallerModel]]:
-    """What is lost if the model trains on after each head that goes, and the models worth keeping."""
+    """The loss if the model trains on after each head that goes, and the models worth keeping."""
     curve = [Point(frozenset(), sequence_losses(subject.model, subject.text))]
     models: dict[int, Transformer] = {}
     chosen: dict[int, list[str]] = {}

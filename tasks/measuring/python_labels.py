@@ -1,4 +1,4 @@
-"""What Python's own tokenizer and parser say of every byte of a source text: labels for probes."""
+"""Labels of every byte of a source text, for probes, by Python's own tokenizer and parser."""
 
 import ast
 import io
@@ -94,7 +94,7 @@ class _Source:
 
 
 def _lexemes(source: _Source, tokens: list[tokenize.TokenInfo]) -> Iterator[Lexeme]:
-    """What is written between white space, in order; since Python 3.12 an f-string comes in pieces, here joined."""
+    """The text between white space, in order; since Python 3.12 an f-string comes in pieces, here joined."""
     opened: list[tokenize.TokenInfo] = []
     for token in tokens:
         name = tokenize.tok_name[token.type]

@@ -1,4 +1,4 @@
-"""How alike a model's heads are, and which do for each other, at its last checkpoint."""
+"""The similarity of a model's heads, and which can stand in for each other, at its last checkpoint."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a model's weights say of its circuits, at each of its checkpoints."""
+"""Circuits of a model by its weights, at each of its checkpoints."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -75,7 +75,7 @@ def measure_weight_circuits(config: WeightCircuitsConfig, trained: TrainedModel)
 
 
 def _circuit_stimuli(config: WeightCircuitsConfig, tokens: Tokens, n_ctx: int) -> CircuitStimuli:
-    """What every model of one corpus and n_ctx is held against."""
+    """The parts of a corpus that every model of it, and of one n_ctx, is compared with."""
     counts = without_bos(torch.from_numpy(tokens.counts.astype(np.int64)), tokens.bos)
     generator = torch.Generator().manual_seed(config.seed)
     random = random_sequences(counts, tokens.bos, n_ctx, config.evaluator_sequences, generator)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-Settings = Mapping[str, str]
+_Settings = Mapping[str, str]
 
 _SETTING = re.compile(r"(\w+)=(\[[^\]]*\]|\S*)")
 _NOUNS = {"n_layers": "layer", "n_heads": "head", "total_heads": "head"}
@@ -48,7 +48,7 @@ def _order(verdict: str) -> tuple[bool, bool, str]:
     return not verdict.startswith("holds"), verdict == "undecided", verdict
 
 
-def _telling(own: Settings, all_settings: Sequence[Settings]) -> dict[str, str]:
+def _telling(own: _Settings, all_settings: Sequence[_Settings]) -> dict[str, str]:
     """The settings that tell a place from the others; a variant's name stands for what it sets."""
     shared = _shared_axes(all_settings)
     told = {}
@@ -59,14 +59,14 @@ def _telling(own: Settings, all_settings: Sequence[Settings]) -> dict[str, str]:
     return told
 
 
-def _shared_axes(all_settings: Sequence[Settings]) -> list[str]:
+def _shared_axes(all_settings: Sequence[_Settings]) -> list[str]:
     """The axes that every place has, and that vary."""
     first, *others = all_settings
     shared = [axis for axis in first if all(axis in other for other in others)]
     return [axis for axis in shared if any(other[axis] != first[axis] for other in others)]
 
 
-def _name(settings: Settings) -> str:
+def _name(settings: _Settings) -> str:
     words = [value if axis == "variant" else _counted(axis, [value]) for axis, value in settings.items()]
     return ", ".join(words) or "all else alike"
 

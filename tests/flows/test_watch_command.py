@@ -153,7 +153,7 @@ def test_a_run_that_is_killed_ends_what_watches_it(run, home):
     with watching(home, "mine") as watch:
         watch.stdout.readline()
         going.kill()
-        assert "mine: its run was stopped: 1 model at 20 %; `headstream run mine` goes on" in watch.stdout.read()
+        assert "mine: its run was stopped: 1 model at 20 %; `headstream run mine` continues" in watch.stdout.read()
     assert watch.returncode == 1
 
 

@@ -21,7 +21,7 @@ def draw(n_sequences=5, counts=COUNTS, n_ctx=N_CTX):
 
 
 def test_ranks_equal_a_loop(monkeypatch):
-    monkeypatch.setattr(full_circuits, "CHUNK_NUMBERS", 3 * D_VOCAB)
+    monkeypatch.setattr(full_circuits, "_CHUNK_NUMBERS", 3 * D_VOCAB)
     weights, tokens = circuit_weights(random_model()), torch.arange(2, 30)
     circuit = full_ov(weights, 0, 1)
     matrix = (circuit.left @ circuit.right).tolist()

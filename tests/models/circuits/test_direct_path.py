@@ -112,7 +112,7 @@ def test_losses_on_paper():
 
 @pytest.mark.parametrize("chunk", [1, 2**22])
 def test_fit_equals_whole_matrices(monkeypatch, chunk):
-    monkeypatch.setattr(direct_path, "CHUNK_NUMBERS", chunk)
+    monkeypatch.setattr(direct_path, "_CHUNK_NUMBERS", chunk)
     model, counts = random_model(n_layers=1, biases=True), random_counts(D_VOCAB)
     counts[torch.rand(counts.shape, generator=torch.Generator().manual_seed(4)) < 0.5] = 0
     text = every_token(D_VOCAB, n_ctx=19, n=60)

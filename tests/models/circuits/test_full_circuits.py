@@ -18,7 +18,7 @@ EXACT = {"atol": 1e-10, "rtol": 0}
 
 @pytest.fixture(params=[3 * D_VOCAB, 2**20], ids=["chunked", "whole"])
 def chunk(request, monkeypatch):
-    monkeypatch.setattr(full_circuits, "CHUNK_NUMBERS", request.param)
+    monkeypatch.setattr(full_circuits, "_CHUNK_NUMBERS", request.param)
 
 
 def whole(circuit):

@@ -55,7 +55,7 @@ def test_counts_equal_a_loop():
 
 @pytest.mark.parametrize("n", [17, 1000])
 def test_the_strongest_are_those_of_all_triples(monkeypatch, n):
-    monkeypatch.setattr(full_circuits, "CHUNK_NUMBERS", 60)
+    monkeypatch.setattr(full_circuits, "_CHUNK_NUMBERS", 60)
     monkeypatch.setattr(module, "CANDIDATES_PER_SOURCE", 37)
     weights = circuit_weights(random_model())
     windows = torch.rand(900, 13, generator=torch.Generator().manual_seed(0)) ** 6 * 37  # small numbers come often
