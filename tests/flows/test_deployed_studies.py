@@ -132,7 +132,7 @@ def test_a_study_is_chosen_from_those_that_ship_or_named_or_whole():
     ships, named, whole = schema["properties"]["study"]["anyOf"]
     assert ships["enum"] == shipped_studies()
     assert "enum" not in named
-    assert [choice["title"] for choice in (ships, named)] == ["a study that ships", "name of another"]
+    assert [choice["title"] for choice in (ships, named)] == ["a study that ships", "your own study"]
     assert whole == {"$ref": "#/definitions/Study"}
     for study in ("quick", "my_study", {"name": "s", "grid": {"seed": [0, 1]}}):
         validate({"study": study}, schema)  # as Prefect's server does
