@@ -32,7 +32,7 @@ from headstream.models.repeats import Repeats
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import LayerTrace, Trace, Transformer
 
-ByQuery = dict[str, Float[Tensor, "batch head q_pos"]]
+ByQuery = dict[str, Float[Tensor, "_batch head q_pos"]]
 ByHead = dict[str, Float[Tensor, "_"]]
 Statistics = Callable[[Trace, Tensor, Tensor], list[ByQuery]]  # from a run, its tokens and targets, for each layer
 
