@@ -61,7 +61,7 @@ def stored(folder: Path, architecture: Architecture, step: int = 5) -> Path:
 def test_an_export_refuses_it(format, like, tmp_path):
     without, with_it = (stored(tmp_path / str(value), toy(like, value)) for value in (False, True))
     export_checkpoints(format, without, tiny_tokens(), [5], tmp_path / "out")
-    with pytest.raises(UserError, match=r"got toy = True[,.]") as refused:
+    with pytest.raises(UserError, match=r"(can.t have|can.t represent) toy = True[,.]") as refused:
         export_checkpoints(format, with_it, tiny_tokens(), [5], tmp_path / "refused")
     assert "\n" not in str(refused.value)
 

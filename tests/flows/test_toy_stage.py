@@ -60,5 +60,3 @@ def test_every_command_takes_it(prompts):
     assert "prompts/" not in headstream(prompts, "gc", "--dry-run", "--days", "0")
     prompts.write_text("another prompt that is long enough to be read\n")
     assert stages_to_run(prompts) == ["prompts", "echo"]
-    headstream(prompts, "run", "toy.toml")
-    assert "prompts/" in headstream(prompts, "gc", "--dry-run", "--days", "0")

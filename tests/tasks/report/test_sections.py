@@ -13,7 +13,7 @@ import pytest
 from invented_study import Model, write_warehouse
 from rendered import render_report
 
-from headstream.tasks.graph.artifact_specs import CODE, RESOURCES
+from headstream.tasks.graph.artifact_specs import RESOURCES
 from headstream.tasks.places import ROOT
 from headstream.tasks.report import sections
 from headstream.tasks.report.explorer.study_tables import study_tables
@@ -21,6 +21,7 @@ from headstream.tasks.report.glossary import meanings
 from headstream.tasks.results import study_results
 from headstream.tasks.results.study_results import QUERY_FOLDERS
 from headstream.tasks.storage.code_version import reached_modules
+from headstream.tasks.study.stages import REPORT
 
 SHIPPED = Path(sections.__file__).parent
 FIGURES = sections.figures().keys()
@@ -112,7 +113,7 @@ def test_every_figure_is_asked_for_and_every_query_read():
 
 
 def test_every_figure_counts_for_the_report():
-    reached = reached_modules(CODE["report"])
+    reached = reached_modules(REPORT.module)
     modules = {path.relative_to(SHIPPED).with_suffix("").parts for path in SHIPPED.rglob("*.py")} - {("__init__",)}
     names = {".".join((sections.__name__, *parts)).removesuffix(".__init__") for parts in modules}
     assert names <= reached.keys()
