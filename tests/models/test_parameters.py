@@ -41,7 +41,7 @@ def declarations(model):
 
 def test_what_is_declared():
     seen = set()
-    changed = ({"positions": "learned"}, {"gates": "hard_concrete"})
+    changed = ({"positions": "learned"}, {"positions": "learned_shortformer"}, {"gates": "hard_concrete"})
     for changes in ({}, *changed, {"n_key_value_heads": 1, "feed_forward": "swiglu"}):
         model = random_model(**EVERYTHING | changes)
         assert [name for name, _ in declarations(model)] == [name for name, _ in model.named_parameters()]

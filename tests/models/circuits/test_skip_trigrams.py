@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from planted import BOS, skip_trigram_model
+from planted import BOS, attention_of, skip_trigram_model
 from random_models import random_model
 
 from headstream.models.circuits import full_circuits
@@ -119,6 +119,15 @@ def test_no_evidence_no_bug():
     found = skip_trigrams(weights, 0, 1, corpus, 20, min_count=1)
     assert len(found["source"]) == 4
     assert not found["is_bug"].any()
+
+
+def test_sources_that_draw_attention_but_predict_nothing_take_no_place_of_those_that_predict():
+    model = skip_trigram_model(SOURCE, DESTINATIONS, OUTPUTS)
+    looked_at = range(50, 50 + module.SOURCES_PER_ENTRY)  # as many as are looked at for one entry
+    attention_of(model, 0).W_K[1, looked_at, 0] = 2  # where the source has 1
+    corpus = SkipTrigramCounts(planted_text({7: (20,), 11: (30,)}), 97, BOS)
+    found = skip_trigrams(circuit_weights(model), 0, 1, corpus, 1, min_count=50)
+    assert found["source"].tolist() == [SOURCE]
 
 
 @pytest.mark.parametrize("min_count", [301, 10**6])

@@ -90,6 +90,22 @@ def test_heads_and_compositions_have_every_checkpoint(measured):
     assert heard == pytest.approx([1 / 3, 2 / 3])
 
 
+def test_overlaps_of_what_a_head_reads_are_those_of_the_two_maps_they_name(measured, tokens):
+    folder, _ = measured
+    heads = [row for row in rows_of(folder, "heads") if row["step"] == 1]
+    assert len(heads) == 5
+    shape = {"n_layers": 3, "n_heads": (2, 1, 2), "d_model": 10, "n_ctx": 32, "d_head": 5, "d_value": 3}
+    model = initial_model(1, tokens.vocabulary, **shape)
+    for row in heads:
+        attention = attention_of(model, row["layer"])
+        reads = {"query": attention.W_Q, "key": attention.W_K, "value": attention.W_V}
+        bases = {name: torch.linalg.qr(weight[row["head"]]).Q for name, weight in reads.items()}
+        for one, other in (("query", "key"), ("query", "value"), ("key", "value")):
+            cosines = torch.linalg.svdvals(bases[one].T @ bases[other])
+            expected = pytest.approx(cosines.square().mean().item(), rel=1e-4)
+            assert row[f"{one}_{other}_overlap"] == expected
+
+
 def test_matching_is_tested_of_each_heads_best_writer_and_the_pairs_that_compose_most(measured, tmp_path, tokens):
     folder, _ = measured
     save_initial(tmp_path, tokens, n_layers=3, n_heads=(2, 1, 2), d_head=5, d_value=3)

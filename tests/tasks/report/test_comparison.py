@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 
+import pytest
 from invented_study import Model, write_warehouse
 from rendered import render_report
 
@@ -68,6 +69,16 @@ def test_large_numbers_are_written_out():
     was = replace(BEFORE, metrics=[Metric("0L", "tokens_per_second", [0, 1], [135_512.4, 134_012.2])])
     (change,) = metric_changes(was, with_metrics(Metric("0L", "tokens_per_second", [0], [99_000.0])))
     assert (change.before, change.after) == ("134,012, 135,512", "99,000")
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [(999.0, "999"), (1000.0, "1,000"), (-1000.0, "-1,000"), (1000.4, "1,000"), (1234567.8, "1,234,568")],
+)
+def test_thousands_are_separated_from_one_thousand_on(value, printed):
+    was, now = (with_metrics(Metric("0L", "tokens_per_second", [0], [number])) for number in (value, 0.0))
+    (change,) = metric_changes(was, now)
+    assert (change.before, change.after) == (printed, "0")
 
 
 def test_only_the_same_kinds_of_models_are_compared():

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from invented_study import Model, write_warehouse
 from matplotlib.figure import Figure
+from pandas import DataFrame
 
 from headstream.tasks.report.figures import style
 from headstream.tasks.report.figures.phase_changes import strongest_change
-from headstream.tasks.report.figures.style import IN_THE_DARK, Palette, house_style, label_ends, save, tint
+from headstream.tasks.report.figures.score_panels import MAX_CELL_HEIGHT, MAX_MAP_HEIGHT, score_panels
+from headstream.tasks.report.figures.style import IN_THE_DARK, Palette, headline, house_style, label_ends, save, tint
 from headstream.tasks.report.sections import figures
 from headstream.tasks.report.sections.attention.attention import expected_keys
 from headstream.tasks.report.sections.pruning.heads_that_matter import heads_that_matter
@@ -87,6 +89,22 @@ def test_labels_keep_their_look_and_share_the_colour_of_their_depth():
     assert len({(look["color"], look["linestyle"]) for look in looks}) == 10
 
 
+def test_labels_of_one_depth_differ_in_their_dashes_while_there_are_any_left():
+    labels = [f"1L{h}H" for h in range(4)]
+    palette = Palette(dict.fromkeys(labels, 1))
+    assert len({palette.line(label)["linestyle"] for label in labels}) == len(style._DASHES) == 4
+
+
+def test_a_long_headline_lies_inside_its_figure():
+    with house_style():
+        figure = Figure((style.WIDTH, 2))
+        headline(figure, "2L4H d_model=128 n_ctx=1024 tokens=100,000,000 positions=learned_shortformer seed=0")
+        (title,) = figure.texts
+        box = title.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert 0 <= box.y0 < box.y1 <= figure.bbox.y1
+
+
 def test_names_at_the_ends_of_lines_do_not_overlap():
     names = [f"1L{h}H" for h in range(9)]
     ends = {name: 1 + 0.01 * i for i, name in enumerate(names)} | {"2L1H": 9.0}
@@ -160,6 +178,20 @@ def test_head_maps_have_a_cell_for_each_head(results):
     assert texts[8] == "0.35"
     assert [text.get_text() for text in bar.texts] == ["share of attention  0", "1"]
     assert other.sentence.startswith("1 of the 2 heads of 1L2H reaches")
+
+
+@pytest.mark.parametrize("n_layers", [1, 6, 24])
+def test_maps_and_their_cells_are_no_higher_than_declared(n_layers):
+    heads = DataFrame({"layer": np.repeat(range(n_layers), 2), "head": [0, 1] * n_layers, "score": 0.5})
+    with house_style():
+        figure = score_panels("2H", heads, {"score": "score"}, n_columns=1, unit="share")
+        figure.get_layout_engine().execute(figure)
+    axes = figure.axes[0]
+    n_rows = len(axes.images[0].get_array())
+    cell = axes.get_position().height * figure.get_size_inches()[1] / n_rows
+    left_over = 1.1  # maps share what the names around them leave of their room
+    assert cell <= MAX_CELL_HEIGHT * left_over
+    assert cell * n_layers <= MAX_MAP_HEIGHT * left_over
 
 
 def test_trajectories_say_when_heads_formed(results):

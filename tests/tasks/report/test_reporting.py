@@ -16,6 +16,7 @@ from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.graph import artifact_specs
 from headstream.tasks.graph.artifact_specs import report_spec
 from headstream.tasks.machines.child_process import ProcessDied, run_side_by_side
+from headstream.tasks.report import glossary
 from headstream.tasks.report.answer import MAX_LINES, N_FIGURES_OF_THE_ANSWER, answer_lines
 from headstream.tasks.report.publishing import publish_report
 from headstream.tasks.results.sql import run_sql
@@ -129,6 +130,26 @@ def test_the_glossary_explains_every_word_that_looks_like_code(quick):
         use = re.search(rf"(?<![\w-]){re.escape(term)}(?![\w-])", sentences)
         assert use is None or sentences[use.start() - 1] == "[" or f"][{term}]" in sentences, term
     assert to_html(page + glossary).count('title="by how many nats the loss falls on random tokens') == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "explained"),
+    [
+        ("It rose by 2 nats.\n", ["nats"]),
+        ("The copying heads went.\n", ["copying head"]),
+        ("A copying head is worth 2 nats.\n", ["copying head", "nats"]),
+    ],
+)
+def test_a_page_is_given_a_glossary_of_basics_or_terms_alone(monkeypatch, page, explained):
+    words = {"basics": {"nats": "a unit"}, "terms": {"copying head": "it repeats"}}
+    monkeypatch.setattr(glossary, "meanings", lambda: words)
+    own = glossary.with_glossary(page).partition("\n## Glossary\n")[2]
+    assert re.findall(r"(?m)^\| (.+?) \| (?:a unit|it repeats) \|$", own) == explained
+
+
+def test_a_page_without_words_to_explain_has_no_glossary(monkeypatch):
+    monkeypatch.setattr(glossary, "meanings", lambda: {"basics": {"nats": "a unit"}, "terms": {"head": "it reads"}})
+    assert glossary.with_glossary("Nothing differs.\n") == "Nothing differs.\n"
 
 
 def test_findings_come_right_after_the_answer_and_its_figures(quick):

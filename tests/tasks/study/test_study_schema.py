@@ -11,6 +11,8 @@ from headstream.models.architecture import Architecture
 from headstream.tasks.errors import UserError
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.aliases import ALIASES
+from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analyses.pruning_config import IterativeMethod, Method
 from headstream.tasks.study.mistakes import _fields
 from headstream.tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study, read_study
 from headstream.tasks.study.sources import shipped_studies
@@ -241,6 +243,18 @@ ABSURD = {
 @pytest.mark.parametrize(("field", "value"), [(field, value) for field, absurd in ABSURD.items() for value in absurd])
 def test_absurd_sizes_are_refused(field, value):
     assert len(refused(**{field: value})) < 700
+
+
+def test_a_study_may_name_every_choice_there_is():
+    importance = {"replacements": ["zero", "mean", "position_mean", "resample"], "scopes": ["full", "frozen_patterns"]}
+    pruning = {
+        "methods": get_args(Method),
+        "iterative_methods": get_args(IterativeMethod),
+        "keep": ["within 1 %", "within 5 %", "half"],
+    }
+    analysis = {"stages": list(ANALYSES), "importance": importance, "pruning": pruning}
+    study = parse_study("my.toml", {"name": "mine", "analysis": analysis})
+    assert study.analysis == parse_study("my.toml", {"name": "mine"}).analysis  # all are the default
 
 
 def whole_numbers(config: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
