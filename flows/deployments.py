@@ -1,4 +1,4 @@
-"""What `headstream up` deploys: a study, its report as Prefect artifacts, and the weekly check."""
+"""Flows that `headstream up` deploys: a study with its report as Prefect artifacts, and the weekly check."""
 
 import os
 import re

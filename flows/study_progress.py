@@ -1,4 +1,4 @@
-"""How far a study is: what was planned, brought up to date by what its steps tell."""
+"""The progress of a study: its plan, brought up to date by the events of its steps."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ class ArtifactProgress:
     state: State = ""
     text: str = ""
     began: float | None = None
-    """When its work began in this run: compiling, waiting, and what an earlier run had done, don't count."""
+    """The time when its work began in this run; compiling, waiting, and what an earlier run had done, don't count."""
     first: float = 0.0
     """The fraction at which it began."""
     worked: float = 0.0
@@ -87,14 +87,14 @@ class ModelProgress:
 
     @property
     def details(self) -> str:
-        """What its training says, or which stages measure it now."""
+        """The text of its training's last event, or the stages that measure it now."""
         if self.training.in_work:
             return WAITING if self.training.state == "waiting" else self.training.text
         return ", ".join(stage for stage, part in self.parts.items() if part.in_work)
 
     @property
     def fraction(self) -> float:
-        """How far its training is, or of what share of the stages it has been measured."""
+        """The fraction of its training that is done, or of the stages that measure it."""
         if self.training.in_work:
             return self.training.fraction
         measures = [part.fraction == 1 for part in self.parts.values() if part.planned.measures_model]
@@ -152,7 +152,7 @@ class StudyProgress:
 
     @property
     def shared_steps(self) -> set[str]:
-        """What is done now that isn't of one model: text, costs, and in the end what comes after all models."""
+        """The stages now in work for all models: text, costs, and in the end the step that comes after all models."""
         return {stage for stage, part in self._shared.items() if part.in_work} | {self._last_step} - {""}
 
     def key(self, model: str, stage: str) -> str:
@@ -206,7 +206,7 @@ class StudyProgress:
         return f"{self.name}: {self._models_done()} in {duration(self._clock() - self._began)}"
 
     def how_far(self) -> str:
-        """What a run that is interrupted now leaves: `: 1 of 4 models done, 2 at 20 % and 35 %`."""
+        """The models that a run leaves if it is interrupted now: `: 1 of 4 models done, 2 at 20 % and 35 %`."""
         begun = [*self.in_state("in work"), *self.in_state("waiting")]
         trained = [model for model in begun if model.training.fraction == 1]
         kept = [percent(model.training.kept) for model in begun if model.training.in_work and model.training.kept]

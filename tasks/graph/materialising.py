@@ -16,7 +16,7 @@ from headstream.tasks.study.stage import Stage, resolve
 
 
 class Told(Protocol):
-    """What work that has more to tell than a fraction reports."""
+    """The report of work that has more to tell than a fraction."""
 
     @property
     def fraction(self) -> float: ...

@@ -58,7 +58,7 @@ def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: floa
 
 
 def analysis_steps(study: Study, model: Step, shared: Mapping[str, StepName]) -> Iterator[Step]:
-    """What measures a model that a step makes; `shared` are the steps that give the other roles, by role."""
+    """The steps that measure the model that a step makes; `shared` are those that give the other roles, by role."""
     roles = {**shared, **model.inputs, "model": model.name}
     for name in study.analysis.stages:
         yield _analysis_step(ANALYSES[name], study, model, roles)

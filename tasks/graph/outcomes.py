@@ -18,7 +18,7 @@ def outcomes(steps: Sequence[Step], made: Made) -> list[ModelOutcome]:
 
 
 def shared_artifacts(steps: Sequence[Step], made: Made) -> list[Artifact]:
-    """What belongs to all models of a study."""
+    """The artifacts that belong to all models of a study."""
     found = [made[step.name] for step in steps if step.is_shared]
     return [artifact for artifact in found if isinstance(artifact, Artifact)]
 

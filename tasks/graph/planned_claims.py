@@ -1,4 +1,4 @@
-"""What a study could decide, before it has run: claims that its models allow, and why they may not be looked at."""
+"""Claims that a study could decide, before it has run, and warnings that they may not look at its models."""
 
 import json
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def _imported_models(study: Study) -> dict[str, dict[str, object]]:
 
 
 def training_warnings(study: Study) -> Iterator[str]:
-    """What models may learn too little by for claims to look at them: few tokens, and text without repeats."""
+    """Warnings where models may learn too little for claims to look at them: few tokens, and text without repeats."""
     short = [cell.training.tokens for cell in study.cells if cell.training.tokens < FEW_TOKENS]
     if short:
         yield (
@@ -86,7 +86,7 @@ def training_warnings(study: Study) -> Iterator[str]:
 
 
 def _share_to_induce(study: Study) -> float | None:
-    """What induction could add to bigrams in the longest context of the study; None while the text has no tokens."""
+    """The share that induction could add to bigrams in the longest context of the study; None without tokens yet."""
     store = open_store()
     corpus = store.find(artifact_specs.corpus_spec(study.corpus)) if study.trains else None
     tokens = store.find(artifact_specs.tokens_spec(study.tokenizer, corpus)) if corpus else None

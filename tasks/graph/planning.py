@@ -45,7 +45,7 @@ def plan_steps(steps: Sequence[Step]) -> list[PlannedArtifact]:
 
 
 def _planned(step: Step, history: StoreHistory, found: dict[StepName, Artifact]) -> PlannedArtifact:
-    """What becomes of a step; its artifact joins those found."""
+    """The plan of a step; adds its artifact, where the store has it, to those found."""
     lacking = next((role for role, name in step.inputs.items() if name not in found), None)
     if lacking:
         done, why = False, f"its {lacking} will be {'read' if lacking == 'corpus' else 'made'} first"

@@ -41,7 +41,7 @@ class Step:
 
     @property
     def name(self) -> StepName:
-        """What other steps call it."""
+        """The name by which other steps refer to it."""
         return StepName(self.stage.name, self.subject)
 
     @property
@@ -65,7 +65,7 @@ class Step:
         return "model" in self.inputs
 
     def given(self, made: Mapping[StepName, Any]) -> dict[str, Any]:
-        """What it reads, by role, out of what the steps before it made.
+        """Its inputs, by role, taken from what the steps before it made.
 
         Raises:
             KeyError: a step before it made nothing.

@@ -41,7 +41,7 @@ class StoreHistory:
         return step.seconds
 
     def bytes(self, step: Step) -> int:
-        """What a step will write: as it says itself, or as much as others of a stage that measures models."""
+        """The bytes that a step will write: by its own estimate or, if it measures a model, the mean of its stage."""
         done = self._all_earlier(step.stage.name) if step.measures_model else []
         return sum(artifact.bytes for artifact in done) // len(done) if done else step.bytes
 
@@ -63,7 +63,7 @@ class StoreHistory:
         return max(alike, key=lambda artifact: artifact.manifest.created, default=None)
 
     def _why_missing(self, spec: Spec) -> str:
-        """What keeps the nearest earlier artifact from being the one asked for."""
+        """The reasons for which the nearest earlier artifacts are not the one asked for."""
         reasons = set()
         for artifact in self._all_earlier(spec.stage):
             earlier = artifact.manifest

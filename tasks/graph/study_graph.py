@@ -84,7 +84,7 @@ def _text_steps(study: Study) -> Iterator[Step]:
 
 
 def _shared_inputs(study: Study) -> Iterator[Step]:
-    """What the analyses of a study read besides models and text, each made once for all models."""
+    """The steps that make what analyses read besides models and text, each once for all models."""
     read = {role for name in study.analysis.stages for role in ANALYSES[name].reads}
     for stage in DECLARED.values():
         if stage.name in read:

@@ -103,7 +103,7 @@ def explorer_again(study: str, text: Path | None = None) -> Path:
 
 
 def answer_of(study: str) -> list[str]:
-    """What the study's report says first."""
+    """The answer that opens the study's report; empty while it has none."""
     store = open_store()
     record = latest_record(store, study)
     report = store.find(report_spec(record, previous_summary(store, record))) if record else None

@@ -32,7 +32,7 @@ def require_device(study: Study) -> None:
 
 
 def make_text(steps: Sequence[Step]) -> dict[StepName, Artifact]:
-    """What needs no model: the corpus, tokens, costs, and what else analyses read; one after the other."""
+    """Make, one after the other, whatever needs no model: the corpus, tokens, costs, and other inputs of analyses."""
     made: dict[StepName, Artifact] = {}
     for step in steps:
         if not (step.makes_model or step.measures_model):
