@@ -1,5 +1,6 @@
 """A stage of one's own, which reads a third artifact: every command, the index and the report take it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,25 @@ from tiny import tiny_text
 from headstream.flows import command_line
 from headstream.tasks import places
 
-HEADSTREAM = f"import toy_stages; from {command_line.__name__} import main; main()"
+# Commands one after the other in one process that has imported the stages, and what each prints.
+COMMANDS = f"""
+import contextlib, io, json, pathlib, sys
+import toy_stages
+from {command_line.__name__} import main
+
+def called(*arguments):
+    sys.argv, printed = ["headstream", *arguments], io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main()
+    return printed.getvalue()
+
+plan = ("plan", "toy.toml")
+query = "select count(*), count(distinct score) from importance where method = 'echo'"
+said = [called(*plan), called("run", "toy.toml"), called(*plan), called("sql", query, "--format", "csv")]
+said += [called("check"), called("gc", "--dry-run", "--days", "0")]
+pathlib.Path("prompts.txt").write_text("another prompt that is long enough to be read\\n")
+print(json.dumps([*said, called(*plan)]))
+"""
 STUDY = """
 name = "toy"
 corpus = {{ paths = ["{text}"], validation_fraction = 0.2 }}
@@ -32,31 +51,29 @@ def prompts(tmp_path_factory) -> Path:
     return path
 
 
-def headstream(prompts: Path, *arguments: str) -> str:
-    """What the command prints of a process that has imported the stages."""
-    folders = os.pathsep.join([str(places.ROOT), str(places.ROOT / "tests")])
-    variables = {"HEADSTREAM_HOME": str(prompts.parent / "home"), "PYTHONPATH": folders}
-    command = [sys.executable, "-c", HEADSTREAM, *arguments]
-    done = subprocess.run(
-        command, cwd=prompts.parent, env={**os.environ, **variables}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def stages_to_run(prompts: Path) -> list[str]:
-    lines = [line.split() for line in headstream(prompts, "plan", "toy.toml").splitlines()]
+def stages_to_run(plan: str) -> list[str]:
+    lines = [line.split() for line in plan.splitlines()]
     return [words[0] for words in lines if {"to", "run"} <= {*words[2:4]} or {"to", "run"} <= {*words[3:5]}]
 
 
+@pytest.mark.process
 def test_every_command_takes_it(prompts):
-    stages = ["corpus", "tokens", "prompts", "training", "behaviour", "echo"]
-    assert stages_to_run(prompts) == stages
-    assert "Report: " in headstream(prompts, "run", "toy.toml")
-    assert stages_to_run(prompts) == []
-    query = "select count(*), count(distinct score) from importance where method = 'echo'"
-    assert headstream(prompts, "sql", query, "--format", "csv").splitlines()[1] == "2,1"
-    assert "study toy" in headstream(prompts, "check")
-    assert "prompts/" not in headstream(prompts, "gc", "--dry-run", "--days", "0")
-    prompts.write_text("another prompt that is long enough to be read\n")
-    assert stages_to_run(prompts) == ["prompts", "echo"]
+    folders = os.pathsep.join([str(places.ROOT), str(places.ROOT / "tests")])
+    variables = {"HEADSTREAM_HOME": str(prompts.parent / "home"), "PYTHONPATH": folders}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS],
+        cwd=prompts.parent,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, answer, after, rows, check, unneeded, edited = json.loads(done.stdout.splitlines()[-1])
+    assert stages_to_run(before) == ["corpus", "tokens", "prompts", "training", "behaviour", "echo"]
+    assert "Report: " in answer
+    assert stages_to_run(after) == []
+    assert rows.splitlines()[1] == "2,1"
+    assert "study toy" in check
+    assert "prompts/" not in unneeded
+    assert stages_to_run(edited) == ["prompts", "echo"]
