@@ -10,7 +10,7 @@ import pytest
 
 from faults.home import Home
 from headstream.tasks.graph.artifact_specs import record_spec
-from headstream.tasks.results.study_record import ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy, write_record
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.store import Store
@@ -60,7 +60,7 @@ def add_study(store: Store, name: str, templates: dict[str, list[Template]], see
     config = {"name": name}
     store.build(
         record_spec(config, outcomes, [], None),
-        lambda folder: write_record(folder, name, "", config, outcomes, time.monotonic()),
+        lambda folder: write_record(folder, RecordedStudy(name, "", config), outcomes, time.monotonic()),
         incidental=RECORD.incidental,
     )
 

@@ -23,23 +23,30 @@ class ModelOutcome:
     failure: str | None = None
 
 
+@dataclass(frozen=True)
+class RecordedStudy:
+    """What a record says of a study itself: its config, and its text as somebody wrote it."""
+
+    name: str
+    question: str
+    config: Mapping[str, Any]
+    written: str | None = None
+
+
 def write_record(
     folder: Path,
-    name: str,
-    question: str,
-    config: Mapping[str, Any],
+    study: RecordedStudy,
     outcomes: Sequence[ModelOutcome],
     started: float,
-    written: str | None = None,
     on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write the tables `studies` and `study_models`; the run began at `started`, by time.monotonic()."""
     finished_at = datetime.now(UTC)
-    study = {
-        "study": name,
-        "question": question,
-        "config": json.dumps(config, indent=1),
-        "written": written,
+    row = {
+        "study": study.name,
+        "question": study.question,
+        "config": json.dumps(study.config, indent=1),
+        "written": study.written,
         "git_commit": git_commit(),
         "headstream_version": package_version("headstream"),
         "started_at": finished_at - timedelta(seconds=time.monotonic() - started),  # the clock may have been set
@@ -49,7 +56,7 @@ def write_record(
     }
     models = [
         {
-            "study": name,
+            "study": study.name,
             "model_id": outcome.model_id,
             "cell": outcome.cell,
             "status": "failed" if outcome.failure else "trained",
@@ -57,6 +64,6 @@ def write_record(
         }
         for outcome in outcomes
     ]
-    write_table(folder, "studies", [study])
+    write_table(folder, "studies", [row])
     write_table(folder, "study_models", models)
-    return {"study": name}
+    return {"study": study.name}

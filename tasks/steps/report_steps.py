@@ -16,7 +16,7 @@ from headstream.tasks.report.explorer.explorer_contents import write_explorer
 from headstream.tasks.report.explorer.model_files import EXPLORER, files_of_models
 from headstream.tasks.report.explorer.passages import named_text
 from headstream.tasks.report.publishing import previous_summary, publish_report
-from headstream.tasks.results.study_record import ModelOutcome
+from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.warehouse import build_warehouse
 from headstream.tasks.steps.prefect_step import prefect_step
@@ -37,10 +37,7 @@ def record_study(
     """
     spec = record_spec(study.recorded, outcomes, shared, latest_record(open_store(), study.name))
     arguments = {
-        "name": study.name,
-        "question": study.question,
-        "config": study.recorded,
-        "written": study.written,
+        "study": RecordedStudy(study.name, study.question, study.recorded, study.written),
         "outcomes": outcomes,
         "started": started,
     }

@@ -20,7 +20,7 @@ from headstream.tasks.report.comparison import (
     summarise,
 )
 from headstream.tasks.report.publishing import previous_summary
-from headstream.tasks.results.study_record import ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy, write_record
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.storage.latest_records import latest_record
@@ -178,7 +178,7 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
         model = store.build(Spec("training", "v", {"n": n}, {}, {}), lambda folder: None)
         outcomes = [ModelOutcome("cell", "m", [model])]
         spec = record_spec({"n": n}, outcomes, [], latest_record(store, "s"))
-        write = lambda folder: write_record(folder, "s", "", {}, outcomes, time.monotonic())  # noqa: E731
+        write = lambda folder: write_record(folder, RecordedStudy("s", "", {}), outcomes, time.monotonic())  # noqa: E731
         return store.build(spec, write, incidental=RECORD.incidental)
 
     def report(of, found, previous=None):

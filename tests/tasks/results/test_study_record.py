@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headstream.tasks.graph.artifact_specs import record_spec
-from headstream.tasks.results.study_record import ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy, write_record
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.storage.store import Store
@@ -25,7 +25,7 @@ def artifact(store: Store, name: str) -> Artifact:
 
 def record(store: Store, config: dict, outcomes) -> Artifact:
     spec = record_spec(config, outcomes, [], latest_record(store, "s"))
-    write = lambda folder: write_record(folder, "s", "why?", config, outcomes, time.monotonic())  # noqa: E731
+    write = lambda folder: write_record(folder, RecordedStudy("s", "why?", config), outcomes, time.monotonic())  # noqa: E731
     return store.build(spec, write, incidental=RECORD.incidental)
 
 

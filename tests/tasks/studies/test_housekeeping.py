@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headstream.tasks.graph.artifact_specs import record_spec
-from headstream.tasks.results.study_record import ModelOutcome, write_record
+from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy, write_record
 from headstream.tasks.results.warehouse import build_warehouse
 from headstream.tasks.storage import store as store_module
 from headstream.tasks.storage.artifact import MANIFEST, Artifact, Spec, read_manifest
@@ -24,7 +24,7 @@ def make(store: Store, stage: str, of: str, **inputs: Artifact) -> Artifact:
 def record(store: Store, study: str, *artifacts: Artifact) -> Artifact:
     outcomes = [ModelOutcome("cell", "model", artifacts)]
     spec = record_spec({"name": study}, outcomes, [], latest_record(store, study))
-    write = lambda folder: write_record(folder, study, "", {}, outcomes, time.monotonic())  # noqa: E731
+    write = lambda folder: write_record(folder, RecordedStudy(study, "", {}), outcomes, time.monotonic())  # noqa: E731
     return store.build(spec, write, incidental=RECORD.incidental)
 
 
