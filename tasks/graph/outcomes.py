@@ -1,6 +1,7 @@
 """The outcome of each model of a study: everything that was made of it, and the first error if there was one."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from headstream.tasks.graph.step import Step, StepName
@@ -14,7 +15,11 @@ log = logging.getLogger(__name__)
 
 def outcomes(steps: Sequence[Step], made: Made) -> list[ModelOutcome]:
     """The outcome of each model, in the order of the steps."""
-    return [_outcome(step, steps, made) for step in steps if step.makes_model]
+    of_subject: dict[str, list[Step]] = defaultdict(list)
+    for step in steps:
+        if not step.is_shared:
+            of_subject[step.subject].append(step)
+    return [_outcome(step, of_subject[step.subject], made) for step in steps if step.makes_model]
 
 
 def shared_artifacts(steps: Sequence[Step], made: Made) -> list[Artifact]:
@@ -23,8 +28,7 @@ def shared_artifacts(steps: Sequence[Step], made: Made) -> list[Artifact]:
     return [artifact for artifact in found if isinstance(artifact, Artifact)]
 
 
-def _outcome(model: Step, steps: Sequence[Step], made: Made) -> ModelOutcome:
-    own = [step for step in steps if step.subject == model.subject and not step.is_shared]
+def _outcome(model: Step, own: Sequence[Step], made: Made) -> ModelOutcome:
     found = [made[step.name] for step in own]
     artifacts = [artifact for artifact in found if isinstance(artifact, Artifact)]
     failed = made[model.name]

@@ -1,9 +1,10 @@
 """The order in which models are made and measured, so that no core waits while there is work."""
 
 import heapq
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from headstream.tasks.graph.step import Step
+from headstream.tasks.graph.step import Step, StepName
 
 
 def in_working_order(steps: Iterable[Step], jobs: int) -> list[Step]:
@@ -14,7 +15,10 @@ def in_working_order(steps: Iterable[Step], jobs: int) -> list[Step]:
     """
     steps = list(steps)
     makers = sorted((step for step in steps if step.makes_model), key=_import_or_longest)
-    measures = {maker.name: [step for step in steps if step.inputs.get("model") == maker.name] for maker in makers}
+    measures: dict[StepName, list[Step]] = defaultdict(list)
+    for step in steps:
+        if step.measures_model:
+            measures[step.inputs["model"]].append(step)
     ready = first_finished_first(makers, jobs)
     by_model = [sorted(measures[maker.name], key=lambda step: -step.seconds) for maker in ready]
     return [*makers, *(step for own in by_model for step in own)]

@@ -4,6 +4,7 @@ Everything else reads this. A plan asks the store for each step; a finished stud
 run makes what is missing; progress, estimates and the order of work are those of the steps.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
@@ -41,8 +42,8 @@ def study_graph(study: Study) -> list[Step]:
 
 def _require_own_names(steps: Iterable[Step]) -> None:
     """Raises UserError when a model from elsewhere has the name of one that is trained: neither could be told."""
-    makers = [step.subject for step in steps if step.makes_model]
-    twice = next((name for name in makers if makers.count(name) > 1), None)
+    makers = Counter(step.subject for step in steps if step.makes_model)
+    twice = next((name for name, n in makers.items() if n > 1), None)
     if twice:
         raise UserError(f"Two models of the study are called {twice!r}. Rename the one of [[models]].")
 

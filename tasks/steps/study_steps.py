@@ -1,7 +1,9 @@
 """The steps of a study, run: its text one after the other, then its models side by side."""
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from prefect import Task
 from prefect.futures import PrefectFuture
@@ -55,8 +57,9 @@ def make_models(steps: Sequence[Step], text: Mapping[StepName, Artifact], submit
     """All that the study consists of: of each step its artifact, or the error for which there is none."""
     order = in_working_order(steps, jobs)
     futures: dict[StepName, PrefectFuture[Artifact]] = {}
+    there: Mapping[StepName, Any] = ChainMap[StepName, Any](futures, dict(text))
     for step in order:
-        given = step.given({**text, **futures})
+        given = step.given(there)
         futures[step.name] = submit(_named(step), step.gpus, step=step, inputs=given)
     for future in futures.values():
         future.wait()  # what a Ray task raises then becomes a state, too
