@@ -645,9 +645,10 @@ CREATE TABLE pruned_models (
     PRIMARY KEY (model_id, procedure, order_method, n_pruned, chosen_as)
 );
 
--- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether one stands in for both. A
--- pair is redundant if losing either costs under 1 % of the loss, and losing both exceeds the sum by 0.5 % of the loss or
--- more: significantly, at 5 % over all pairs tried (Holm). Standard errors are over documents.
+-- One row a pair of heads, last checkpoint, first before second: how alike they are, and whether each stands in for the other. A pair
+-- is redundant if losing either costs under 1 % of the loss; losing both costs something, and exceeds the sum by 0.5 % of the loss or
+-- more; and each is needed once the other is lost: significantly, at 5 % over all pairs tried (Holm). Heads in series aren't redundant.
+-- Standard errors are over documents.
 CREATE TABLE head_similarity (
     model_id                 VARCHAR,  -- models.model_id
     first_layer              INTEGER,  -- layer of the first head
@@ -664,7 +665,7 @@ CREATE TABLE head_similarity (
     excess_nats              DOUBLE,   -- both_effect_nats minus first_effect_nats minus second_effect_nats
     excess_sem_nats          DOUBLE,   -- standard error of excess_nats over documents; NULL on too few
     excess_chance            DOUBLE,   -- how often chance gives as much if the excess is 0.5 % of the loss; adjusted (Holm)
-    is_redundant             BOOLEAN,  -- whether one stands in for both; NULL if not tried, or without a standard error
+    is_redundant             BOOLEAN,  -- whether each stands in for the other; NULL if not tried, or without a standard error
     initial_excess_nats      DOUBLE,   -- excess_nats at the initialisation
     initial_is_redundant     BOOLEAN,  -- is_redundant at the initialisation
     PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)

@@ -43,17 +43,20 @@ def pair_effects(
 ) -> PairEffects:
     """The effects of pairs, from the losses of sequences and the document of each.
 
-    Redundant: losing either costs under `CHEAP_SHARE` of the loss, and losing both exceeds the sum by `EXCESS_SHARE` of
-    it or more, at `REDUNDANCY_LEVEL` by Holm's rule. A minimum size is needed, since any two heads of a layer interact
-    a little, and with enough text the smallest excess is significant. Of three copies of a head every pair is redundant
-    if losing two hurts, and none if the third is enough.
+    Redundant: losing either costs under `CHEAP_SHARE` of the loss; losing both costs something, and exceeds the sum by
+    `EXCESS_SHARE` of the loss or more; and each is needed once the other is lost, so that one stands in for the other.
+    All that at `REDUNDANCY_LEVEL` by Holm's rule. A minimum size is needed, since any two heads of a layer interact
+    a little, and with enough text the smallest excess is significant. Heads in series, of which one has an effect only
+    through the other, aren't redundant: once the one is lost, the other isn't needed. Of three copies of a head every
+    pair is redundant if losing two hurts, and none if the third is enough.
     """
     alone, both = alone - intact, both - intact
     first, second = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
     excess = both - alone[first] - alone[second]
     found = clustered_mean(excess, documents)
-    above = clustered_mean(excess - EXCESS_SHARE * intact, documents)
-    chance = holm_adjusted(torch.from_numpy(stats.t.sf(above.mean / above.sem, above.degrees_of_freedom)))
+    above = _chance(excess - EXCESS_SHARE * intact, documents)
+    needed = [_chance(rise, documents) for rise in (both, both - alone[first], both - alone[second])]
+    chance = holm_adjusted(torch.stack([above, *needed]).amax(0))
     cheap = alone.mean(1) < CHEAP_SHARE * intact.mean()
     redundant = (cheap[first] & cheap[second] & (chance <= REDUNDANCY_LEVEL)).tolist()
     known = chance.isfinite().tolist()
@@ -62,9 +65,16 @@ def pair_effects(
         both.mean(1),
         found.mean,
         found.sem,
-        chance,
+        holm_adjusted(above),
         [own if is_known else None for own, is_known in zip(redundant, known, strict=True)],
     )
+
+
+def _chance(values: Float[Tensor, "pair batch"], documents: Int[Tensor, "batch"]) -> Float[Tensor, "pair"]:
+    """One-sided p-value of each mean above 0, by Student's t over documents; NaN without a standard error."""
+    found = clustered_mean(values, documents)
+    t = (found.mean / found.sem).masked_fill((found.sem == 0) & (found.mean <= 0), -torch.inf)
+    return torch.from_numpy(stats.t.sf(t, found.degrees_of_freedom))
 
 
 def ablation_losses(

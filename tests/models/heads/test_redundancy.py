@@ -86,6 +86,29 @@ def test_redundancy_on_paper():
     assert same_document.excess_sem_nats.isnan().all()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        (-0.48, -0.48, -0.48),  # a writer and its only reader, both of which harm
+        (0.015, -0.02, 0.015),  # a writer that harms, and its only reader, which doesn't
+        (-0.02, -0.02, 0.0),  # either harms where the other is, and both do as well as neither
+    ],
+)
+def test_heads_in_series_are_not_redundant(first, second, both):
+    """Losing both costs more than the sum, since losing one undoes the other: neither stands in for the other."""
+    generator = torch.Generator().manual_seed(0)
+
+    def noise(n_rows):
+        return 0.001 * torch.randn(n_rows, 64, generator=generator).double()
+
+    intact = 2 + noise(1)[0]
+    alone = intact + torch.tensor([[first], [second]]).double() + noise(2)
+    for together in (alone[:1] + both - first, intact + both + noise(1)):  # exactly as without the first, or about
+        found = pair_effects(intact, alone, together, [(0, 1)], torch.arange(64) // 2)
+        assert found.excess_chance < 1e-6
+        assert found.redundant == [False]
+
+
 def test_nothing_tried_is_no_pair():
     one = torch.ones(2, dtype=torch.float64)
     nothing = pair_effects(one, one[None] + 0.001, torch.empty(0, 2).double(), [], torch.arange(2))
