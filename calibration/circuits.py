@@ -12,7 +12,16 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
 from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
 from headstream.tasks.study.analyses.weight_circuits_config import WeightCircuitsConfig
-from tests.planted import induction_through_values, initial_like, planted_induction, pointer_model, rotated, shuffled
+from tests.planted import (
+    induction_through_values,
+    initial_like,
+    only_places,
+    planted_induction,
+    pointer_model,
+    rotated,
+    shuffled,
+    virtual_induction_model,
+)
 
 N_CTX = 32
 STAGES: Stages = {
@@ -24,6 +33,9 @@ STAGES: Stages = {
         path_windows=8, bigram_windows=8, bigram_sources=2, max_pairs=4, random_period_sequences=16
     ),
 }
+
+
+ON_PLACES = {"loss_windows": 8, "pattern_windows": 8, "random_period_sequences": 64, "passage_tokens": 2}
 
 
 class Circuit(NamedTuple):
@@ -61,12 +73,22 @@ def _anti_induction(seed: int, circuit: Circuit) -> Transformer:
 
 def _by_queries(seed: int, circuit: Circuit) -> Transformer:
     heads, reader, writers, _ = circuit
-    return pointer_model(heads, reader, writers, vocabulary(), N_CTX, seed)
+    return pointer_model(heads, reader, writers, d_vocab=vocabulary(), n_ctx=N_CTX, seed=seed)
 
 
 def _through_values(seed: int, circuit: Circuit) -> Transformer:
     heads, reader, (writer,), (carrier, *_) = circuit
     return induction_through_values(heads, reader, writer, carrier, vocabulary(), N_CTX, seed)
+
+
+def _with_a_heavy_decoy(seed: int, circuit: Circuit) -> Transformer:
+    heads, reader, writers, (decoy, *_) = circuit
+    return pointer_model(heads, reader, writers, decoy, d_vocab=vocabulary(), n_ctx=N_CTX, seed=seed)
+
+
+def _by_a_virtual_head(seed: int, circuit: Circuit) -> Transformer:
+    heads, reader, (writer,), (carrier, *_) = circuit
+    return virtual_induction_model(heads, reader, writer, carrier, vocabulary(), N_CTX, seed)
 
 
 def _planted(plant: Callable[[int, Circuit], Transformer], circuits: list[Circuit]) -> Iterator[Trained]:
@@ -103,6 +125,56 @@ def composed_by_values(n_layers: int, n: int) -> int:
         found.get(f"m{i}", set()) == {("K", str(writers[0]), str(reader)), ("V", str(others[0]), str(reader))}
         for i, (_, reader, writers, others) in enumerate(circuits)
     )
+
+
+def carried_by(n_layers: int, n: int) -> int:
+    """In how many models the head is named, and no other, whose output the reader copies."""
+    circuits = [circuit_of(seed, n_layers, 1) for seed in range(n)]
+    query = "SELECT model_id, reader, writers, carriers, is_carried FROM induction_circuits WHERE is_strongest"
+    found = {name: row for name, *row in rows_about(_planted(_through_values, circuits), STAGES, query)}
+    return sum(
+        found[f"m{i}"] == [str(reader), [str(writers[0])], [str(others[0])], True]
+        for i, (_, reader, writers, others) in enumerate(circuits)
+    )
+
+
+def virtually(n_layers: int, n: int) -> int:
+    """In how many models two heads in a row are named that do induction as one, and no head is by itself."""
+    circuits = [circuit_of(seed, n_layers, 1) for seed in range(n)]
+    query = (
+        "SELECT model_id, list(virtual_head), any_value(reader_role) IN ('induction', 'anti-induction')"
+        " FROM virtual_induction JOIN induction_circuits USING (model_id) GROUP BY model_id"
+    )
+    found = {name: row for name, *row in rows_about(_planted(_by_a_virtual_head, circuits), STAGES, query)}
+    return sum(
+        found.get(f"m{i}") == [[f"{others[0]} and {reader}"], False]
+        for i, (_, reader, _, others) in enumerate(circuits)
+    )
+
+
+def places_that_score(n_ctx: int, n: int) -> int:
+    """How many heads that look at one offset or one position get over 0.02 for attention to content, by any score."""
+    model = only_places(vocabulary(), n_ctx)
+    query = (
+        "SELECT count(*) FROM last_heads"
+        " WHERE greatest(induction_random_period, induction_natural, duplicate_token) > 0.02"
+    )
+    ((found,),) = rows_about([Trained(None, model)], {"behaviour": BehaviourConfig(**ON_PLACES)}, query)
+    return min(n, found)
+
+
+def with_virtual_head(models: Callable[[int], Iterator[Trained]], n: int) -> int:
+    """How many models have two heads in a row that do induction as one."""
+    query = "SELECT count(DISTINCT model_id) FROM virtual_induction"
+    ((found,),) = rows_about(models(n), STAGES, query)
+    return found
+
+
+def with_carrier(models: Callable[[int], Iterator[Trained]], n: int) -> int:
+    """How many models have a head that copies what another one wrote."""
+    query = "SELECT count(DISTINCT model_id) FROM joint_checks WHERE kind = 'V' AND len(writers) > 0"
+    ((found,),) = rows_about(models(n), STAGES, query)
+    return found
 
 
 def random_models(scale: float, n: int) -> Iterator[Trained]:
@@ -155,6 +227,13 @@ PLANTED: list[tuple[str, Callable[[int, Circuit], Transformer], str, str, Sequen
         [(2, 1), (3, 1)],
     ),
     ("by queries (pointers)", _by_queries, "induction", "Q", [(2, 1), (3, 2)]),
+    (
+        "by queries, with a previous-token head that weighs four times as much in its keys, for queries never asked",
+        _with_a_heavy_decoy,
+        "induction",
+        "Q",
+        [(2, 1), (3, 1)],
+    ),
     ("by keys, that lowers what follows", _anti_induction, "anti-induction", "K", [(2, 1), (3, 2)]),
 ]
 
@@ -166,6 +245,22 @@ TRIALS = [
     *(
         Trial("false positives", "induction circuit found", on, partial(with_circuit, models), 100, 1)
         for on, (models, _) in NULLS.items()
+    ),
+    *(
+        Trial("false positives", what, on, partial(count, models), 100, 1)
+        for what, count in (("carrier of a copy", with_carrier), ("virtual induction head", with_virtual_head))
+        for on, (models, _) in NULLS.items()
+    ),
+    *(
+        Trial(
+            "false positives",
+            "induction or duplicate token by content, over 0.02",
+            f"one head for each offset and each position, n_ctx {n_ctx}",
+            partial(places_that_score, n_ctx),
+            2 * n_ctx,
+            2 * n_ctx,
+        )
+        for n_ctx in (8, 16, 32, 64)
     ),
     *(
         Trial(
@@ -187,6 +282,14 @@ TRIALS = [
             partial(composed_by_values, n_layers),
             40,
             1,
+        )
+        for n_layers in (2, 3)
+    ),
+    *(
+        Trial("power", what, f"{n_layers} layers, {how}", partial(count, n_layers), 40, 1)
+        for what, how, count in (
+            ("carrier of a copy, the one there is", "induction through values that another head wrote", carried_by),
+            ("virtual induction head, the one there is", "a reader that looks two past the earlier copy", virtually),
         )
         for n_layers in (2, 3)
     ),

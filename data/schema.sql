@@ -249,15 +249,16 @@ CREATE TABLE heads (
     head                           INTEGER,  -- counted from 0 within its layer [head of layer]
     previous_token                 DOUBLE,   -- mean attention on the token before, validation text
     previous_token_sem             DOUBLE,   -- standard error of previous_token over documents
-    duplicate_token                DOUBLE,   -- mean attention on earlier copies of the current token, validation text
+    duplicate_token                DOUBLE,   -- attention on earlier copies of the current token, validation text, as induction_random_period beyond what place earns
     duplicate_token_sem            DOUBLE,   -- standard error of duplicate_token over documents
     prefix_matching                DOUBLE,   -- mean attention on what followed earlier copies, random tokens repeated 4 times
     prefix_matching_sem            DOUBLE,   -- standard error of prefix_matching over sequences of repeats
-    induction_random_period        DOUBLE,   -- prefix_matching with a random period for each sequence: a fixed offset earns nothing
+    induction_random_period        DOUBLE,   -- attention on what followed earlier copies, random period for each sequence, beyond what the same places get in other sequences, as a share of what could be: 0 for a fixed offset or position, up to 1
     induction_random_period_sem    DOUBLE,   -- standard error of induction_random_period over sequences of repeats
     induction_copying_logit        DOUBLE,   -- what the head itself adds to the logit of what follows, less its mean over tokens, random period, repeats alone
     induction_copying_logit_sem    DOUBLE,   -- standard error of induction_copying_logit over sequences of repeats
-    induction_natural              DOUBLE,   -- prefix_matching on validation text, where the token occurred before
+    induction_natural              DOUBLE,   -- as induction_random_period, on validation text, where the token occurred before
+    induction_natural_sem          DOUBLE,   -- standard error of induction_natural over documents
     entropy                        DOUBLE,   -- entropy of the pattern, divided by that of attending evenly to visible keys
     entropy_without_bos            DOUBLE,   -- entropy, BOS not among the keys
     mean_distance                  DOUBLE,   -- mean distance attended back, positions
@@ -426,17 +427,21 @@ CREATE TABLE score_terms (
 -- One row a pair of an earlier and a later head, last checkpoint: the two in series, as one head. Beyond max_pairs, those
 -- with the largest ov_norm first, the other columns are NULL.
 CREATE TABLE virtual_heads (
-    model_id             VARCHAR,  -- models.model_id
-    first_layer          INTEGER,  -- layer of the earlier head
-    first_head           INTEGER,  -- the earlier head, counted from 0 within its layer [head of first_layer]
-    second_layer         INTEGER,  -- layer of the later head
-    second_head          INTEGER,  -- the later head, counted from 0 within its layer [head of second_layer]
-    ov_norm              DOUBLE,   -- Frobenius norm of OV1 OV2
-    copying_eigenvalues  DOUBLE,   -- eigenvalues of W_E OV1 OV2 W_U: sum over sum of sizes, -1..1: 1 copies
-    loss_effect_nats     DOUBLE,   -- by how much it lowers the loss that paths through at most one head leave
-    logit_share          DOUBLE,   -- share of the variance of logits, by covariance
-    mean_distance        DOUBLE,   -- mean distance attended back by the product of patterns, BOS left out, positions
-    confidence           DOUBLE,   -- mean largest weight of a query in that product
+    model_id                     VARCHAR,  -- models.model_id
+    first_layer                  INTEGER,  -- layer of the earlier head
+    first_head                   INTEGER,  -- the earlier head, counted from 0 within its layer [head of first_layer]
+    second_layer                 INTEGER,  -- layer of the later head
+    second_head                  INTEGER,  -- the later head, counted from 0 within its layer [head of second_layer]
+    ov_norm                      DOUBLE,   -- Frobenius norm of OV1 OV2
+    copying_eigenvalues          DOUBLE,   -- eigenvalues of W_E OV1 OV2 W_U: sum over sum of sizes, -1..1: 1 copies
+    induction_random_period      DOUBLE,   -- of the product of patterns: heads.induction_random_period
+    induction_random_period_sem  DOUBLE,   -- standard error of induction_random_period over sequences of repeats
+    induction_copying_logit      DOUBLE,   -- what goes through both adds to the logit of what follows
+    induction_copying_logit_sem  DOUBLE,   -- standard error of induction_copying_logit over sequences of repeats
+    loss_effect_nats             DOUBLE,   -- by how much it lowers the loss that paths through at most one head leave
+    logit_share                  DOUBLE,   -- share of the variance of logits, by covariance
+    mean_distance                DOUBLE,   -- mean distance attended back by the product of patterns, BOS left out, positions
+    confidence                   DOUBLE,   -- mean largest weight of a query in that product
     PRIMARY KEY (model_id, first_layer, first_head, second_layer, second_head)
 );
 
@@ -485,24 +490,30 @@ CREATE TABLE causal_checks (
     prefix_matching_without          DOUBLE,   -- without the earlier head's output
     induction_random_period          DOUBLE,   -- of the intact model
     induction_random_period_without  DOUBLE,   -- without the earlier head's output
+    induction_copying_logit          DOUBLE,   -- of the intact model
+    induction_copying_logit_without  DOUBLE,   -- without the earlier head's output
     pattern_change                   DOUBLE,   -- fraction of attention that moves, mean over queries of validation text
     loss_effect_nats                 DOUBLE,   -- by how much the loss on validation text rises
     PRIMARY KEY (model_id, writer_layer, writer_head, reader_layer, reader_head, kind)
 );
 
 -- One row a later head and a kind of induction circuit, last checkpoint: all of its writers removed together from what the
--- head reads. Writers are the earlier heads whose composition of that kind into it is significant and that give 0.3 or more
--- of their attention to the token before (kind K), or to earlier copies of the current token (kind Q: pointers).
+-- head reads. Of kind K they are earlier heads that give 0.3 or more of their attention to the token before; of kind Q
+-- (pointers), to earlier copies of the current token; of kind V (carriers), any. Writers are those whose removal, or whose
+-- return where all such heads are removed, changes the head's induction_random_period (kind V: its
+-- induction_copying_logit) by a tenth or more, significantly over repeats.
 CREATE TABLE joint_checks (
     model_id                         VARCHAR,    -- models.model_id
     reader_layer                     INTEGER,    -- layer of the later head
     reader_head                      INTEGER,    -- the later head, counted from 0 within its layer [head of reader_layer]
-    kind                             VARCHAR,    -- K or Q: the keys or the queries of the later head
-    writers                          VARCHAR[],  -- heads removed, like L0H3, the highest compositions.z first; empty if there are none [node]
+    kind                             VARCHAR,    -- K, Q or V: the keys, the queries or the values of the later head
+    writers                          VARCHAR[],  -- heads removed, like L0H3, the largest effect first; empty if there are none [node]
     prefix_matching                  DOUBLE,     -- of the intact model; NULL if there are no writers
     prefix_matching_without          DOUBLE,     -- without the writers' outputs
     induction_random_period          DOUBLE,     -- of the intact model; NULL if there are no writers
     induction_random_period_without  DOUBLE,     -- without the writers' outputs
+    induction_copying_logit          DOUBLE,     -- of the intact model; NULL if there are no writers
+    induction_copying_logit_without  DOUBLE,     -- without the writers' outputs
     pattern_change                   DOUBLE,     -- fraction of attention that moves, mean over queries of validation text
     loss_effect_nats                 DOUBLE,     -- by how much the loss on validation text rises
     PRIMARY KEY (model_id, reader_layer, reader_head, kind)

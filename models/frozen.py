@@ -184,15 +184,19 @@ class FrozenRun:
 
     def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:
         """Each head's direct contribution to the logit of one token per position, less its mean over the vocabulary."""
+        reads = self.reads_of_z(targets)
+        return [(layer.trace.z * own).sum(-1) for layer, own in zip(self.layers, reads, strict=True)]
+
+    def reads_of_z(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos d_value"]]:
+        """The direction of each head's z that adds to the logit of one token per position, past later layers."""
         W_U = self.model.W_U
         read = self.final.backwards(F.embedding(targets, (W_U - W_U.mean(1, keepdim=True)).T))
         by_layer = []
         for layer in reversed(self.layers):
             for norm in reversed(layer.norms_after):
                 read = norm.backwards(read)
-            z, W_O = layer.trace.z, layer.attention.W_O
-            of_z = (read @ W_O.flatten(0, 1).T).unflatten(2, W_O.shape[:2]).transpose(1, 2)
-            by_layer.append((z * of_z).sum(-1))
+            W_O = layer.trace.W_O
+            by_layer.append((read @ W_O.flatten(0, 1).T).unflatten(2, W_O.shape[:2]).transpose(1, 2))
         return by_layer[::-1]
 
 

@@ -40,7 +40,7 @@ def blank_model(
 ) -> Transformer:
     """W_E writes one-hot tokens to `token`, W_U reads `next_token`; heads attend evenly and write nothing."""
     shape = {"n_layers": len(heads_per_layer), "n_heads": heads_per_layer, "d_head": d_vocab, "n_ctx": n_ctx}
-    architecture = Architecture(d_model=len(subspaces) * d_vocab, **shape, **options)
+    architecture = Architecture(**{"d_model": len(subspaces) * d_vocab} | shape | options)
     model = Transformer(architecture, d_vocab).requires_grad_(False)
     for parameter in model.parameters():
         parameter.zero_()
@@ -121,6 +121,23 @@ def fixed_offset_model(offset: int, d_vocab: int = 97, n_ctx: int = 128) -> Tran
     """
     model = blank_model((1,), d_vocab, n_ctx)
     plant_fixed_offset(model, layer=0, head=0, offset=offset)
+    return model
+
+
+def only_places(d_vocab: int = 97, n_ctx: int = 128) -> Transformer:
+    """One layer that sees no content: for each offset a head that looks so far back, for each position one that looks
+    there."""
+    model = blank_model(
+        (2 * n_ctx,), d_vocab, n_ctx, positions="learned", d_head=n_ctx + 1, d_model=3 * d_vocab + n_ctx
+    )
+    attention, here = attention_of(model, 0), 3 * d_vocab + torch.arange(n_ctx)
+    model.W_pos[:, here] = torch.eye(n_ctx)
+    scale = SHARP * (n_ctx + 1) ** 0.5
+    for offset in range(n_ctx):
+        attention.W_Q[offset, here[offset:], here[: n_ctx - offset] - here[0]] = scale
+        attention.W_K[offset, here, here - here[0]] = 1
+        attention.W_Q[n_ctx + offset, here, n_ctx] = scale
+        attention.W_K[n_ctx + offset, here[offset], n_ctx] = 1
     return model
 
 
@@ -252,6 +269,7 @@ def pointer_model(
     heads_per_layer: tuple[int, ...] = (3, 3),
     reader: Head = READER,
     writers: tuple[Head, ...] = (WRITER,),
+    decoy: Head | None = None,
     d_vocab: int = 97,
     n_ctx: int = 32,
     seed: int = 0,
@@ -259,12 +277,15 @@ def pointer_model(
     """Induction by Q-composition: `writers` look at earlier copies of the token and write their positions; the queries
     of `reader` look one position further.
 
-    Learned positions are one-hot in the first n_ctx dimensions of `previous`; pointers to them are in the next n_ctx.
+    Learned positions are one-hot in the first n_ctx dimensions of `previous`, pointers to them in those of `carried`.
+    A `decoy` is a previous-token head whose tokens the keys of `reader` weigh four times as much, for queries that
+    nothing ever asks.
     """
-    model = blank_model(heads_per_layer, d_vocab, n_ctx, positions="learned")
-    _plant_noise(model, seed, {reader, *writers})
-    start, one_hot = dimensions(model, "previous").start, torch.eye(n_ctx)
-    position, pointer = slice(start, start + n_ctx), slice(start + n_ctx, start + 2 * n_ctx)
+    model = blank_model(heads_per_layer, d_vocab, n_ctx, MORE_SUBSPACES, positions="learned")
+    _plant_noise(model, seed, {reader, *writers} | ({decoy} if decoy else set()))
+    one_hot = torch.eye(n_ctx)
+    starts = (dimensions(model, subspace).start for subspace in ("previous", "carried"))
+    position, pointer = (slice(start, start + n_ctx) for start in starts)
     model.W_pos[:, position] = one_hot
     scale = SHARP * d_vocab**0.5
     for layer, head in writers:
@@ -278,7 +299,25 @@ def pointer_model(
     attention.W_Q[head, pointer, :n_ctx] = scale * one_hot.roll(1, dims=1)  # to the position after
     attention.W_K[head, position, :n_ctx] = one_hot
     _move(model, layer, head, "next_token")
+    if decoy:
+        _plant_idle_keys(model, decoy, reader, 4 * scale)
     return model
+
+
+def _plant_idle_keys(model: Transformer, decoy: Head, reader: Head, scale: float) -> None:
+    """The reader's keys read the token before from a decoy, for queries from dimensions where nothing is written."""
+    n_ctx, d_vocab = model.architecture.n_ctx, model.d_vocab
+    inner = torch.arange(n_ctx, d_vocab)
+    positions = dimensions(model, "previous").start + torch.arange(n_ctx)
+    written, asked = (dimensions(model, subspace).start + inner for subspace in ("previous", "carried"))
+    attention = attention_of(model, decoy.layer)
+    attention.W_Q[decoy.head, positions[1:], torch.arange(n_ctx - 1)] = scale  # one position back
+    attention.W_K[decoy.head, positions, torch.arange(n_ctx)] = 1
+    attention.W_V[decoy.head, dimensions(model, "token").start + inner, inner] = 1
+    attention.W_O[decoy.head, inner, written] = 1
+    attention = attention_of(model, reader.layer)
+    attention.W_K[reader.head, written, inner] = 1
+    attention.W_Q[reader.head, asked, inner] = scale
 
 
 def induction_through_values(
@@ -294,6 +333,26 @@ def induction_through_values(
     model = planted_induction(heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed)
     bias = attention_of(model, carrier[0]).position_bias
     bias[carrier[1], :2] = torch.tensor([SHARP, 0.0])  # it looks at itself
+    _move(model, *reader, "next_token", of="carried")
+    attention_of(model, reader[0]).W_V[reader[1], dimensions(model, "token")] = 0
+    return model
+
+
+def virtual_induction_model(
+    heads_per_layer: tuple[int, ...] = (3, 3),
+    reader: Head = READER,
+    writer: Head = WRITER,
+    carrier: Head = CARRIER,
+    d_vocab: int = 61,
+    n_ctx: int = 64,
+    seed: int = 0,
+) -> Transformer:
+    """Induction by a virtual head: `reader` looks two past an earlier copy, where `carrier` wrote the token before.
+
+    What tells it where is `writer`, which looks two back. No head attends to what followed an earlier copy.
+    """
+    model = planted_induction(heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed)
+    attention_of(model, writer[0]).position_bias[writer[1], 1:3] = torch.tensor([0.0, SHARP])
     _move(model, *reader, "next_token", of="carried")
     attention_of(model, reader[0]).W_V[reader[1], dimensions(model, "token")] = 0
     return model

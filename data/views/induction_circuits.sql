@@ -1,6 +1,7 @@
 -- Which circuits do induction in a model? One row a reader: each head whose role is induction or anti-induction and, in a
 -- model without one, the head nearest to it. Its writers are the earlier heads of joint_checks: by K-composition, or by
--- Q-composition (pointers) where it depends on those and not on those by K.
+-- Q-composition (pointers) where it depends on those and not on those by K. What it copies is the token that it looks at,
+-- or what carriers wrote there, earlier heads by V-composition.
 --
 -- named_models.*
 -- reader: the reader as people write it, like L1H3; NULL if no score was measured
@@ -13,7 +14,7 @@
 -- copies: whether copying_eigenvalues reaches clear_eigenvalues()
 -- n_earlier: heads in layers before the reader's
 -- kind: K or Q: whether the reader's keys or its queries read the writers; NULL if no circuit was looked for
--- writers: the writers, like L0H1, the highest z first; empty if there are none
+-- writers: the writers, like L0H1, the largest effect first; empty if there are none
 -- n_writers: writers; NULL if none were looked for
 -- writer: the first of the writers; NULL if there are none
 -- writer_attention: what each writer gives to the keys that make it one: its previous_token (K) or duplicate_token (Q)
@@ -21,7 +22,7 @@
 -- writer_z: compositions.z of each writer and the reader
 -- score: composition of the reader with the first writer, 0..1
 -- z: distance of score from chance, standard deviations of score^2
--- z_rank: rank of z among all heads with which the reader could compose so; 1 is the highest
+-- z_rank: rank of the first writer's z among all heads with which the reader could compose so; 1 is the highest
 -- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the first writer alone, -1..1: 1 looks for the query's token; NULL for kind Q
 -- matches: whether matching_eigenvalues reaches clear_eigenvalues()
 -- score_share: share of the variance of the reader's attention scores that comes from its keys (K) or queries (Q) reading the writers
@@ -30,10 +31,14 @@
 -- induction_random_period_without: the reader's induction_random_period without all writers
 -- loss_effect_nats: rise of validation loss without all writers in the reader's keys or queries, nats
 -- depends: whether prefix_matching_without is at most half of prefix_matching; NULL if not tried
+-- carriers: earlier heads whose output, in the reader's values, adds to what it adds to the logit of what follows, the largest effect first; NULL if none were looked for
+-- copying_logit_without_carriers: the reader's induction_copying_logit without all carriers in its values
+-- is_carried: whether copying_logit_without_carriers is at most half of induction_copying_logit in size; false without carriers
+-- carried_copying_eigenvalues: eigenvalue score of the OV circuits of the first carrier and the reader in a row, -1..1: 1 copies
 -- formed_step: first checkpoint at which the reader reaches half of its last induction_random_period; NULL unless its role is induction
 -- formed_tokens: tokens seen by formed_step
 -- found: whether the reader's role is induction and it depends on its writers; NULL if not tried
--- is_complete: whether the reader depends on writers by K, matches and copies, be its role induction or not
+-- is_complete: whether the reader depends on writers by K, matches, and copies by itself or from carriers, be its role induction or not
 WITH ranked AS (
     SELECT
         *,
@@ -60,9 +65,31 @@ circuits AS (
         reader_head AS head,
         prefix_matching_without <= prefix_matching / 2 AS depends
     FROM joint_checks
+    WHERE kind IN ('K', 'Q')
     QUALIFY row_number() OVER (
-        PARTITION BY model_id, reader_layer, reader_head ORDER BY coalesce(depends, false) DESC, kind
+        PARTITION BY model_id, reader_layer, reader_head
+        ORDER BY coalesce(depends, false) DESC, len(writers) > 0 DESC, kind
     ) = 1
+),
+carrying AS (
+    SELECT
+        joint_checks.model_id,
+        reader_layer AS layer,
+        reader_head AS head,
+        writers AS carriers,
+        induction_copying_logit_without AS copying_logit_without_carriers,
+        len(writers) > 0 AND coalesce(
+            abs(induction_copying_logit_without) <= abs(joint_checks.induction_copying_logit) / 2
+            OR induction_copying_logit_without * joint_checks.induction_copying_logit < 0,
+            false
+        ) AS is_carried,
+        virtual_heads.copying_eigenvalues AS carried_copying_eigenvalues
+    FROM joint_checks
+    LEFT JOIN virtual_heads
+        ON virtual_heads.model_id = joint_checks.model_id
+        AND head_label(first_layer, first_head) = writers[1]
+        AND (second_layer, second_head) = (reader_layer, reader_head)
+    WHERE kind = 'V'
 ),
 members AS (
     SELECT model_id, layer, head, kind, unnest(writers) AS label, generate_subscripts(writers, 1) AS place
@@ -147,18 +174,23 @@ SELECT
     circuits.induction_random_period_without,
     circuits.loss_effect_nats,
     depends,
+    carriers,
+    copying_logit_without_carriers,
+    is_carried,
+    carried_copying_eigenvalues,
     formed_step,
     formed_tokens,
     CASE
         WHEN named_models.n_layers < 2 OR n_earlier = 0 OR reader_role <> 'induction' OR n_writers = 0 THEN false
         ELSE depends
     END AS found,
-    CASE WHEN n_earlier = 0 OR n_writers = 0 THEN false ELSE kind = 'K' AND depends AND matches AND copies END
+    CASE WHEN n_earlier = 0 OR n_writers = 0 THEN false ELSE kind = 'K' AND depends AND matches AND (copies OR is_carried) END
         AS is_complete
 FROM named_models
 LEFT JOIN readers USING (model_id)
 LEFT JOIN last_heads USING (model_id, layer, head)
 LEFT JOIN circuits USING (model_id, layer, head)
+LEFT JOIN carrying USING (model_id, layer, head)
 LEFT JOIN joined USING (model_id, layer, head)
 LEFT JOIN score_shares USING (model_id, layer, head)
 LEFT JOIN formations USING (model_id, layer, head)

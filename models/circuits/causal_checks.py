@@ -5,9 +5,10 @@ computed anew.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
+from math import nan
 
 import torch
 from jaxtyping import Float, Int
@@ -15,39 +16,32 @@ from torch import Tensor
 
 from headstream.models.ablated_runs import ROWS, IntactRun
 from headstream.models.batching import at_once, batches
-from headstream.models.circuits.paths import HeadPath
-from headstream.models.frozen import FrozenLayer, FrozenRun, freeze_run, freeze_trace
+from headstream.models.circuits.induction_without import Induction, induction_without
+from headstream.models.circuits.removals import Removal, Variant, entered, variants, writers_of
+from headstream.models.frozen import freeze_run, freeze_trace
 from headstream.models.heads.attended_keys import attention_on, induction_keys
-from headstream.models.nodes import HEAD_PORTS, Edge, Head, Node, Port
+from headstream.models.nodes import Head
 from headstream.models.repeats import Repeats
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import LayerTrace, Transformer
 
-Removal = tuple[Edge, ...]  # from earlier heads into one port of a later one, taken out together
-
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """A reading head without its writers in its queries, keys or values; NaN where nothing repeats."""
+    """A reading head without its writers in its queries, keys or values; NaN where nothing repeats.
+
+    Of each measure comes first what it is with nothing taken out.
+    """
 
     removal: Removal
-    prefix_matching: float  # with nothing taken out
+    prefix_matching: float
     prefix_matching_without: float
-    induction_random_period: float  # with nothing taken out
+    induction_random_period: float
     induction_random_period_without: float
+    induction_copying_logit: float
+    induction_copying_logit_without: float
     pattern_change: float  # on text: how much of a query's attention moves, 0..1
     loss_effect_nats: float  # by how much the loss on text rises
-
-
-@dataclass(frozen=True)
-class _Variant:
-    """All heads of a layer without some writers in their queries, keys or values, and the removals that it answers."""
-
-    layer: int
-    removals: dict[Head, Removal]  # by reader
-    port: Port
-    pattern: Float[Tensor, "batch head q_pos k_pos"]
-    values: Float[Tensor, "batch head pos d_value"]
 
 
 @torch.inference_mode()
@@ -57,27 +51,34 @@ def causal_checks(model: Transformer, stimuli: Stimuli, removals: Collection[Rem
     Raises:
         ValueError: the edges of a removal don't all enter one port of a head.
     """
-    removals = sorted(set(removals), key=lambda removal: (_writers(removal), *_entered(removal)))
+    removals = sorted(set(removals), key=lambda removal: (writers_of(removal), *entered(removal)))
     loss, change = _effects_on_text(model, stimuli.text, removals)
-    prefix_matching = _induction_scores(model, stimuli.fixed_period, stimuli.bos, removals)
-    random_period = _induction_scores(model, stimuli.random_period, stimuli.bos, removals)
+    prefix_matching = _prefix_matching(model, stimuli.fixed_period, stimuli.bos, removals)
+    found: dict[Head | Removal, Induction] = {}
+    if stimuli.random_period is not None:
+        found = induction_without(model, stimuli.random_period, stimuli.bos, removals)
+
+    def attention(key: Head | Removal) -> float:
+        return found[key].attention.mean.item() if found else nan
+
+    def logit(key: Head | Removal) -> float:
+        return found[key].copying.mean.item() if found else nan
+
     return [
         CausalCheck(
             removal,
-            prefix_matching=prefix_matching[_entered(removal)[0]],
+            prefix_matching=prefix_matching[reader],
             prefix_matching_without=prefix_matching[removal],
-            induction_random_period=random_period[_entered(removal)[0]],
-            induction_random_period_without=random_period[removal],
+            induction_random_period=attention(reader),
+            induction_random_period_without=attention(removal),
+            induction_copying_logit=logit(reader),
+            induction_copying_logit_without=logit(removal),
             pattern_change=change[removal],
             loss_effect_nats=effect,
         )
         for removal, effect in loss.items()
+        for reader in [entered(removal)[0]]
     ]
-
-
-def edges_of(pairs: Iterable[HeadPath]) -> list[Edge]:
-    """The edges of pairs of an earlier and a later head: to queries, to keys and to values."""
-    return [Edge(writer, reader, port) for writer, reader in pairs for port in HEAD_PORTS]
 
 
 def _effects_on_text(
@@ -90,9 +91,9 @@ def _effects_on_text(
     for batch in batches(model, sequences):
         intact = IntactRun(model, batch)
         run = freeze_trace(model, batch[:, :-1], intact.trace)
-        for i, variants in groupby(_variants(run, removals), key=lambda variant: variant.layer):
+        for i, of_layer in groupby(variants(run, removals), key=lambda variant: variant.layer):
             written: dict[Removal, Tensor] = {}
-            for variant in variants:
+            for variant in of_layer:
                 moved = (variant.pattern - intact.trace.layers[i].pattern).abs().sum((0, 2, 3)) / 2
                 for reader, removal in variant.removals.items():
                     change[removal] += moved[reader.head].item() / n
@@ -105,7 +106,7 @@ def _effects_on_text(
     return loss, change
 
 
-def _change_of_writing(traced: LayerTrace, variant: _Variant, head: int) -> Float[Tensor, "batch pos d_model"]:
+def _change_of_writing(traced: LayerTrace, variant: Variant, head: int) -> Float[Tensor, "batch pos d_model"]:
     """The difference between a head's output in a variant and its true output."""
     z = variant.pattern[:, head] @ variant.values[:, head]
     if traced.gates is not None:
@@ -113,10 +114,10 @@ def _change_of_writing(traced: LayerTrace, variant: _Variant, head: int) -> Floa
     return (z - traced.z[:, head]) @ traced.W_O[head]
 
 
-def _induction_scores(
+def _prefix_matching(
     model: Transformer, repeats: Repeats | None, bos: int, removals: Collection[Removal]
 ) -> dict[Head | Removal, float]:
-    """Attention on what followed earlier occurrences: of each reader as it is, and of each removal."""
+    """Attention on what followed earlier copies, at a fixed period: of each reader as it is, and of each removal."""
     if repeats is None:
         return defaultdict(lambda: torch.nan)
     sums: dict[Head | Removal, Tensor] = defaultdict(lambda: torch.zeros(2, dtype=torch.float64))
@@ -127,48 +128,10 @@ def _induction_scores(
     for batch in batches(model, repeats.tokens):
         run, keys = freeze_run(model, batch[:, :-1]), induction_keys(batch[:, :-1], bos)
         intact = [attention_on(layer.trace.pattern, keys) for layer in run.layers]
-        for reader in {_entered(removal)[0] for removal in removals}:
+        for reader in {entered(removal)[0] for removal in removals}:
             add(reader, intact[reader.layer][:, reader.head])
-        for variant in _variants(run, removals):
+        for variant in variants(run, removals):
             attention = intact[variant.layer] if variant.port == "V" else attention_on(variant.pattern, keys)
             for reader, removal in variant.removals.items():
                 add(removal, attention[:, reader.head])
     return {key: (total / n).item() for key, (total, n) in sums.items()}
-
-
-def _variants(run: FrozenRun, removals: Collection[Removal]) -> Iterator[_Variant]:
-    """The variants to compute, one for all removals of a layer that differ in the reader alone."""
-    for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
-        groups: dict[tuple[tuple[Node, ...], Port], dict[Head, Removal]] = defaultdict(dict)
-        for removal in removals:
-            reader, port = _entered(removal)
-            if reader.layer == i:
-                groups[_writers(removal), port][reader] = removal
-        q, k, v = layer.attention.queries_keys_values(layer.read)
-        for (writers, port), own in groups.items():
-            part = torch.stack([sources[writer] for writer in writers]).sum(0)
-            if port == "Q":
-                yield _Variant(i, own, port, _pattern(layer, q - layer.queries(part), k), v)
-            elif port == "K":
-                yield _Variant(i, own, port, _pattern(layer, q, k - layer.keys(part)), v)
-            else:
-                yield _Variant(i, own, port, layer.trace.pattern, v - layer.values(part))
-
-
-def _writers(removal: Removal) -> tuple[Node, ...]:
-    return tuple(edge.writer for edge in removal)
-
-
-def _entered(removal: Removal) -> tuple[Head, Port]:
-    """The head that all edges of a removal enter, and by which port."""
-    reader, port = removal[0].reader, removal[0].port
-    is_one = all((edge.reader, edge.port) == (reader, port) for edge in removal)
-    if not (is_one and isinstance(reader, Head) and port in HEAD_PORTS):
-        raise ValueError(f"the edges of a removal must all enter one port of a head, got {removal}")
-    return reader, port
-
-
-def _pattern(
-    layer: FrozenLayer, q: Float[Tensor, "batch head pos d_head"], k: Float[Tensor, "batch head pos d_head"]
-) -> Float[Tensor, "batch head q_pos k_pos"]:
-    return layer.attention.pattern(q * layer.attention.d_head**-0.5 @ k.mT)

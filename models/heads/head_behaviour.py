@@ -3,7 +3,7 @@
 A sequence opens with BOS, and its last token is only predicted, not read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +18,7 @@ from headstream.models.heads.attended_keys import (
     induction_keys,
     previous_token_keys,
 )
+from headstream.models.heads.content_attention import ContentAttention
 from headstream.models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 from headstream.models.losses import (
     Losses,
@@ -28,6 +29,7 @@ from headstream.models.losses import (
     text_losses,
     token_losses,
 )
+from headstream.models.nodes import Head
 from headstream.models.repeats import Repeats
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import LayerTrace, Trace, Transformer
@@ -35,6 +37,10 @@ from headstream.models.transformer import LayerTrace, Trace, Transformer
 ByQuery = dict[str, Float[Tensor, "_batch head q_pos"]]
 ByHead = dict[str, Float[Tensor, "_"]]
 Statistics = Callable[[Trace, Tensor, Tensor], list[ByQuery]]  # from a run, its tokens and targets, for each layer
+KeysOf = Callable[[Tensor, int], Tensor]  # a mask of the keys that count, from tokens and BOS
+
+CONTENT_ON_TEXT: Mapping[str, KeysOf] = {"duplicate_token": duplicate_token_keys, "induction_natural": induction_keys}
+CONTENT_ON_REPEATS: Mapping[str, KeysOf] = {"induction_random_period": induction_keys}
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,14 @@ class Behaviour:
     layers: list[ByHead]  # means over the queries that count
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """What was seen of a layer's heads: statistics of each query, and attention that follows content."""
+
+    by_query: ByQuery
+    content: Mapping[str, ContentAttention]
+
+
 @torch.inference_mode()
 def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     """Measure a model's losses and the behaviour of its heads."""
@@ -53,25 +67,25 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     losses, on_text = _observe(
         model,
         stimuli.text,
+        bos,
         lambda trace, tokens, _: [
             _text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
             for layer in trace.layers
         ],
+        CONTENT_ON_TEXT,
     )
 
-    def matching(name: str) -> Statistics:
-        return lambda trace, tokens, _: [
-            {name: attention_on(layer.pattern.float(), induction_keys(tokens, bos))} for layer in trace.layers
-        ]
+    def matching(trace: Trace, tokens: Tensor, _: Tensor) -> list[ByQuery]:
+        keys = induction_keys(tokens, bos)
+        return [{"prefix_matching": attention_on(layer.pattern.float(), keys)} for layer in trace.layers]
 
-    def matching_and_copying(trace: Trace, tokens: Tensor, targets: Tensor) -> list[ByQuery]:
-        matched = matching("induction_random_period")(trace, tokens, targets)
-        copied = _logits_of_what_follows(model, trace, tokens, targets, bos)
-        return [own | {"induction_copying_logit": logits} for own, logits in zip(matched, copied, strict=True)]
+    def copying(trace: Trace, tokens: Tensor, targets: Tensor) -> list[ByQuery]:
+        followed = _logits_of_what_follows(model, trace, tokens, targets, bos)
+        return [{"induction_copying_logit": logits} for logits in followed]
 
-    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, ["prefix_matching"], matching("prefix_matching"))
+    _, prefix_matching = _on_repeats(model, stimuli.fixed_period, bos, ["prefix_matching"], matching, {})
     repeats, random_period = _on_repeats(
-        model, stimuli.random_period, ["induction_random_period", "induction_copying_logit"], matching_and_copying
+        model, stimuli.random_period, bos, ["induction_copying_logit"], copying, CONTENT_ON_REPEATS
     )
     return Behaviour(
         text=text_losses(torch.cat([losses, next_token_losses(model, stimuli.more_text)]), stimuli.documents),
@@ -81,6 +95,19 @@ def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
             for layer in zip(on_text, prefix_matching, random_period, strict=True)
         ],
     )
+
+
+@torch.inference_mode()
+def random_period_scores(model: Transformer, stimuli: Stimuli) -> dict[Head, float]:
+    """The induction_random_period of every head; NaN if nothing repeats."""
+    _, layers = _on_repeats(
+        model, stimuli.random_period, stimuli.bos, [], lambda trace, *_: [{} for _ in trace.layers], CONTENT_ON_REPEATS
+    )
+    return {
+        Head(i, head): score
+        for i, layer in enumerate(layers)
+        for head, score in enumerate(layer["induction_random_period"].tolist())
+    }
 
 
 def _text_statistics(
@@ -95,8 +122,6 @@ def _text_statistics(
     with_bos, without_bos = pattern_statistics(pattern, visible), pattern_statistics(pattern, content)
     return {
         "previous_token": attention_on(pattern, previous_token_keys(tokens, bos)),
-        "duplicate_token": attention_on(pattern, duplicate_token_keys(tokens, bos)),
-        "induction_natural": attention_on(pattern, induction_keys(tokens, bos)),
         "bos_attention": attention_on(pattern, visible & ~content),
         **with_bos,
         **{f"{name}_without_bos": values for name, values in without_bos.items()},
@@ -104,16 +129,19 @@ def _text_statistics(
 
 
 def _head_behaviour(
-    on_text: ByQuery, prefix_matching: ByHead, random_period: ByHead, documents: Int[Tensor, "batch"]
+    on_text: _Layer, prefix_matching: ByHead, random_period: ByHead, documents: Int[Tensor, "batch"]
 ) -> ByHead:
     """Every score of a layer's heads; scores that decide roles have standard errors, over documents for text."""
-    scores = {name: values.double().nanmean(dim=(0, 2)) for name, values in on_text.items()}
-    for name in ("previous_token", "duplicate_token"):
-        parts = parts_of_mean(on_text[name].double().transpose(0, 1))
-        scores[f"{name}_sem"] = sem_of_parts(parts, documents)
+    by_query = on_text.by_query
+    scores = {name: values.double().nanmean(dim=(0, 2)) for name, values in by_query.items()}
+    parts = parts_of_mean(by_query["previous_token"].double().transpose(0, 1))
+    scores["previous_token_sem"] = sem_of_parts(parts, documents)
+    for name, content in on_text.content.items():
+        mean, parts = content.score()
+        scores |= {name: mean, f"{name}_sem": sem_of_parts(parts, documents)}
     scores |= prefix_matching | random_period
     for bos in ("", "_without_bos"):
-        offset, share = positional_offset(on_text[f"argmax_distance{bos}"])
+        offset, share = positional_offset(by_query[f"argmax_distance{bos}"])
         scores |= {f"positional_offset{bos}": offset, f"positional_share{bos}": share}
     return scores
 
@@ -130,38 +158,57 @@ def _logits_of_what_follows(
 
 
 def _on_repeats(
-    model: Transformer, repeats: Repeats | None, names: Sequence[str], statistics: Statistics
+    model: Transformer,
+    repeats: Repeats | None,
+    bos: int,
+    names: Sequence[str],
+    statistics: Statistics,
+    content: Mapping[str, KeysOf],
 ) -> tuple[Losses, list[ByHead]]:
-    """Losses, and the mean of each of the named statistics.
+    """Losses, and the mean of each of the named statistics and each score of content.
 
     Standard errors, `name`_sem, are over sequences, which are drawn independently.
     """
     if repeats is None:
         nothing = torch.empty(1, 0)
-        columns = [f"{name}{suffix}" for name in names for suffix in ("", "_sem")]
+        columns = [f"{name}{suffix}" for name in (*names, *content) for suffix in ("", "_sem")]
         missing = [torch.full((n_heads,), torch.nan) for n_heads in model.architecture.heads_per_layer]
         return repeat_losses(nothing, nothing.long()), [dict.fromkeys(columns, own) for own in missing]
-    losses, by_layer = _observe(model, repeats.tokens, statistics)
+    losses, by_layer = _observe(model, repeats.tokens, bos, statistics, content)
     return repeat_losses(losses, repeats.occurrence[:, 1:]), list(map(_means_and_errors, by_layer))
 
 
-def _means_and_errors(statistics: ByQuery) -> ByHead:
-    by_head = {name: values.double().transpose(0, 1) for name, values in statistics.items()}
-    errors = {f"{name}_sem": sem_of_parts(parts_of_mean(own)) for name, own in by_head.items()}
-    return {name: own.nanmean(dim=(1, 2)) for name, own in by_head.items()} | errors
+def _means_and_errors(layer: _Layer) -> ByHead:
+    by_head = {name: values.double().transpose(0, 1) for name, values in layer.by_query.items()}
+    scores = {name: content.score() for name, content in layer.content.items()}
+    parts = {name: parts_of_mean(own) for name, own in by_head.items()}
+    parts |= {name: score.parts for name, score in scores.items()}
+    means = {name: own.nanmean(dim=(1, 2)) for name, own in by_head.items()}
+    means |= {name: score.mean for name, score in scores.items()}
+    return means | {f"{name}_sem": sem_of_parts(own) for name, own in parts.items()}
 
 
 def _observe(
-    model: Transformer, sequences: Int[Tensor, "batch pos"], statistics: Statistics
-) -> tuple[Float[Tensor, "batch pos-1"], list[ByQuery]]:
-    """Losses, and statistics of each layer's patterns; only one batch's patterns are held at a time."""
+    model: Transformer,
+    sequences: Int[Tensor, "batch pos"],
+    bos: int,
+    statistics: Statistics,
+    content: Mapping[str, KeysOf],
+) -> tuple[Float[Tensor, "batch pos-1"], list[_Layer]]:
+    """Losses, and what is seen of each layer's patterns; only one batch's patterns are held at a time."""
     losses, measured = [], []
+    followed = [{name: ContentAttention() for name in content} for _ in model.layers]
     for batch in batches(model, sequences):
         tokens, targets = batch[:, :-1], batch[:, 1:]
         trace = model.trace(tokens)
         losses.append(token_losses(trace.logits, targets).cpu())
         measured.append(statistics(trace, tokens, targets))
-    return torch.cat(losses), list(map(_joined, zip(*measured, strict=True)))
+        for name, keys_of in content.items():
+            keys = keys_of(tokens, bos)
+            for layer, own in zip(trace.layers, followed, strict=True):
+                own[name].add(layer.pattern, keys)
+    by_layer = map(_joined, zip(*measured, strict=True))
+    return torch.cat(losses), [_Layer(*own) for own in zip(by_layer, followed, strict=True)]
 
 
 def _joined(by_batch: Sequence[ByQuery]) -> ByQuery:

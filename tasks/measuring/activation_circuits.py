@@ -9,20 +9,20 @@ from math import isfinite
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from headstream.models.circuits import paths
-from headstream.models.circuits.causal_checks import CausalCheck, Removal, causal_checks, edges_of
+from headstream.models.circuits.causal_checks import CausalCheck, causal_checks
 from headstream.models.circuits.circuit_writers import InductionCircuit, circuit_writers
-from headstream.models.circuits.composition import composition
 from headstream.models.circuits.direct_path import BigramLogits, Bigrams, bigram_logits, fit_bigrams, mean_contributions
 from headstream.models.circuits.head_weights import why_no_circuits
 from headstream.models.circuits.identities import identity_errors
+from headstream.models.circuits.induction_without import Induction
 from headstream.models.circuits.order_of_terms import Term, order_of_terms
+from headstream.models.circuits.removals import Removal, edges_of
 from headstream.models.circuits.score_terms import ScoreTerm, TermSource, score_terms
-from headstream.models.circuits.significance import chance_of_either
 from headstream.models.circuits.virtual_heads import VirtualPattern, virtual_copying, virtual_norms, virtual_patterns
-from headstream.models.multiple_tests import significant
+from headstream.models.circuits.virtual_induction import virtual_induction
+from headstream.models.losses import sem_of_parts
 from headstream.models.nodes import Head
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.sequences import build_stimuli
@@ -37,10 +37,11 @@ N_IDENTITY_WINDOWS = 4
 def measure_activation_circuits(config: ActivationCircuitsConfig, trained: TrainedModel) -> None:
     """Write the tables of paths, scores, virtual heads, bigrams, causal checks and identities.
 
-    Cost: text is rerun from a removal on for `max_pairs` pairs and the writers of `max_circuits` at most, whatever the
-    number of heads, each rerun as a pass grows. A path's loss takes a product with the vocabulary: for each head, and
-    for `max_pairs` virtual ones. Scores are taken apart by all pairs of sources, as the cube of heads, though a source
-    by itself costs most: as their square; `max_sources` are reported. Checkpoints don't count.
+    Cost: text is rerun from a removal on for `max_pairs` pairs and the writers of `max_circuits` heads at most,
+    whatever the number of heads, each rerun as a pass grows; repeats, for each head that may be one of their writers. A
+    path's loss takes a product with the vocabulary: for each head, and for `max_pairs` virtual ones. Scores are taken
+    apart by all pairs of sources, as the cube of heads, though a source by itself costs most: as their square;
+    `max_sources` are reported. Checkpoints don't count.
 
     Raises:
         UserError: the text is too short for one sequence.
@@ -68,11 +69,12 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     terms = order_of_terms(model, text, virtual_heads)
     trained.on_progress(0.25)
     patterns = virtual_patterns(model, text, bos, virtual_heads)
+    inductions = virtual_induction(model, stimuli.random_period, bos, virtual_heads)
     trained.on_progress(0.4)
     scores = {at: score_terms(trained.at(at), text, bos, config.max_sources) for at in sorted({trained.steps[0], step})}
     trained.on_progress(0.5)
-    circuits = _induction_circuits(config, trained, text, bos) if composes else []
-    checked = [circuit for circuit in circuits if circuit.writers][: config.max_circuits]
+    circuits = circuit_writers(model, stimuli, config.level, config.max_circuits)
+    checked = [circuit for circuit in circuits if circuit.writers]
     in_circuits = {(writer, circuit.reader) for circuit in checked for writer in circuit.writers}
     checked_pairs = strongest_pairs(scores[step], pairs, config.max_pairs) | in_circuits
     removals = [*((edge,) for edge in edges_of(checked_pairs)), *(circuit.edges for circuit in checked)]
@@ -89,7 +91,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     tables: dict[str, Rows] = {
         "path_terms": [_term_row(term) | linearised for term in terms],
         "score_terms": [_score_row(at, term) for at, terms in scores.items() for term in terms],
-        "virtual_heads": _virtual_rows(pairs, norms, copying, patterns, terms),
+        "virtual_heads": _virtual_rows(pairs, norms, copying, patterns, inductions, terms),
         "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
         "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
         "causal_checks": _check_rows(checked_pairs, checks),
@@ -98,16 +100,6 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
     }
     for name, rows in tables.items():
         trained.write(name, rows)
-
-
-def _induction_circuits(
-    config: ActivationCircuitsConfig, trained: TrainedModel, text: Tensor, bos: int
-) -> list[InductionCircuit]:
-    """Each later head's circuits at the last checkpoint, by what composes."""
-    now = composition(checkpoint_weights(trained.model, trained.steps[-1]))
-    initial = composition(checkpoint_weights(trained.at(0), 0)) if trained.steps[0] == 0 else None
-    composed = significant(chance_of_either(now, initial), config.level)
-    return circuit_writers(trained.model, text, bos, now.z, composed)
 
 
 def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.HeadPath], n: int) -> set[paths.HeadPath]:
@@ -156,6 +148,7 @@ def _virtual_rows(
     norms: Mapping[paths.HeadPath, float],
     copying: Mapping[paths.HeadPath, float],
     patterns: Mapping[paths.HeadPath, VirtualPattern],
+    inductions: Mapping[paths.HeadPath, Induction],
     terms: Sequence[Term],
 ) -> Rows:
     """Rows of `virtual_heads`, of what is known of each pair."""
@@ -165,9 +158,18 @@ def _virtual_rows(
         | _columns("second", pair[1])
         | {"ov_norm": norms.get(pair), "copying_eigenvalues": copying.get(pair)}
         | {field.name: getattr(patterns.get(pair), field.name, None) for field in fields(VirtualPattern)}
+        | _induction(inductions.get(pair))
         | {name: getattr(effects.get(pair), name, None) for name in ("loss_effect_nats", "logit_share")}
         for pair in pairs
     ]
+
+
+def _induction(found: Induction | None) -> dict[str, float]:
+    if found is None:
+        return {}
+    scores = {"induction_random_period": found.attention, "induction_copying_logit": found.copying}
+    means = {name: score.mean.item() for name, score in scores.items()}
+    return means | {f"{name}_sem": sem_of_parts(score.parts).item() for name, score in scores.items()}
 
 
 def _sample_rows(logits: BigramLogits, labels: Sequence[str], n: int) -> Rows:

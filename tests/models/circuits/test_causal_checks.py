@@ -9,8 +9,9 @@ from random_models import D_VOCAB, N_CTX, random_model
 from torch.nn import functional as F
 
 from headstream.models import batching
-from headstream.models.circuits.causal_checks import causal_checks, edges_of
+from headstream.models.circuits.causal_checks import causal_checks
 from headstream.models.circuits.paths import virtual_heads_of
+from headstream.models.circuits.removals import edges_of
 from headstream.models.frozen import freeze_run
 from headstream.models.heads.head_behaviour import model_behaviour
 from headstream.models.nodes import MLP, Edge, Head
@@ -146,7 +147,7 @@ def test_planted_v_composition_changes_no_pattern_but_the_loss():
 
 
 def test_scores_with_nothing_taken_out_are_those_of_behaviour(monkeypatch):
-    model, stimuli = random_model(n_layers=3, n_heads=(2, 1, 2), scale=1.0).float(), build_stimuli(D_VOCAB, N_CTX)
+    model, stimuli = random_model(n_layers=3, n_heads=(2, 1, 2)).float(), build_stimuli(D_VOCAB, N_CTX)
     measured = model_behaviour(model, stimuli)
     monkeypatch.setattr(batching, "BATCH_NUMBERS", 1)
     found = causal_checks(model, stimuli, [(edge,) for edge in edges_of(virtual_heads_of((2, 1, 2)))])

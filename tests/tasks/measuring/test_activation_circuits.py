@@ -20,7 +20,7 @@ from headstream.tasks.study.analyses.activation_circuits_config import Activatio
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import save_checkpoint, write_model_card
 
-EFFECTS = ("prefix_matching", "random_period", "_without", "_change", "_effect_nats")
+EFFECTS = ("prefix_matching", "random_period", "_logit", "_without", "_change", "_effect_nats")
 CONFIG = ActivationCircuitsConfig(path_windows=4, bigram_windows=8, bigram_samples=7)
 TABLES = ["path_terms", "score_terms", "virtual_heads", "bigrams", "bigram_samples", "causal_checks"]
 TABLES += ["joint_checks", "identities"]
@@ -72,7 +72,7 @@ def test_every_table_has_every_column(measured):
         missing = {column for column in table.schema.names if table[column].null_count}
         if name == "joint_checks":  # random heads read no writers
             assert missing == {column for column in table.schema.names if column.endswith(EFFECTS)}
-            assert table["writers"].to_pylist() == [[]] * 4
+            assert table["writers"].to_pylist() == [[]] * 6
             continue
         assert missing == ({"heads", "removal_effect_nats"} if name == "path_terms" else set())
     assert len(rows_of(folder, "virtual_heads")) == 4
