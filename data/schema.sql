@@ -48,6 +48,9 @@ CREATE MACRO clearly_positive(mean, sem) AS mean > 1.96 * sem;
 -- Eigenvalue score, -1..1, from which a head clearly copies or matches.
 CREATE MACRO clear_eigenvalues() AS 0.5;
 
+-- The repeat_gain_nats from which on a model predicts repeats, nats: the least change that phase_changes calls one.
+CREATE MACRO clear_repeat_gain() AS 0.2;
+
 -- A rise is abrupt if tokens grow by less than this factor in its middle third, errors included. Without errors they grow by 2
 -- where a score rises in proportion to them, by 1.4 where 80 % of its rise falls within a factor of 3.
 CREATE MACRO abrupt_factor() AS 2.3;

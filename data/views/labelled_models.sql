@@ -3,7 +3,7 @@
 -- study_models.*
 -- models.*
 -- label: the model's short name, its variant and whatever else the study's grid varies, except seeds, like `2L4H positions=rotary`; of an imported model its name in [[models]]
--- stands_for_label: true for the model whose best_induction_random_period is the median of its label's, of two the lower one; of equals, by validation loss
+-- stands_for_label: true for the model whose best_induction_random_period is the median of its label's, of two the lower one; of equals, by validation loss; if some have an induction head and others don't, of those that have
 WITH settings AS (
     SELECT study, model_id, unnest(regexp_extract_all(cell, '\w+=(\[[^\]]*\]|\S*)')) AS setting
     FROM study_models
@@ -43,10 +43,11 @@ SELECT
     cell,
     seed,
     n_layers,
-    row_number() OVER (
-        PARTITION BY study, label
-        ORDER BY best_induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, seed, model_id
-    ) = 1 + count(*) OVER (PARTITION BY study, label) // 2 AS stands_for_label
+    coalesce(has_induction_head, false) = bool_or(coalesce(has_induction_head, false)) OVER (PARTITION BY study, label)
+        AND row_number() OVER (
+            PARTITION BY study, label, coalesce(has_induction_head, false)
+            ORDER BY best_induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, seed, model_id
+        ) = 1 + count(*) OVER (PARTITION BY study, label, coalesce(has_induction_head, false)) // 2 AS stands_for_label
 FROM labels
 JOIN model_summary USING (model_id)
 ORDER BY study, label, seed, model_id

@@ -17,13 +17,7 @@
 -- n_unresolved: models whose prefix_matching rises, but at checkpoints too few, or with errors too large, to tell how
 -- formed_from_tokens: the earliest of these models' windows begins at this checkpoint, tokens
 -- formed_by_tokens: the latest of these models' windows ends at this checkpoint, tokens
-WITH heads_found AS (
-    SELECT model_id, count(role) FILTER (role = 'induction') > 0 AS has_induction_head
-    FROM head_summary
-    WHERE induction_random_period IS NOT NULL
-    GROUP BY model_id
-),
-formations AS (
+WITH formations AS (
     SELECT model_id, kind, window_start_tokens, window_end_tokens FROM phase_changes WHERE score = 'prefix_matching'
 )
 SELECT
@@ -59,7 +53,6 @@ SELECT
     max(window_end_tokens) AS formed_by_tokens
 FROM labelled_models
 JOIN model_summary USING (model_id)
-LEFT JOIN heads_found USING (model_id)
 LEFT JOIN formations USING (model_id)
 GROUP BY study, label
 ORDER BY study, place

@@ -5,6 +5,7 @@
 -- named_models.*
 -- learned: whether it predicts better than the corpus' bigrams, without heads better than token frequencies; claims look only at models that do; NULL if not known
 -- repeats_beyond_bigrams: corpus_repeats.beyond_bigrams_share of the longest context there that the model reads: what induction could add to bigrams on its text
+-- has_induction_head: whether a head's role is induction; NULL if not measured
 -- best_induction_random_period: of the model's heads, anti-induction heads apart, the highest induction_random_period
 -- best_induction_head: the head with best_induction_random_period, like L1H3
 -- best_prefix_matching: of the model's heads, the highest prefix_matching
@@ -27,6 +28,8 @@ best AS (
         model_id,
         max(induction_random_period) FILTER (role <> 'anti-induction') AS best_induction_random_period,
         arg_max(label, induction_random_period) FILTER (role <> 'anti-induction') AS best_induction_head,
+        count(*) FILTER (role = 'induction') > 0 AS has_induction_head,
+        count(induction_random_period) > 0 AS knows_induction,
         max(prefix_matching) AS best_prefix_matching,
         max(previous_token) AS best_previous_token,
         arg_max(label, previous_token) AS best_previous_token_head,
@@ -53,6 +56,7 @@ SELECT
     in_context_learning_nats,
     repeat_gain_nats,
     repeats_beyond_bigrams,
+    if(knows_induction, has_induction_head, NULL) AS has_induction_head,
     best_induction_random_period,
     best_induction_head,
     best_prefix_matching,

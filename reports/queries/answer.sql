@@ -35,6 +35,7 @@ SELECT
     untrained_induction,
     repeats_beyond_bigrams,
     best_previous_token_head_layer_0,
+    best_previous_token_layer_0 >= previous_token_attention() AS has_previous_token_head,
     kind AS formation,
     has_ended,
     in_context_learning_share

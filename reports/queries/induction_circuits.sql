@@ -14,8 +14,8 @@ SELECT
     is_complete,
     reader,
     reader_role,
-    induction_random_period,
-    induction_copying_logit,
+    induction_circuits.induction_random_period,
+    induction_circuits.induction_copying_logit,
     copying_eigenvalues,
     copies,
     n_earlier,
@@ -34,10 +34,22 @@ SELECT
     prefix_matching_without,
     prefix_matching_without_each,
     depends,
+    reader_role IN ('induction', 'anti-induction') AND coalesce(depends, false) AS is_circuit,
     loss_effect_nats,
+    carriers,
+    is_carried,
+    carried_copying_eigenvalues,
+    copying_logit_without_carriers,
+    virtual_head,
+    virtual_induction.induction_random_period AS virtual_induction_random_period,
+    virtual_induction.induction_copying_logit AS virtual_copying_logit,
+    repeat_gain_nats,
+    repeat_gain_nats >= clear_repeat_gain() AND clearly_positive(repeat_gain_nats, repeat_gain_sem_nats) AS predicts_repeats,
     formed_tokens
 FROM labelled_models
 JOIN induction_circuits USING (model_id)
 JOIN seeds USING (label)
+LEFT JOIN (FROM virtual_induction WHERE rank = 1) AS virtual_induction USING (model_id)
+LEFT JOIN (FROM evaluations QUALIFY step = max(step) OVER (PARTITION BY model_id)) AS evaluations USING (model_id)
 WHERE study = $study AND stands_for_label AND is_strongest AND labelled_models.n_layers >= 2
-ORDER BY induction_random_period DESC NULLS LAST, label
+ORDER BY induction_circuits.induction_random_period DESC NULLS LAST, label

@@ -26,7 +26,7 @@ def answer_lines(results: StudyResults) -> list[str]:
     best = _best(groups)
     head_counts = head_count_lines(results)
     lines += [*head_counts, _induction(best, groups)]
-    if best["total_heads"]:
+    if best["n_with_induction_head"]:
         lines.append(_formation(best))
     lines.append(" ".join([*_compared(best, groups), _losses(groups)]))
     if not head_counts and (line := pruning_line(results, best["label"])):
@@ -35,7 +35,8 @@ def answer_lines(results: StudyResults) -> list[str]:
         circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
         circuit = circuits.get(best["label"])
         seed = best["typical_seed"] if best["n_models"] > 1 else None
-        lines.append((circuit and circuit_line(circuit, seed)) or _previous_token(best))
+        line = circuit_line(circuit, seed) if circuit else None
+        lines += [line] if line else _previous_token(best)
     return lines[:MAX_LINES]
 
 
@@ -121,7 +122,6 @@ def _formation(best: Group) -> str:
     if not n_formed:
         how = {"gradual": "rises gradually", "none": "doesn't rise"}.get(best["formation"], "rises abruptly in no seed")
         return f"There is no phase change in {label}: prefix_matching of its best head {how}."
-    what = "It formed" if best["n_with_induction_head"] else "The nearest to one formed"
     first, last = short_count(best["formed_from_tokens"]), short_count(best["formed_by_tokens"])
     where, its, of_seed = f"between the checkpoints at {first} and {last} tokens", "that", ""
     if n > 1:
@@ -131,7 +131,7 @@ def _formation(best: Group) -> str:
     more = "" if best["has_ended"] is not False else f"; {of_seed}it had not ended when training did"
     if share is not None:
         more += f"; {of_seed}{100 * share:.0f}\u00a0% of what training gains in context falls into {its} window"
-    return f"{what} abruptly, {where}: prefix_matching of its best head jumps{more}."
+    return f"It formed abruptly, {where}: prefix_matching of its best head jumps{more}."
 
 
 def _compared(best: Group, groups: Sequence[Group]) -> list[str]:
@@ -166,7 +166,12 @@ def _losses(groups: Sequence[Group]) -> str:
     return f"Validation loss, nats per token{which}: {'; '.join(by_depth) or 'missing'}."
 
 
-def _previous_token(best: Group) -> str:
+def _previous_token(best: Group) -> list[str]:
+    """The best previous-token head, if there is one."""
+    if not best["has_previous_token_head"]:
+        return []
     score, label = mean_of(best, "best_previous_token_layer_0"), best["label"]
     name = f", {best['best_previous_token_head_layer_0']}," if best["n_models"] == 1 else ""
-    return f"The best previous-token head in layer 0 of {label}{name} gives the token before {score} of its attention."
+    return [
+        f"The best previous-token head in layer 0 of {label}{name} gives the token before {score} of its attention."
+    ]

@@ -49,8 +49,8 @@ def skip_trigram_sentence(results: StudyResults) -> str:
 
 
 def circuit_line(circuit: Circuit, seed: int | None) -> str | None:
-    """The circuit in one line, of the model of that seed; None if no head reads writers of one or none was tried."""
-    if not circuit["n_writers"] or circuit["prefix_matching_without"] is None:
+    """The circuit in one line, of the model of that seed; None if no induction head depends on its writers."""
+    if not circuit["is_circuit"]:
         return None
     what, them = _SIDES[circuit["kind"]], "it" if circuit["n_writers"] == 1 else "them"
     where = what.capitalize() if seed is None else f"In seed {seed}, {what}"
@@ -72,7 +72,7 @@ def _paragraph(circuit: Circuit) -> str:
             f"Whether {circuit['label']} has an induction circuit is missing: no head's induction_random_period was"
             " measured."
         )
-    return " ".join([_role(circuit), *_circuit(circuit), *_other_seeds(circuit)])
+    return " ".join([_role(circuit), *_circuit(circuit), *_otherwise(circuit), *_other_seeds(circuit)])
 
 
 def _role(circuit: Circuit) -> str:
@@ -114,6 +114,20 @@ def _circuit(circuit: Circuit) -> list[str]:
     if circuit["formed_tokens"] is not None:
         sentences.append(f"It reached half of its score by {short_count(circuit['formed_tokens'])} tokens.")
     return sentences
+
+
+def _otherwise(circuit: Circuit) -> list[str]:
+    """How a model predicts repeats in which no head was found to do so by a circuit."""
+    if not circuit["predicts_repeats"] or circuit["is_circuit"] or circuit["is_complete"]:
+        return []
+    gain = f"repeat_gain {circuit['repeat_gain_nats']:.2f} nats"
+    if circuit["virtual_head"] is None:
+        return [f"It predicts repeats all the same ({gain}): no circuit that was looked for explains how."]
+    score, logit = circuit["virtual_induction_random_period"], circuit["virtual_copying_logit"]
+    return [
+        f"It predicts repeats ({gain}) by a virtual head, {circuit['virtual_head']} in a row: {score:.2f} of its attention "
+        f"goes to what followed earlier copies, whose logit it raises by {logit:.2f}."
+    ]
 
 
 def _other_seeds(circuit: Circuit) -> list[str]:
@@ -184,7 +198,20 @@ def _eigenvalues(circuit: Circuit) -> str:
     copies = f"its OV circuit {'copies what it finds' if circuit['copies'] else 'does not clearly copy'}"
     return (
         f"{_scored(f'Reading {writer} alone, {looks}', 'matching_eigenvalues', matching)}; "
-        f"{_scored(copies, 'copying_eigenvalues', copying)}."
+        f"{_scored(copies, 'copying_eigenvalues', copying)}{_carried(circuit)}."
+    )
+
+
+def _carried(circuit: Circuit) -> str:
+    """Which heads wrote what the reader copies, where it depends on that."""
+    if not circuit["is_carried"]:
+        return ""
+    carriers, together = circuit["carriers"], circuit["carried_copying_eigenvalues"]
+    score = "" if together is None else f"; of {carriers[0]} and it in a row, copying_eigenvalues is {together:.2f}"
+    return (
+        f", but it moves what {listed(carriers)} wrote there: without that in its values, it adds "
+        f"{circuit['copying_logit_without_carriers']:z.2f} to the logit of what follows instead of "
+        f"{circuit['induction_copying_logit']:.2f}{score}"
     )
 
 

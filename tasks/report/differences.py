@@ -33,6 +33,7 @@ class Extreme(NamedTuple):
     ties: Sequence[str]
     n_others: int
     is_tested: bool  # whether it could be compared with any other
+    each: bool = False  # whether each other was told apart at 5 % by itself, not all of them together
 
     def told(self, unit: str) -> str:
         """The group and its mean."""
@@ -53,7 +54,11 @@ class Extreme(NamedTuple):
         named = " or ".join(self.ties)
         if len(self.ties) > _MAX_NAMED:
             named = "any other" if len(self.ties) == self.n_others else f"{len(self.ties)} of {self.n_others} others"
-        return f", which can't be told from {named}"
+        told = f", which can't be told from {named}"
+        if self.each or self.n_others == 1:
+            return told
+        others = "both" if self.n_others == 2 else f"all {self.n_others}"
+        return f"{told} when {others} others are compared with it"
 
 
 def difference(values: ValueBySeed, others: ValueBySeed) -> Difference | None:
@@ -93,7 +98,7 @@ def extreme(groups: Mapping[str, ValueBySeed], highest: bool = False, each: bool
     found = {label: difference(groups[label], groups[best]) for label in others}
     level = LEVEL if each else LEVEL / max(1, len(others))
     ties = [label for label, apart in found.items() if apart is None or apart.chance > level]
-    return Extreme(best, means[best], ties, len(others), any(found.values()))
+    return Extreme(best, means[best], ties, len(others), any(found.values()), each)
 
 
 def _by_t(mean: float, error: float, df: float) -> Difference:

@@ -73,16 +73,16 @@ def short_count(count: float) -> str:
 def with_spread(
     value: Any, ci95: float | None, seeds: Iterable[float | None], show: Callable[[Any], str] = readable
 ) -> str:
-    """A value over seeds: with its interval or, if it has none, with the range; for two seeds, their values.
+    """A value over seeds: with its interval or, if it has none, with the range; for two seeds, their values in order.
 
-    `2.63 ± 0.04`, `0.44 (0.39 to 0.47)` or `2.61, 2.70`.
+    `2.63 ± 0.04`, `0.44 (0.39 to 0.47)` or `2.70, 2.61`.
     """
-    known = sorted(seed for seed in seeds if seed is not None)
-    if value is None or not known or known[0] == known[-1]:
+    known = [seed for seed in seeds if seed is not None]
+    if value is None or not known or min(known) == max(known):
         return show(value)
-    low, high = show(known[0]), show(known[-1])
     if len(known) == 2:
-        return f"{low}, {high}"
+        return ", ".join(map(show, known))
+    low, high = show(min(known)), show(max(known))
     if ci95 is None:
         return f"{show(value)} ({low} to {high})" if low != high else low
     digits = max(2, -math.floor(math.log10(ci95)))

@@ -64,7 +64,10 @@ def circuit(**columns):
         "writer_offsets": [1, 1], "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1,
         "matching_eigenvalues": 0.9, "matches": True,
         "score_share": None, "prefix_matching": 0.44, "prefix_matching_without": 0.07,
-        "prefix_matching_without_each": [0.27, 0.31], "depends": True, "loss_effect_nats": 0.1, "formed_tokens": None,
+        "prefix_matching_without_each": [0.27, 0.31], "depends": True, "is_circuit": True, "loss_effect_nats": 0.1,
+        "carriers": [], "is_carried": False, "carried_copying_eigenvalues": None,
+        "copying_logit_without_carriers": None, "virtual_head": None, "virtual_induction_random_period": None,
+        "virtual_copying_logit": None, "repeat_gain_nats": 3.35, "predicts_repeats": True, "formed_tokens": None,
     }  # fmt: skip
     return row | columns
 
@@ -122,14 +125,39 @@ def test_an_induction_head_without_a_circuit_is_told_as_such(told):
         (paragraph,) = told(Model(**without))
         assert paragraph.endswith(
             "Of 4 earlier heads, its keys read none that attends to the token before, and by its queries it depends on "
-            "none that attends to earlier copies of the current token: no induction circuit was found."
+            "none that attends to earlier copies of the current token: no induction circuit was found. It predicts "
+            "repeats all the same (repeat_gain 1.50 nats): no circuit that was looked for explains how."
         )
+
+
+def test_what_carries_the_copy_is_told():
+    carried = {"carriers": ["L0H1"], "is_carried": True, "copying_logit_without_carriers": -0.001}
+    told = paragraph_of(**carried, carried_copying_eigenvalues=1.0, copies=False, copying_eigenvalues=0.1)
+    assert (
+        "its OV circuit does not clearly copy (copying_eigenvalues 0.10), but it moves what L0H1 wrote there: without "
+        "that in its values, it adds 0.00 to the logit of what follows instead of 2.00; of L0H1 and it in a row, "
+        "copying_eigenvalues is 1.00."
+    ) in told
+
+
+def test_without_a_circuit_it_is_told_what_else_predicts_repeats():
+    nothing = {"is_circuit": False, "is_complete": False, "reader_role": "other", "n_writers": 0, "writers": []}
+    assert paragraph_of(**nothing).endswith(
+        "It predicts repeats all the same (repeat_gain 3.35 nats): no circuit that was looked for explains how."
+    )
+    virtual = {"virtual_head": "L0H1 and L1H2", "virtual_induction_random_period": 0.98, "virtual_copying_logit": 9.5}
+    assert paragraph_of(**nothing, **virtual).endswith(
+        "It predicts repeats (repeat_gain 3.35 nats) by a virtual head, L0H1 and L1H2 in a row: 0.98 of its attention "
+        "goes to what followed earlier copies, whose logit it raises by 9.50."
+    )
+    assert "predicts repeats" not in paragraph_of(**nothing, predicts_repeats=False)
+    assert "predicts repeats" not in paragraph_of(**virtual)  # there, an induction head does
 
 
 def test_a_first_layer_has_no_circuit(told):
     (paragraph,) = told(Model(induction=0.0))
     assert paragraph.startswith("2L4H has no induction head: the nearest to one is L0H2")
-    assert paragraph.endswith("so it has no earlier head to read: there is no induction circuit.")
+    assert "so it has no earlier head to read: there is no induction circuit." in paragraph
     assert told(ONE, ZERO) == [
         "No model has two layers, so none can have an induction circuit: keys need an earlier head to read."
     ]
@@ -139,7 +167,7 @@ def test_what_was_not_measured_is_missing(told):
     (paragraph,) = told(Model(), without={"heads"})
     assert "is missing: no head's induction_random_period was measured" in paragraph
     (paragraph,) = told(Model(), without=set(CIRCUITS))
-    assert paragraph.endswith("Whether its keys or queries read earlier heads is missing.")
+    assert "Whether its keys or queries read earlier heads is missing." in paragraph
     without = {"joint_checks.loss_effect_nats", "compositions.matching_eigenvalues", "heads.previous_token"}
     (paragraph,) = told(Model(), without=without)
     assert f"Its keys read L0H0 (previous_token {MISSING}, z = 36.1) by K-composition" in paragraph

@@ -400,8 +400,8 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
         "No model has an induction head. The nearest to one is in 1L6H, trained on 5.0 M tokens: "
         "induction_random_period of its best head is 0.06 (L0H5; "
     )
-    assert "no phase change in 1L6H" in lines[1]
-    assert lines[2].startswith(
+    assert not any("phase change" in line for line in lines), "a phase change of what isn't there"
+    assert lines[1].startswith(
         "The lowest induction score, which other seeds may change (an interval needs three): 1L5H has none (best head"
     )
 
@@ -531,7 +531,7 @@ def test_tables_have_notes_and_spreads():
     rows[0]["loss_nats_values"] = [2.4, 2.5, 2.6]
     assert table_with_spreads(rows).replace("\u00a0", " ").splitlines()[2:] == [
         "| a_b | 2.50 ± 0.25 |",
-        "| few | 2.400, 2.600 |",
+        "| few | 2.600, 2.400 |",
         "| wide | 0.500 (0.100 to 0.900) |",
         "| same | 0.500 |",
         "| \\| | no heads |",

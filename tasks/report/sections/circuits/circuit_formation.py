@@ -38,7 +38,13 @@ def circuit_formation(results: StudyResults) -> list[Picture]:
     curves = results.frame("circuit_formation")
     shown, n_more = best_label_of_each_depth(results, curves.label)
     if not shown:
-        return [Picture(_NAME, "No picture: in no model does a head read previous-token heads by its keys.", _QUERIES)]
+        return [
+            Picture(
+                _NAME,
+                "No picture: no model has an induction head that reads previous-token heads by its keys.",
+                _QUERIES,
+            )
+        ]
     figure = Figure((WIDTH, 5.4))
     panels = figure.subplots(len(LINES), len(shown), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2, 2))
     change = strongest_change(results, "prefix_matching")

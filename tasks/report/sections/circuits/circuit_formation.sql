@@ -25,5 +25,11 @@ LEFT JOIN compositions
     AND (writer_layer, writer_head) = (writers.layer, writers.head)
     AND (reader_layer, reader_head) = (readers.layer, readers.head)
     AND compositions.kind = 'K'
-WHERE study = $study AND stands_for_label AND is_strongest AND induction_circuits.kind = 'K' AND evaluations.tokens > 0
+WHERE study = $study
+    AND stands_for_label
+    AND is_strongest
+    AND reader_role IN ('induction', 'anti-induction')
+    AND depends
+    AND induction_circuits.kind = 'K'
+    AND evaluations.tokens > 0
 ORDER BY label, evaluations.tokens

@@ -37,8 +37,8 @@ WHAT = {  # by what of the later head reads the earlier one: where that stands, 
 
 
 def induction_circuit(results: StudyResults) -> list[Picture]:
-    """The circuit of the best model that has one."""
-    circuits = {row["label"]: row for row in results.rows(_QUERIES[0]) if row["n_writers"]}
+    """The circuit of the best model that has one: an induction head that depends on its writers."""
+    circuits = {row["label"]: row for row in results.rows(_QUERIES[0]) if row["is_circuit"]}
     labels = labels_best_first(results, circuits)
     if not labels:
         return [Picture(_NAME, "No picture: in no model was an induction circuit found.", _QUERIES)]
@@ -63,7 +63,7 @@ def _sentence(circuit: Mapping[str, Any]) -> str:
 
 def _drawing(circuit: Mapping[str, Any]) -> Figure:
     figure, axes = panel(3.5)
-    headline(figure, f"{circuit['label']}: how {circuit['reader']} does induction")
+    headline(figure, f"{circuit['label']}: how {circuit['reader']} does {circuit['reader_role']}")
     place, note, attends = WHAT[circuit["kind"]]
     color = KIND_COLORS[circuit["kind"]]
     for x, token in enumerate(_TOKENS):
