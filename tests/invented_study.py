@@ -94,7 +94,11 @@ def write_measurements(path: Path, *models: Model, without: Collection[str] = ()
 
 @lru_cache(maxsize=4)  # of 20 MB each
 def _warehouse(
-    models: Sequence[Model], decided: bool, without: Collection[str], study: str = "invented", question: str = "Does it?"
+    models: Sequence[Model],
+    decided: bool,
+    without: Collection[str],
+    study: str = "invented",
+    question: str = "Does it?",
 ) -> bytes:
     with TemporaryDirectory(dir=FOLDER.name) as folder:
         path = Path(folder) / "w.duckdb"

@@ -324,7 +324,9 @@ def test_seeds_have_spreads(tmp_path):
 
 @pytest.mark.usefixtures("figures_as_they_fall")
 def test_hostile_text_stays_text(tmp_path):
-    model = Model(n_heads=2, passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}")
+    model = Model(
+        n_heads=2, passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}"
+    )
     failed = Model(seed=1, cell=f"optimizer={HOSTILE}2", failure=HOSTILE)
     text, _ = rendered(tmp_path, model, failed, question=HOSTILE)
     outside_code = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
