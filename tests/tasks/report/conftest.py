@@ -25,7 +25,7 @@ def saved_figures(unsaved_figures, monkeypatch):
 
 @pytest.fixture
 def figures_as_they_fall(unsaved_figures, monkeypatch):
-    """Figures are saved but not laid out, which takes half of the time: what they hold is there, if on top of itself."""
+    """Figures are saved but not laid out, which takes half of the time: all is there, if on top of itself."""
 
     def save_without_layout(figure, path):
         with mpl.rc_context({"figure.constrained_layout.use": False}):

@@ -30,15 +30,30 @@ TYPED = "the cold river runs; the cold <b>river</b> runs"
 GRID, MATRIX = "induction random period of every head", "Attention of L1H3"
 
 
+@pytest.fixture(scope="module")
+def context_of(browser):
+    """A function that gives the browser's context of some options, the same for all tests: the page keeps nothing."""
+    contexts = {}
+
+    def given(**options):
+        key = repr(options)
+        if key not in contexts:
+            contexts[key] = browser.new_context(accept_downloads=True, reduced_motion="reduce", **options)
+        return contexts[key]
+
+    yield given
+    for context in contexts.values():
+        context.close()
+
+
 @pytest.fixture
-def visit(browser, explored: Explored):
+def visit(context_of, explored: Explored):
     """Opens the page at an address; nothing may fail in it, nor be asked of any network."""
-    contexts, wrong = [], []
+    pages, wrong = [], []
 
     def open_at(hash_: str = "", page: Path = explored.page, viewport: dict = DESK, **options):
-        context = browser.new_context(viewport=viewport, accept_downloads=True, reduced_motion="reduce", **options)
-        contexts.append(context)
-        opened = context.new_page()
+        opened = context_of(viewport=viewport, **options).new_page()
+        pages.append(opened)
         opened.on("pageerror", lambda error: wrong.append(str(error)))
         opened.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
         opened.on(
@@ -49,8 +64,8 @@ def visit(browser, explored: Explored):
         return opened
 
     yield open_at
-    for context in contexts:
-        context.close()
+    for opened in pages:
+        opened.close()
     assert wrong == []
 
 
@@ -367,7 +382,7 @@ def test_a_module_that_is_named_as_a_view_is_a_tab(visit, explored: Explored, tm
 
 
 def test_checkpoints_stop_playing_when_another_view_is_opened(visit):
-    page = visit("2L4H/L1H3?view=text&at=560")
+    page = visit("2L4H/L1H3?view=text&at=560", locale="en-GB")  # in a context of its own, which gets another clock
     page.clock.install()
     page.get_by_role("button", name="Play").click()
     page.get_by_role("link", name="About").click()
