@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -31,42 +32,52 @@ GRID, MATRIX = "induction random period of every head", "Attention of L1H3"
 
 
 @pytest.fixture(scope="module")
-def context_of(browser):
-    """A function that gives the browser's context of some options, the same for all tests: the page keeps nothing."""
-    contexts = {}
+def tabs(browser):
+    """Empty tabs of the browser, and what goes wrong in them, by the options of their context.
 
-    def given(**options):
+    Tests take them in turn: each loads the page anew, but to start a process for each would take as long again.
+    """
+    contexts, empty, wrong = {}, defaultdict(list), []
+
+    def take(**options):
         key = repr(options)
+        if empty[key]:
+            return key, empty[key].pop()
         if key not in contexts:
             contexts[key] = browser.new_context(accept_downloads=True, reduced_motion="reduce", **options)
-        return contexts[key]
+        tab = contexts[key].new_page()
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
+        tab.on(
+            "request",
+            lambda request: request.url.startswith(("file:", "data:", "blob:", "about:")) or wrong.append(request.url),
+        )
+        return key, tab
 
-    yield given
+    yield take, empty, wrong
     for context in contexts.values():
         context.close()
 
 
 @pytest.fixture
-def visit(context_of, explored: Explored):
+def visit(tabs, explored: Explored):
     """Opens the page at an address; nothing may fail in it, nor be asked of any network."""
-    pages, wrong = [], []
+    (take, empty, wrong), taken = tabs, []
 
     def open_at(hash_: str = "", page: Path = explored.page, viewport: dict = DESK, **options):
-        opened = context_of(viewport=viewport, **options).new_page()
-        pages.append(opened)
-        opened.on("pageerror", lambda error: wrong.append(str(error)))
-        opened.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
-        opened.on(
-            "request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or wrong.append(request.url)
-        )
-        opened.goto(f"{page.as_uri()}#{hash_}")
-        opened.wait_for_selector("nav a")
-        return opened
+        key, tab = take(viewport=viewport, **options)
+        taken.append((key, tab))
+        tab.goto(f"{page.as_uri()}#{hash_}")
+        tab.wait_for_selector("nav a")
+        return tab
 
     yield open_at
-    for opened in pages:
-        opened.close()
-    assert wrong == []
+    for key, tab in taken:
+        tab.goto("about:blank")
+        empty[key].append(tab)
+    found = [*wrong]
+    wrong.clear()
+    assert found == []
 
 
 def figure(page, title: str):
