@@ -1,7 +1,7 @@
 """Induction circuits and roles of heads: those planted anywhere, in turned bases, and those that are not there."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import NamedTuple
 
@@ -194,18 +194,24 @@ def shuffled_models(n: int) -> Iterator[Trained]:
         yield Trained(initial_like(model, i), model)
 
 
+@cache
+def _found_in(models: Callable[[int], Iterator[Trained]], n: int) -> list[tuple[list[str], bool]]:
+    """Of each model the roles of its heads, and whether it has an induction circuit: measured once for both trials."""
+    query = (
+        "SELECT list(DISTINCT role), model_id IN (SELECT model_id FROM induction_circuits WHERE found)"
+        " FROM head_summary GROUP BY model_id"
+    )
+    return [(roles, has_circuit) for roles, has_circuit in rows_about(models(n), STAGES, query)]
+
+
 def with_role(models: Callable[[int], Iterator[Trained]], roles: Sequence[str], n: int) -> int:
     """How many models have a head with one of these roles."""
-    query = "SELECT count(DISTINCT model_id) FROM head_summary WHERE list_contains(?, role)"
-    ((found,),) = rows_about(models(n), STAGES, query, [roles])
-    return found
+    return sum(not {*roles}.isdisjoint(found) for found, _ in _found_in(models, n))
 
 
 def with_circuit(models: Callable[[int], Iterator[Trained]], n: int) -> int:
     """How many models have an induction circuit."""
-    query = "SELECT count(DISTINCT model_id) FROM induction_circuits WHERE found"
-    ((found,),) = rows_about(models(n), STAGES, query)
-    return found
+    return sum(has_circuit for _, has_circuit in _found_in(models, n))
 
 
 ROLES = ("induction", "anti-induction", "previous token", "duplicate token", "positional", "BOS")

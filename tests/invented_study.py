@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property, lru_cache
 from itertools import product
 from math import exp, log
 from pathlib import Path
@@ -12,12 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
+import pyarrow as pa
 from empty_warehouse import empty_warehouse
 from invented_importance import IMPORTANCE
+from tiny import FOLDER
 
 from headstream.models.nodes import Head
 from headstream.tasks.results.claims import insert_claims
-from headstream.tasks.results.tables import write_table
+from headstream.tasks.results.tables import table_schema
 
 TOKENS_PER_STEP = 4096
 STEPS = [0, 1, 4, 16, 64, 150, 300, 420, 560, 760, 1220]
@@ -53,39 +56,64 @@ class Model:
     def name(self) -> str:
         return f"{self.n_layers}L{self.n_heads}H" if self.n_layers else "0L"
 
-    @property
+    @cached_property
     def place(self) -> str:
         return " ".join(f"n_layers={self.n_layers} n_heads={self.n_heads} {self.cell} seed={self.seed}".split())
 
-    @property
+    @cached_property
     def model_id(self) -> str:
         return f"{self.name}-s{self.seed}-{crc32(self.place.encode()):08x}"
 
-    @property
+    @cached_property
     def heads(self) -> list[Head]:
         return [Head(layer, head) for layer in range(self.n_layers) for head in range(self.n_heads)]
 
-    @property
+    @cached_property
     def pairs(self) -> list[tuple[Head, Head]]:
         return [(earlier, later) for earlier in self.heads for later in self.heads if earlier.layer < later.layer]
 
-    @property
+    @cached_property
     def circuit(self) -> tuple[Head, Head] | None:
         return (self.heads[0], self.heads[-1]) if self.pairs else None
 
 
-def write_warehouse(
-    path: Path, *models: Model, study: str = "invented", question: str = "Does it?", without: Collection[str] = ()
-) -> Path:
-    """A warehouse that holds one study; a `table` or `table.column` in `without` stays empty."""
-    with TemporaryDirectory() as folder, empty_warehouse(path) as connection:
-        for name, rows in _tables(models, study, question).items():
-            if rows and name not in without:
-                kept = [{k: v for k, v in row.items() if f"{name}.{k}" not in without} for row in rows]
-                file = write_table(Path(folder), name, kept)
-                connection.execute(f"INSERT INTO {name} BY NAME FROM read_parquet(?)", [str(file)])
-        insert_claims(connection)
+def write_warehouse(path: Path, *models: Model, without: Collection[str] = (), **named: str) -> Path:
+    """A warehouse that holds one study, with its claims decided.
+
+    A `table` or `table.column` in `without` stays empty; `named` may be the name of the study and its question.
+    """
+    path.write_bytes(_warehouse(models, True, frozenset(without), **named))
     return path
+
+
+def write_measurements(path: Path, *models: Model, without: Collection[str] = (), **named: str) -> Path:
+    """As `write_warehouse`, for tests that ask for no claims: to decide these takes most of the time."""
+    path.write_bytes(_warehouse(models, False, frozenset(without), **named))
+    return path
+
+
+@lru_cache(maxsize=4)  # of 20 MB each
+def _warehouse(
+    models: Sequence[Model],
+    decided: bool,
+    without: Collection[str],
+    study: str = "invented",
+    question: str = "Does it?",
+) -> bytes:
+    with TemporaryDirectory(dir=FOLDER.name) as folder:
+        path = Path(folder) / "w.duckdb"
+        with empty_warehouse(path) as connection:
+            connection.begin()  # one write to the disk instead of one for every table
+            for name, rows in _tables(models, study, question).items():
+                if rows and name not in without:
+                    kept = [field for field in table_schema(name) if f"{name}.{field.name}" not in without]
+                    connection.register("invented", pa.Table.from_pylist(rows, schema=pa.schema(kept)))
+                    connection.execute(f"INSERT INTO {name} BY NAME FROM invented")
+                    connection.unregister("invented")
+            if decided:
+                insert_claims(connection)
+            connection.commit()
+        return path.read_bytes()
 
 
 def _tables(models: Sequence[Model], study: str, question: str) -> dict[str, list[dict[str, Any]]]:

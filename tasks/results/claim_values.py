@@ -32,12 +32,13 @@ def keep_cells(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
-    """Take a study's own cells out of those that are kept."""
+    """Take a study's own cells out of those that are kept, and have `cells`, which is the view of all, be these."""
     connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM all_cells WHERE study = ?", [study])
+    show_cells(connection)
 
 
 def show_cells(connection: duckdb.DuckDBPyConnection, condition: str = "true") -> None:
-    """Have `cells`, which is the view of all, be the study's own of which a condition is true."""
+    """Have `cells` be the study's own of which a condition is true."""
     connection.execute(f"CREATE OR REPLACE TEMP VIEW cells AS FROM own_cells WHERE {condition}")
 
 

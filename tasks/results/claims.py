@@ -138,7 +138,6 @@ def _about(claim: Claim) -> Row:
 
 
 def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> str | None:
-    show_cells(connection)
     columns = columns_of(connection, claim, study)  # so that its errors come before anything is trained
     seed_values(connection, claim, study, columns)
     needed = needed_cells(connection, claim, study)
@@ -157,7 +156,6 @@ def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> st
 
 
 def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> tuple[Row, list[Row]]:
-    show_cells(connection)
     needed = needed_cells(connection, claim, study)
     if not needed:
         return {"verdict": "not tested", "reason": f"lacks {claim.lacks}"}, []
@@ -168,6 +166,7 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
     if not all(learned for *_, learned in needed):
         show_cells(connection, "learned")
         values = seed_values(connection, claim, study, columns)
+        show_cells(connection)
     places = list(dict.fromkeys(value.place for value in every_value))
     parts = [of_configuration(claim, place, values, every_value) for place in places]
     names = named(places)

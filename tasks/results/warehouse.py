@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -39,20 +40,23 @@ def build_warehouse(store: Store, path: Path, *, rebuild: bool = False) -> bool:
     Raises: WorkError when artifacts don't fit data/schema.sql (they are quarantined) or contradict each other;
         UserError when a file of reports/claims is wrong.
     """
-    found, recorded = indexed_artifacts(store), _recorded("fingerprint", path)
-    if not rebuild and recorded == _fingerprint(found):  # then neither the lock nor its folder need be writable
+    found, identity = indexed_artifacts(store), _identity(path)
+    recorded = _recorded(path)
+    if not rebuild and recorded.fingerprint == _fingerprint(
+        found
+    ):  # then neither the lock nor its folder need be writable
         return False
     building = path.with_name(f"{path.name}.building")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
-            now = _recorded("fingerprint", path)
-            if now != recorded:  # somebody else has built it meanwhile
-                found = indexed_artifacts(store)
-                if not rebuild and now == _fingerprint(found):
+            if _identity(path) != identity:  # somebody else has built it meanwhile
+                found, recorded = indexed_artifacts(store), _recorded(path)
+                if not rebuild and recorded.fingerprint == _fingerprint(found):
                     return False
             try:
-                _build(store, found, building, None if rebuild else path)
+                same_code = recorded.code == _code_fingerprint()
+                _build(store, found, building, path if same_code and not rebuild else None)
                 _publish(building, path)
             finally:
                 _remove_database(building)
@@ -68,7 +72,7 @@ def build_warehouse(store: Store, path: Path, *, rebuild: bool = False) -> bool:
 
 def is_current(store: Store, path: Path) -> bool:
     """Tell if the warehouse is there and holds what the store does."""
-    recorded = _recorded("fingerprint", path)
+    recorded = _recorded(path).fingerprint
     return recorded is not None and recorded == _fingerprint(indexed_artifacts(store))
 
 
@@ -101,19 +105,35 @@ def _sha256(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def _recorded(column: str, path: Path) -> str | None:
-    """A fingerprint in an existing warehouse; None when it is missing, broken or locked, and so has to be rebuilt."""
+class _Recorded(NamedTuple):
+    """The fingerprints of what an existing warehouse was built from, and by."""
+
+    fingerprint: str | None
+    code: str | None
+
+
+def _recorded(path: Path) -> _Recorded:
+    """The fingerprints in a warehouse; None when it is missing, broken or locked, and so has to be rebuilt."""
     try:
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH {quoted(str(path))} AS built (READ_ONLY)")
-            return connection.execute(f"SELECT {column} FROM built.warehouse").fetchall()[0][0]
+            return _Recorded(*connection.execute("SELECT fingerprint, code FROM built.warehouse").fetchall()[0])
     except (duckdb.Error, IndexError):
+        return _Recorded(None, None)
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What changes when another file takes the warehouse's place, or something is written to it."""
+    try:
+        found = path.stat()
+    except OSError:
         return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _build(store: Store, found: Sequence[Artifact], path: Path, earlier: Path | None) -> None:
-    """Write a warehouse, with rows of an earlier one if the same code built it and it can be read."""
-    if earlier and _recorded("code", earlier) == _code_fingerprint():
+    """Write a warehouse, with rows of an earlier one if that can be read."""
+    if earlier:
         try:
             return _write(store, found, path, earlier)
         except duckdb.Error as error:

@@ -31,6 +31,12 @@ TINY = Sizes(
 )
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Tensors are so small that two threads would wait for each other most of the time."""
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gpu")

@@ -9,7 +9,7 @@ from rendered import render_report
 
 from headstream.tasks.results.study_results import open_results
 
-IMPORTED, OTHER = Model(seed=3), Model(seed=4)
+IMPORTED, OTHER = (Model(n_layers=1, n_heads=1, seed=seed) for seed in (3, 4))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
+from invented_study import CIRCUITS, D_MODEL, Model, write_measurements
 from matplotlib.colors import to_hex
 from pandas import NA, DataFrame
 
@@ -23,7 +23,7 @@ TWO, ONE, ZERO = Model(), Model(n_layers=1, n_heads=2, induction=0.02, loss=2.8)
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    path = write_warehouse(tmp_path_factory.mktemp("circuits") / "w.duckdb", TWO, ONE, ZERO)
+    path = write_measurements(tmp_path_factory.mktemp("circuits") / "w.duckdb", TWO, ONE, ZERO)
     with open_results(path, "invented") as results:
         yield results
 
@@ -34,7 +34,7 @@ def study(tmp_path):
     with ExitStack() as stack:
 
         def opened(*models: Model, without=()) -> StudyResults:
-            path = write_warehouse(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
+            path = write_measurements(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
             return stack.enter_context(open_results(path, "invented"))
 
         yield opened

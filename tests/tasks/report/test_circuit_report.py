@@ -3,7 +3,7 @@ import re
 
 import pytest
 from empty_warehouse import empty_warehouse
-from invented_study import CIRCUITS, D_MODEL, Model, write_warehouse
+from invented_study import CIRCUITS, D_MODEL, Model, write_measurements, write_warehouse
 from markdown_it import MarkdownIt
 from rendered import render_report
 
@@ -22,7 +22,7 @@ def told(tmp_path):
     """A function that tells the circuits of invented models."""
 
     def tell(*models: Model, without=()) -> list[str]:
-        path = write_warehouse(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
+        path = write_measurements(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, without=without)
         with open_results(path, "invented") as results:
             return [text for _, text in induction_paragraphs(results)]
 
@@ -187,7 +187,7 @@ def test_the_best_of_each_depth_is_told(told):
 
 
 def test_the_answer_names_the_circuit_of_one_seed(tmp_path):
-    path = write_warehouse(tmp_path / "w.duckdb", *(Model(seed=seed) for seed in (0, 1)))
+    path = write_measurements(tmp_path / "w.duckdb", *(Model(seed=seed) for seed in (0, 1)))
     with open_results(path, "invented") as results:
         *_, line = answer_lines(results)
     assert line.startswith("In seed 1, keys of L1H3 read L0H0 (previous_token 0.64, z = 36.1) by K-composition")
@@ -226,15 +226,15 @@ def test_skip_trigrams_are_right_or_bugs_or_neither(tmp_path):
 
 
 def test_skip_trigrams_are_those_of_the_model_with_one_layer(tmp_path):
-    with open_results(write_warehouse(tmp_path / "w.duckdb", Model(), ONE), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", Model(), ONE), "invented") as results:
         assert {row["model"] for row in results.rows("skip_trigrams")} == {"1L2H"}
         assert skip_trigram_sentence(results) == (
             "Of the 6 strongest skip-trigrams of 1L2H, 2 are right and 2 are bugs, which 2 of its 2 heads have; "
             "2 copy their source."
         )
-    with open_results(write_warehouse(tmp_path / "v.duckdb", Model(), ZERO), "invented") as results:
+    with open_results(write_measurements(tmp_path / "v.duckdb", Model(), ZERO), "invented") as results:
         assert {row["model"] for row in results.rows("skip_trigrams")} == {"2L4H"}
-    with open_results(write_warehouse(tmp_path / "u.duckdb", ZERO), "invented") as results:
+    with open_results(write_measurements(tmp_path / "u.duckdb", ZERO), "invented") as results:
         assert skip_trigram_sentence(results) == "No model has heads, so there are no skip-trigrams."
 
 
@@ -242,7 +242,7 @@ def test_skip_trigrams_are_those_of_the_model_with_one_layer(tmp_path):
 
 
 def test_texts_of_tokens_are_shown_as_they_are(tmp_path):
-    path = write_warehouse(tmp_path / "w.duckdb", Model(n_layers=1, n_heads=1, passage=HOSTILE))
+    path = write_measurements(tmp_path / "w.duckdb", Model(n_layers=1, n_heads=1, passage=HOSTILE))
     with open_results(path, "invented") as results:
         page = "\n\n".join(table_with_spreads(results.rows(query)) for query in ("skip_trigrams", "skip_trigram_bugs"))
     shown = html.unescape(re.sub(r"<[^>]*>", "\n", MarkdownIt("commonmark").enable("table").render(page)))
@@ -264,7 +264,7 @@ def test_the_section_holds_without_any_circuits(tmp_path):
 
 
 def test_identities_say_how_exactly_they_hold(tmp_path):
-    with open_results(write_warehouse(tmp_path / "w.duckdb", Model(), ONE, ZERO), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", Model(), ONE, ZERO), "invented") as results:
         paths, source = results.rows("identities")
     assert (paths["models"], paths["holds_within"], paths["worst_model"]) == (3, "2e-6", "2L4H")
     assert (source["models"], source["holds_within"]) == (2, "2e-15")

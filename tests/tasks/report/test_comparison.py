@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from invented_study import Model, write_warehouse
+from invented_study import Model, write_measurements, write_warehouse
 from rendered import render_report
 
 from headstream.tasks.graph.artifact_specs import record_spec
@@ -115,11 +115,11 @@ def test_studies_whose_grids_vary_different_settings_are_compared(tmp_path):
     seeds = range(3)
     cells = [("d_model=32", 3.1), ("d_model=64", 2.86)]
     wide = [Model(seed=s, cell=cell, loss=loss + 0.01 * s) for cell, loss in cells for s in seeds]
-    with open_results(write_warehouse(tmp_path / "a.duckdb", *wide), "invented") as results:
+    with open_results(write_measurements(tmp_path / "a.duckdb", *wide), "invented") as results:
         before = summarise(results)
     assert before.axes == []  # the invented models' width isn't what their cells say
     assert {kind["d_model"] for kind in before.kinds.values()} == {64}
-    with open_results(write_warehouse(tmp_path / "b.duckdb", Model(), Model(n_layers=1)), "invented") as results:
+    with open_results(write_measurements(tmp_path / "b.duckdb", Model(), Model(n_layers=1)), "invented") as results:
         assert summarise(results).axes == ["n_layers"]
 
 
@@ -130,7 +130,7 @@ class Alone(Model):
 
 
 def test_a_study_of_one_model_has_a_summary(tmp_path):
-    with open_results(write_warehouse(tmp_path / "w.duckdb", Alone()), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", Alone()), "invented") as results:
         summary = summarise(results)
     assert (summary.axes, [*summary.kinds]) == ([], ["2L4H"])
 
@@ -147,8 +147,8 @@ def test_verdicts_and_settings_that_differ():
 
 def test_a_report_says_what_moved_since_last_time(tmp_path):
     seeds = range(3)
-    first = write_warehouse(tmp_path / "a.duckdb", *(Model(seed=s, loss=2.3 + 0.01 * s) for s in seeds))
-    second = write_warehouse(tmp_path / "b.duckdb", *(Model(seed=s, loss=2.1 + 0.01 * s) for s in seeds))
+    first = write_warehouse(tmp_path / "a.duckdb", *(Model(n_heads=2, seed=s, loss=2.3 + 0.01 * s) for s in seeds))
+    second = write_warehouse(tmp_path / "b.duckdb", *(Model(n_heads=2, seed=s, loss=2.1 + 0.01 * s) for s in seeds))
     for name in "abc":
         (tmp_path / name).mkdir()
     previous = render_report(first, "invented", tmp_path / "a")["summary"]
@@ -156,7 +156,7 @@ def test_a_report_says_what_moved_since_last_time(tmp_path):
     render_report(second, "invented", tmp_path / "b", previous=previous)
     text = (tmp_path / "b" / "report.md").read_text()
     assert "**Since last time** (2026-01-02T04:00 UTC)" in text
-    assert "| validation_loss_nats of 2L4H | 2.31 (2.3 to 2.32) | 2.11 (2.1 to 2.12) | by -0.2 ± " in text
+    assert "| validation_loss_nats of 2L2H | 2.31 (2.3 to 2.32) | 2.11 (2.1 to 2.12) | by -0.2 ± " in text
     assert "Metrics with 95 % intervals: 6; by chance alone, 0.3 of them would differ." in text
     render_report(first, "invented", tmp_path / "c", previous=previous)
     assert "Nothing differs" in (tmp_path / "c" / "report.md").read_text()

@@ -5,7 +5,7 @@ import re
 import duckdb
 import pytest
 from invented_importance import IMPORTANCE
-from invented_study import CIRCUITS, Model, write_warehouse
+from invented_study import CIRCUITS, Model, write_measurements
 from rendered import render_report
 
 from headstream.tasks.report.figures.style import house_style
@@ -54,7 +54,7 @@ def warehouse(tmp_path_factory):
     """The invented study's warehouse, and a function that puts rows in the place of a table's."""
     folder = tmp_path_factory.mktemp("warehouse")
     others = {*CIRCUITS, *IMPORTANCE, "attention_samples", "heads", "position_losses"}  # sections that take time
-    path = write_warehouse(folder / "w.duckdb", Model(), without=others)
+    path = write_measurements(folder / "w.duckdb", Model(), without=others)
 
     def fill(table: str, rows: list[dict]) -> None:
         with duckdb.connect(str(path)) as connection:

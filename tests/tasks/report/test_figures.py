@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from invented_study import Model, write_warehouse
+from invented_study import Model, write_measurements
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
@@ -21,7 +21,7 @@ from headstream.tasks.results.study_results import open_results
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     models = Model(), Model(n_layers=1, n_heads=2, induction=0.02, repeat_gain=0.1, loss=2.8)
-    path = write_warehouse(tmp_path_factory.mktemp("figures") / "w.duckdb", *models)
+    path = write_measurements(tmp_path_factory.mktemp("figures") / "w.duckdb", *models)
     with open_results(path, "invented") as results:
         yield results
 
@@ -241,7 +241,7 @@ def test_pieces_of_sentences():
 
 def test_numbers_of_heads_are_drawn_where_nothing_was_pruned(tmp_path):
     models = [Model(n_heads=n, seed=seed) for n in (2, 4) for seed in range(3)]
-    path = write_warehouse(tmp_path / "w.duckdb", *models, without=("pruning",))
+    path = write_measurements(tmp_path / "w.duckdb", *models, without=("pruning",))
     with open_results(path, "invented") as results:
         (picture,) = heads_that_matter(results)
     (losses,) = picture.figure.axes

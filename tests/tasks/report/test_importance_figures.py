@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 from invented_importance import IMPORTANCE, METHODS, N_DRAWS, effect, increase
-from invented_study import Model, write_warehouse
+from invented_study import Model, write_measurements
 from matplotlib.colors import to_hex
 
 from headstream.tasks.report.figures.style import BLUE, GREY, ORANGE, house_style, save
@@ -27,7 +27,7 @@ def study(tmp_path_factory):
     with ExitStack() as stack:
 
         def opened(*models: Model, without=()) -> StudyResults:
-            path = write_warehouse(tmp_path_factory.mktemp("study") / "w.duckdb", *models, without=without)
+            path = write_measurements(tmp_path_factory.mktemp("study") / "w.duckdb", *models, without=without)
             return stack.enter_context(open_results(path, "invented"))
 
         yield opened

@@ -4,7 +4,7 @@ from math import sqrt
 from statistics import fmean, median, stdev
 
 import pytest
-from invented_study import Model, write_warehouse
+from invented_study import Model, write_measurements
 
 from headstream.tasks.report.answer import MAX_LINES, answer_lines
 from headstream.tasks.report.over_seeds import mean_of, median_of
@@ -24,7 +24,7 @@ def told(tmp_path):
     """A function that answers the question of an invented study."""
 
     def tell(*models: Model, **options) -> list[str]:
-        path = write_warehouse(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, **options)
+        path = write_measurements(tmp_path / f"{len(list(tmp_path.iterdir()))}.duckdb", *models, **options)
         with open_results(path, "invented") as results:
             return answer_lines(results)
 
@@ -129,7 +129,7 @@ def test_what_seeds_come_to():
 
 def test_tables_have_spreads_over_seeds(tmp_path):
     models = [Model(seed=seed, n_heads=2, spare=spare) for seed, spare in enumerate((2, 1, 3))]
-    with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", *models), "invented") as results:
 
         def shown(query: str) -> str:
             return table_with_spreads(results.rows(query)).replace("\u00a0", " ")

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from invented_study import Model, write_warehouse
+from invented_study import Model, write_measurements, write_warehouse
 from markdown_it import MarkdownIt
 from rendered import render_report
 
@@ -172,7 +172,7 @@ def test_findings_come_right_after_the_answer_and_its_figures(quick):
 
 
 def test_decided_findings_are_sentences(tmp_path):
-    models = [Model(n_layers=n, seed=seed, induction=0.3 * (n == 2)) for n in (1, 2) for seed in range(3)]
+    models = [Model(n_layers=n, n_heads=2, seed=seed, induction=0.3 * (n == 2)) for n in (1, 2) for seed in range(3)]
     text, _ = rendered(tmp_path, *models)
     findings = text.partition("**Findings**")[2].partition("<details>")[0]
     (line,) = [line for line in findings.splitlines() if line.startswith("- **holds**: attention that does induction")]
@@ -180,7 +180,7 @@ def test_decided_findings_are_sentences(tmp_path):
 
 
 def test_a_study_that_learned_nothing_says_so_before_its_claims(tmp_path):
-    models = [Model(n_layers=2, seed=seed, loss=6.25) for seed in range(3)]
+    models = [Model(n_heads=2, seed=seed, loss=6.25) for seed in range(3)]
     render_report(write_warehouse(tmp_path / "warehouse.duckdb", *models), "invented", tmp_path)
     claims = (tmp_path / "report.md").read_text().partition("**Findings**")[2].partition("## Models")[0]
     assert "> **These models learned too little to say what training does" in claims
@@ -282,11 +282,11 @@ def test_missing_metrics_are_missing_and_never_zero(tmp_path):
         "heads.induction_random_period", "evaluations.validation_loss_nats", "evaluations.repeat_gain_nats",
         "training", "position_losses", "models.seconds",
     }  # fmt: skip
-    text, facts = rendered(tmp_path, TWO, without=without)
+    text, facts = rendered(tmp_path, Model(n_heads=2), without=without)
     assert "its score is missing" in facts["answer"][0]
     assert "come again) is missing" in facts["answer"][0]
     assert "Validation loss, nats per token: missing." in facts["answer"]
-    assert "| 2L4H | 1 | 0 | missing | missing | missing | missing |" in text
+    assert "| 2L2H | 1 | 0 | missing | missing | missing | missing |" in text
     assert "0.000" not in text.split("## Learning")[0]
     for absent in ("validation losses", "repeat_gain is", "losses by position"):
         assert f"No picture: {absent}" in text
@@ -311,7 +311,7 @@ def test_failures_stand_beside_the_models(tmp_path):
 
 def test_seeds_have_spreads(tmp_path):
     models = [Model(seed=seed, induction=0.25 + 0.05 * seed, repeat_gain=1 + seed, loss=2.3) for seed in range(3)]
-    with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", *models), "invented") as results:
         answer, shown = answer_lines(results), table_with_spreads(results.rows("groups"))
     # sd 1, n = 3: 4.3027 / sqrt(3) = 2.48
     assert answer[0] == (
@@ -322,9 +322,11 @@ def test_seeds_have_spreads(tmp_path):
     assert "| 2L4H | 3 | 1 | 2.300 | 2.00\u00a0±\u00a02.48 | 0.300\u00a0(0.250\u00a0to\u00a00.350) | 3 of 3 |" in shown
 
 
-@pytest.mark.usefixtures("saved_figures")
+@pytest.mark.usefixtures("figures_as_they_fall")
 def test_hostile_text_stays_text(tmp_path):
-    model = Model(passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}")
+    model = Model(
+        n_heads=2, passage=("<|bos|>", "$x$", "<b>", "`", "\x00\x1b", "|", "$x$", "<b>"), cell=f"optimizer={HOSTILE}"
+    )
     failed = Model(seed=1, cell=f"optimizer={HOSTILE}2", failure=HOSTILE)
     text, _ = rendered(tmp_path, model, failed, question=HOSTILE)
     outside_code = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
@@ -338,7 +340,7 @@ def test_hostile_text_stays_text(tmp_path):
     assert "\\x00\\x1b" in svg
 
 
-@pytest.mark.usefixtures("saved_figures")
+@pytest.mark.usefixtures("figures_as_they_fall")
 def test_a_large_grid_shows_its_best(tmp_path):
     models = [
         Model(n_layers=n, n_heads=heads, cell=f"d_model={width}", induction=0.01 * heads * n)
@@ -394,7 +396,7 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
 
 def test_no_induction_head_is_said_to_be_none(tmp_path):
     weak = [Model(n_layers=1, n_heads=n, induction=0.01 * n) for n in (5, 6)]
-    with open_results(write_warehouse(tmp_path / "w.duckdb", *weak), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", *weak), "invented") as results:
         lines = answer_lines(results)[2:]  # the first are about the number of heads
     assert lines[0].startswith(
         "No model has an induction head. The nearest to one is in 1L6H, trained on 5.0 M tokens: "
@@ -412,14 +414,14 @@ def test_the_highest_of_many_that_are_alike_is_not_called_so(tmp_path):
         for seed in range(3)
         for width in range(4)
     ]
-    with open_results(write_warehouse(tmp_path / "w.duckdb", *models), "invented") as results:
+    with open_results(write_measurements(tmp_path / "w.duckdb", *models), "invented") as results:
         answer = answer_lines(results)
     assert "has an induction head in 3 of 3 seeds" in answer[0]
     assert not any("highest of" in line or "lowest induction score" in line for line in answer)
 
 
 def test_too_few_checkpoints_leave_open_how_heads_formed(tmp_path):
-    path = write_warehouse(tmp_path / "w.duckdb", Model())
+    path = write_measurements(tmp_path / "w.duckdb", Model())
     with duckdb.connect(path) as connection:  # those that are left are a factor of 2 or more apart
         connection.execute("DELETE FROM evaluations WHERE step NOT IN (0, 16, 64, 150, 420, 1220)")
     with open_results(path, "invented") as results:
@@ -434,7 +436,7 @@ def test_too_few_checkpoints_leave_open_how_heads_formed(tmp_path):
 def test_no_induction_head_in_models_that_learned_nothing_says_so(tmp_path):
     """Not even bigrams: that there is no induction head says nothing of the architecture."""
     with open_results(
-        write_warehouse(tmp_path / "w.duckdb", Model(n_layers=1, induction=0.01, loss=3.5)), "invented"
+        write_measurements(tmp_path / "w.duckdb", Model(n_layers=1, induction=0.01, loss=3.5)), "invented"
     ) as r:
         (line,) = [line for line in answer_lines(r) if line.startswith("No model has an induction head.")]
     assert "trained on 5.0 M tokens, too few to predict better than bigrams do: induction_random_period" in line
@@ -443,7 +445,7 @@ def test_no_induction_head_in_models_that_learned_nothing_says_so(tmp_path):
 def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
     models = [Model(seed=seed, cell=f"d_model={width}") for seed in (0, 1) for width in (32, 64)]
     models += [Model(n_layers=0, n_heads=4), Model(n_layers=0, n_heads=8, cell="d_model=32")]
-    path = write_warehouse(tmp_path / "w.duckdb", *models)
+    path = write_measurements(tmp_path / "w.duckdb", *models)
     query = "SELECT label, count(*) AS n, count(*) FILTER (stands_for_label) AS s FROM labelled_models GROUP BY label"
     found = {row["label"]: (row["n"], row["s"]) for row in run_sql(path, query).to_pylist()}
     assert found == {
@@ -457,7 +459,7 @@ def test_models_that_differ_only_in_their_seed_share_a_label(tmp_path):
 def test_a_variant_is_known_by_its_name(tmp_path):
     cells = ["variant=plain", "variant=gelu feed_forward=gelu d_mlp=64", "variant=wide d_model=64"]
     models = [Model(seed=seed, cell=cell) for seed in (0, 1) for cell in cells]
-    path = write_warehouse(tmp_path / "w.duckdb", *models)
+    path = write_measurements(tmp_path / "w.duckdb", *models)
     query = "SELECT label, count(*) AS n FROM labelled_models GROUP BY label"
     found = {row["label"]: row["n"] for row in run_sql(path, query).to_pylist()}
     assert found == {"2L4H plain": 2, "2L4H gelu": 2, "2L4H wide": 2}
@@ -574,7 +576,7 @@ def test_a_reports_key_changes_with_the_record_and_the_templates(store, tmp_path
 
 
 def test_zero_has_no_sign(tmp_path):
-    seeds = [Model(seed=seed, n_layers=1, repeat_gain=gain) for seed, gain in enumerate((-0.02, 0.0, 0.013))]
+    seeds = [Model(seed=seed, n_layers=1, n_heads=2, repeat_gain=gain) for seed, gain in enumerate((-0.02, 0.0, 0.013))]
     text, _ = rendered(tmp_path, *seeds, ZERO)
     assert "0.00 ± 0.04" in text
     assert not re.search(r"(?<![\w.])-0\.0+(?!\d)", text)
@@ -601,7 +603,7 @@ def test_publishing_needs_a_folder(store, tmp_path):
 
 def test_gates_are_reported_by_kind_of_token(tmp_path):
     model = Model(n_layers=1, n_heads=2)
-    path = write_warehouse(tmp_path / "w.duckdb", model)
+    path = write_measurements(tmp_path / "w.duckdb", model)
     with duckdb.connect(str(path)) as connection:
         for head, word, space in ((0, 0.25, 0.5), (1, 0.75, 0.0)):
             connection.execute("INSERT INTO gate_activity VALUES (?, 0, ?, 'word', ?)", [model.model_id, head, word])

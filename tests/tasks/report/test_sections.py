@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from invented_study import Model, write_warehouse
+from invented_study import Model, write_measurements, write_warehouse
 from rendered import render_report
 
 from headstream.tasks.graph.artifact_specs import RESOURCES
@@ -75,7 +75,7 @@ def toy(tmp_path, monkeypatch) -> Iterator[None]:
 def test_a_section_is_one_folder(toy, tmp_path):
     report = tmp_path / "report"
     report.mkdir()
-    render_report(write_warehouse(tmp_path / "w.duckdb", Model()), "invented", report)
+    render_report(write_measurements(tmp_path / "w.duckdb", Model()), "invented", report)
     text = (report / "report.md").read_text()
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings[headings.index("Models") + 1] == "Toys"
@@ -89,7 +89,7 @@ def test_a_section_is_one_folder(toy, tmp_path):
 
 
 def test_what_a_section_adds_is_in_the_explorer(toy, tmp_path):
-    with study_results.open_results(write_warehouse(tmp_path / "w.duckdb", Model()), "invented") as results:
+    with study_results.open_results(write_measurements(tmp_path / "w.duckdb", Model()), "invented") as results:
         assert study_tables(results)["toys"] == {"model_id": [Model().model_id]}
 
 
@@ -132,7 +132,7 @@ def test_every_file_that_a_report_reads_counts_for_it(tmp_path, monkeypatch):
     meanings.cache_clear()
     monkeypatch.setattr(builtins, "open", opened)
     monkeypatch.setattr(io, "open", opened)
-    render_report(write_warehouse(tmp_path / "w.duckdb", Model()), "invented", tmp_path)
+    render_report(write_warehouse(tmp_path / "w.duckdb", Model(n_heads=2)), "invented", tmp_path)
     ours = {path for folder in ("data", "reports", "tasks") for path in read if path.is_relative_to(ROOT / folder)}
     assert ROOT / "reports" / "glossary.toml" in ours
     assert ours <= {path for pattern in RESOURCES for path in ROOT.glob(pattern)}

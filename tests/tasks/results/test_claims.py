@@ -16,7 +16,8 @@ from claimed_studies import (
 from decided_claims import CLAIMS, fill, row_of
 from empty_warehouse import empty_warehouse
 
-from headstream.tasks.results.claim_values import Value
+from headstream.tasks.results import claims
+from headstream.tasks.results.claim_values import Value, keep_cells
 from headstream.tasks.results.claim_verdicts import with_error_over_text
 from headstream.tasks.results.claims import decide, insert_claims, lacking_for_claims
 from headstream.tasks.results.configurations import depends_on, named
@@ -61,9 +62,11 @@ class World(NamedTuple):
 def world(tmp_path_factory):
     studies, values = invented()
     decided, lacks = {}, {}
-    with empty_warehouse() as connection:
+    with empty_warehouse() as connection, pytest.MonkeyPatch.context() as patched:
         connection.execute("SET threads = 1")
         fill(connection, tmp_path_factory.mktemp("world"), *studies.values())
+        keep_cells(connection)
+        patched.setattr(claims, "keep_cells", lambda connection: None)  # they stay the same for all that follows
         for claim_id, claim in CLAIMS.items():
             own = {f"{claim_id}/{kind}": kind for kind in ("holds", "fails", "undecided", "alone", "unmeasured")}
             for row, _ in decide(connection, [claim], *own):

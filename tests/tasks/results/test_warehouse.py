@@ -314,10 +314,10 @@ def test_the_file_has_a_format_that_older_clients_open(built):
 
 @pytest.mark.parametrize("content", [b"", b"not a database" * 1000])
 def test_a_broken_file_is_replaced(built, content):
-    before = built.everything()
+    before = built.as_stored()
     built.path.write_bytes(content)
     assert built.build()
-    assert built.everything() == before
+    assert built.as_stored() == before
 
 
 def test_a_truncated_file_is_replaced(built):
@@ -375,7 +375,7 @@ def test_a_writer_elsewhere_is_not_in_the_way(built):
 
 @pytest.mark.parametrize("error", [OSError, duckdb.IOException, duckdb.TransactionException])
 def test_a_build_that_fails_leaves_the_old_file_and_nothing_else(built, monkeypatch, error):
-    before = built.everything()
+    before = built.as_stored()
     built.record("quick", built.add("training", "b", training={"step": [1]}))
 
     def fail(*args: object) -> None:
@@ -384,7 +384,7 @@ def test_a_build_that_fails_leaves_the_old_file_and_nothing_else(built, monkeypa
     monkeypatch.setattr(warehouse, "_publish", fail)
     with pytest.raises(WorkError, match=r"can't be written, .* room for a second copy: .*No space left on device"):
         built.build()
-    assert built.everything() == before
+    assert built.as_stored() == before
     assert sorted(path.name for path in built.path.parent.iterdir()) == ["warehouse.duckdb", "warehouse.duckdb.lock"]
 
 

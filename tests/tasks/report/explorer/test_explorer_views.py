@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -30,28 +31,53 @@ TYPED = "the cold river runs; the cold <b>river</b> runs"
 GRID, MATRIX = "induction random period of every head", "Attention of L1H3"
 
 
+@pytest.fixture(scope="module")
+def tabs(browser):
+    """Empty tabs of the browser, and what goes wrong in them, by the options of their context.
+
+    Tests take them in turn: each loads the page anew, but to start a process for each would take as long again.
+    """
+    contexts, empty, wrong = {}, defaultdict(list), []
+
+    def take(**options):
+        key = repr(options)
+        if empty[key]:
+            return key, empty[key].pop()
+        if key not in contexts:
+            contexts[key] = browser.new_context(accept_downloads=True, reduced_motion="reduce", **options)
+        tab = contexts[key].new_page()
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
+        tab.on(
+            "request",
+            lambda request: request.url.startswith(("file:", "data:", "blob:", "about:")) or wrong.append(request.url),
+        )
+        return key, tab
+
+    yield take, empty, wrong
+    for context in contexts.values():
+        context.close()
+
+
 @pytest.fixture
-def visit(browser, explored: Explored):
+def visit(tabs, explored: Explored):
     """Opens the page at an address; nothing may fail in it, nor be asked of any network."""
-    contexts, wrong = [], []
+    (take, empty, wrong), taken = tabs, []
 
     def open_at(hash_: str = "", page: Path = explored.page, viewport: dict = DESK, **options):
-        context = browser.new_context(viewport=viewport, accept_downloads=True, reduced_motion="reduce", **options)
-        contexts.append(context)
-        opened = context.new_page()
-        opened.on("pageerror", lambda error: wrong.append(str(error)))
-        opened.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
-        opened.on(
-            "request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or wrong.append(request.url)
-        )
-        opened.goto(f"{page.as_uri()}#{hash_}")
-        opened.wait_for_selector("nav a")
-        return opened
+        key, tab = take(viewport=viewport, **options)
+        taken.append((key, tab))
+        tab.goto(f"{page.as_uri()}#{hash_}")
+        tab.wait_for_selector("nav a")
+        return tab
 
     yield open_at
-    for context in contexts:
-        context.close()
-    assert wrong == []
+    for key, tab in taken:
+        tab.goto("about:blank")
+        empty[key].append(tab)
+    found = [*wrong]
+    wrong.clear()
+    assert found == []
 
 
 def figure(page, title: str):
@@ -367,7 +393,7 @@ def test_a_module_that_is_named_as_a_view_is_a_tab(visit, explored: Explored, tm
 
 
 def test_checkpoints_stop_playing_when_another_view_is_opened(visit):
-    page = visit("2L4H/L1H3?view=text&at=560")
+    page = visit("2L4H/L1H3?view=text&at=560", locale="en-GB")  # in a context of its own, which gets another clock
     page.clock.install()
     page.get_by_role("button", name="Play").click()
     page.get_by_role("link", name="About").click()
