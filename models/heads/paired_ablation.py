@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy.special import stdtr
 from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
@@ -53,7 +53,7 @@ def pair_effects(
     excess = both - alone[first] - alone[second]
     found = clustered_mean(excess, documents)
     above = clustered_mean(excess - EXCESS_SHARE * intact, documents)
-    chance = holm_adjusted(torch.from_numpy(stats.t.sf(above.mean / above.sem, above.degrees_of_freedom)))
+    chance = holm_adjusted(torch.from_numpy(stdtr(above.degrees_of_freedom, -(above.mean / above.sem).numpy())))
     cheap = alone.mean(1) < CHEAP_SHARE * intact.mean()
     redundant = (cheap[first] & cheap[second] & (chance <= REDUNDANCY_LEVEL)).tolist()
     known = chance.isfinite().tolist()
