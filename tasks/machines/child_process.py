@@ -21,21 +21,21 @@ from headstream.tasks.study.stages import STAGES
 
 # A server that has imported torch and all stages once forks children from itself: in milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
-PRELOADED = [
-    *(stage.module for stage in STAGES.values()),
-    "headstream.tasks.measuring.measure",
-    "headstream.tasks.training.compiler_preload",
-]
+PRELOADED = [*(stage.module for stage in STAGES.values()), "headstream.tasks.measuring.measure"]
+COMPILER = "headstream.tasks.training.compiler_preload"  # takes longer than all others together
 _context.set_forkserver_preload(PRELOADED)
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has sent its result; compilers leave things to clear away
 
 
-def start_fork_server() -> None:
+def start_fork_server(compiling: bool = False) -> None:
     """Start the server that child processes are forked from, so that it imports torch while other work goes on.
 
-    It inherits a mask that blocks SIGINT: otherwise Ctrl-C would end it with a traceback while it imports.
+    It loads torch's compiler, too, if work is `compiling`; of a server that runs already, children that compile load it
+    themselves. It inherits a mask that blocks SIGINT: otherwise Ctrl-C would end it with a traceback while it imports.
     """
+    if compiling:
+        _context.set_forkserver_preload([*PRELOADED, COMPILER])
     resource_tracker.ensure_running()  # before the mask: once started, it lets SIGINT through
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
