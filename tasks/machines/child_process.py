@@ -21,8 +21,13 @@ from headstream.tasks.study.stages import STAGES
 
 # A server that has imported torch and all stages once forks children from itself: in milliseconds, not seconds.
 _context = multiprocessing.get_context("forkserver")
-PRELOADED = [*(stage.module for stage in STAGES.values()), "headstream.tasks.measuring.measure"]
-COMPILER = "headstream.tasks.training.compiler_preload"  # takes longer than all others together
+PRELOADED = [
+    *(stage.module for stage in STAGES.values()),
+    "headstream.tasks.measuring.measure",
+    "torch._dynamo",  # which every optimiser loads
+    "headstream.tasks.report.drawing",
+]
+COMPILER = "headstream.tasks.training.compiler_preload"  # takes as long as all others together where it is new
 _context.set_forkserver_preload(PRELOADED)
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has sent its result; compilers leave things to clear away
