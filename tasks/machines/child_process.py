@@ -24,6 +24,7 @@ _context = multiprocessing.get_context("forkserver")
 PRELOADED = [
     *(stage.module for stage in STAGES.values()),
     "headstream.tasks.measuring.measure",
+    "pyarrow.dataset",  # which every table that is written loads
     "torch._dynamo",  # which every optimiser loads
     "headstream.tasks.report.drawing",
 ]
