@@ -19,6 +19,7 @@ ADDRESS, USERS, DATABASE, LOG = "address", "users", "prefect.db", "server.log"
 def held_server(folder: Path) -> Iterator[None]:
     """Have Prefect's clients talk to the server of a folder, which the first who wants it starts."""
     from filelock import FileLock
+    from prefect.context import _temporary_global_settings_context, get_settings_context
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     from headstream.flows.prefect_server import send_what_is_left
@@ -28,7 +29,10 @@ def held_server(folder: Path) -> Iterator[None]:
         with FileLock(folder / "starting.lock"):
             fcntl.flock(users, fcntl.LOCK_SH)  # waits for the end of a server that everybody let go of
             address = _address(folder)
-        with temporary_settings({PREFECT_API_URL: address}):
+        with (
+            temporary_settings({PREFECT_API_URL: address}),
+            _temporary_global_settings_context(get_settings_context()),  # for threads, too
+        ):
             yield
             send_what_is_left()
 
