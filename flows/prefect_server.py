@@ -45,7 +45,7 @@ def starting_server() -> Iterator[Future[None]]:
                 try:
                     yield threads.submit(_await_server, server, address)
                 finally:
-                    threads.submit(_send_what_is_left).result()
+                    threads.submit(send_what_is_left).result()
 
 
 def _reach_server(address: str) -> None:
@@ -67,22 +67,27 @@ def _temporary_server() -> Iterator[tuple[Service, str]]:
     Prefect would start one by itself, but it would import the whole server here first, which takes seconds, wait for
     a process that has already exited, and leave the server running if this process is killed.
     """
-    port = str(free_port())
-    command = [sys.executable, "-m", "uvicorn", "--app-dir", str(prefect.__module_path__.parent), "--factory"]
-    command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1", "--port", port]
-    command += ["--log-level", "error", "--lifespan", "on"]
+    port = free_port()
     with opened_services() as services:
-        yield services.start("run-server", command, os.environ | EPHEMERAL), f"http://127.0.0.1:{port}/api"
+        server = services.start("run-server", server_command(port), os.environ | EPHEMERAL)
+        yield server, f"http://127.0.0.1:{port}/api"
 
 
-def _send_what_is_left() -> None:
+def server_command(port: int) -> list[str]:
+    """The command of a Prefect server on this machine; `EPHEMERAL` goes into its environment."""
+    command = [sys.executable, "-m", "uvicorn", "--app-dir", str(prefect.__module_path__.parent), "--factory"]
+    command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1", "--port", str(port)]
+    return [*command, "--log-level", "error", "--lifespan", "on"]
+
+
+def send_what_is_left() -> None:
     """Send remaining logs and events while there is a server: otherwise Prefect would keep trying for a minute."""
     for worker in (APILogWorker, EventsWorker):
         worker.drain_all(timeout=DRAIN_SECONDS)
 
 
 def _await_server(server: Service, address: str) -> None:
-    """Wait until a server wait_until_healthy.
+    """Wait until a server answers.
 
     Raises:
         WorkError: it exited, or didn't answer in time.

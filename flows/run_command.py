@@ -12,6 +12,7 @@ from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.finished_study import result_lines
 from headstream.tasks.machines.child_process import start_fork_server
 from headstream.tasks.machines.stopping import StopMessage
+from headstream.tasks.steps.compile_steps import compiles
 from headstream.tasks.steps.report_steps import answer_of
 from headstream.tasks.study.schema import Study
 
@@ -31,7 +32,7 @@ def run_with_progress(study: Study, terminal: TextIO, words: StopMessage) -> lis
 
     with starting_server() as server, displayed_by(display):
         with shown_waiting(f"{study.name}: starting Prefect's server", terminal):
-            start_fork_server()  # which imports torch meanwhile
+            start_fork_server(compiles(study))  # which imports torch meanwhile
             server.result()
         report = run_study(study)
     return result_lines(answer_of(study.name), report)

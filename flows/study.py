@@ -12,7 +12,7 @@ from headstream.tasks.graph.planning import plan_steps, require_space
 from headstream.tasks.graph.study_graph import study_graph
 from headstream.tasks.machines.child_process import start_fork_server
 from headstream.tasks.machines.runners import models_at_once, opened_runner
-from headstream.tasks.steps.compile_steps import compiling_ahead
+from headstream.tasks.steps.compile_steps import compiles, compiling_ahead
 from headstream.tasks.steps.report_steps import index_results, record_study, write_report
 from headstream.tasks.steps.study_steps import make_models, make_text, require_device, require_success, require_text
 from headstream.tasks.storage.home_store import open_store, store_in_use
@@ -52,7 +52,7 @@ def run_study(study: ShippedStudy | NamedStudy | Study) -> Path:
         require_space(planned)
         require_device(study)
         with shown_and_kept(study.name, planned, jobs):
-            start_fork_server()
+            start_fork_server(compiles(study))
             open_store().sweep()
             with compiling_ahead(study, planned):
                 text = make_text(steps)

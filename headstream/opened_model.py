@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headstream.models.bos import NO_BOS, opened
+from headstream.models.bos import NO_BOS
+from headstream.models.bos_in_tensors import opened
 from headstream.models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy.special import stdtrit
 from torch import Tensor
 
 MIN_EFFECTIVE_CLUSTERS = 2.0  # below, nothing is known of how clusters differ
@@ -22,7 +22,7 @@ class ClusteredMean(NamedTuple):
 
     def interval(self) -> tuple[Float[Tensor, "*quantities"], Float[Tensor, "*quantities"]]:
         """Ends of the 95 % interval of each mean, NaN without a standard error."""
-        half = float(stats.t.ppf(0.975, self.degrees_of_freedom)) * self.sem
+        half = float(stdtrit(self.degrees_of_freedom, 0.975)) * self.sem
         return self.mean - half, self.mean + half
 
 

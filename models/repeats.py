@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Int
 from torch import Generator, Tensor
 
-from headstream.models.bos import n_bos, opened
+from headstream.models.bos import n_bos
+from headstream.models.bos_in_tensors import opened
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,13 @@ SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("
 TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.parent.name != "tests"]
 
 
-def imported(path: Path) -> set[str]:
-    """Dotted names of the modules that a file imports, and of what it imports from them; ours as in the repository."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(path: Path, at_once: bool = False) -> set[str]:
+    """Dotted names of the modules that a file imports, and of what it imports from them; ours as in the repository.
+
+    `at_once`: without what it imports when a function needs it.
+    """
+    names, tree = set(), ast.parse(path.read_text())
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -59,6 +62,20 @@ def wrong_imports(path: Path) -> list[str]:
 
 def test_imports_follow_the_dependency_rule():
     assert offenders(SOURCES, wrong_imports) == {}
+
+
+@pytest.mark.parametrize("module", ["flows.run_command", "flows.watch_command"])
+def test_commands_begin_before_what_takes_seconds_is_loaded(module):
+    """A run while its server and its children start, `watch` while there is nothing to measure."""
+    loaded, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        loaded.add(name)
+        file = (ROOT / name.replace(".", "/")).with_suffix(".py")
+        names = imported(file, at_once=True) if file.exists() else set()
+        waiting += names.union(name.rpartition(".")[0] for name in names) - loaded
+    assert "tasks.study.schema" in loaded
+    assert not {"torch", "pandas", "matplotlib", "scipy.stats", "scipy.optimize"} & loaded
 
 
 def file_accesses(path: Path) -> list[str]:

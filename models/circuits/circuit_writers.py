@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy.special import stdtr
 from torch import Tensor
 
 from headstream.models.batching import batches
@@ -113,7 +113,7 @@ def _effects(
 ) -> dict[tuple[Head, Port], dict[Head, float]]:
     """The effect of each writer that is one, by reader and port: the larger of those of its loss and of its return."""
     measured = [_difference(own, found) for own in questions]
-    chance = torch.tensor([stats.t.sf(*own.t) for own in measured], dtype=torch.float64)
+    chance = torch.tensor([stdtr(own.degrees_of_freedom, -own.t) for own in measured], dtype=torch.float64)
     effects: dict[tuple[Head, Port], dict[Head, float]] = {}
     for question, own, is_significant in zip(questions, measured, significant(chance, level).tolist(), strict=True):
         if is_significant and own.share >= MIN_EFFECT:
@@ -124,7 +124,8 @@ def _effects(
 
 class _Difference(NamedTuple):
     share: float  # of the reader's own score
-    t: tuple[float, int]  # Student's t over sequences, and its degrees of freedom
+    t: float  # Student's t over sequences
+    degrees_of_freedom: int
 
 
 def _difference(question: _Question, found: Mapping[Head | Removal, Induction]) -> _Difference:
@@ -139,7 +140,7 @@ def _difference(question: _Question, found: Mapping[Head | Removal, Induction]) 
     if question.circuit.port == "V" and own.mean < 0:  # an anti-induction head: it lowers the logit
         change = -change
     t = change / sem if sem else float("inf") if change > 0 else float("-inf")
-    return _Difference(change / own.mean.abs().item(), (t, parts.shape[1] - 1))
+    return _Difference(change / own.mean.abs().item(), t, parts.shape[1] - 1)
 
 
 def _strongest_first(effects: Mapping[Head, float]) -> tuple[Head, ...]:

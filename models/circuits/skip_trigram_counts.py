@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headstream.models.bos import without_bos
+from headstream.models.bos_in_tensors import without_bos
 
 
 class SkipTrigramCounts:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy.special import stdtr
 from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
@@ -74,7 +74,7 @@ def _chance(values: Float[Tensor, "pair batch"], documents: Int[Tensor, "batch"]
     """One-sided p-value of each mean above 0, by Student's t over documents; NaN without a standard error."""
     found = clustered_mean(values, documents)
     t = (found.mean / found.sem).masked_fill((found.sem == 0) & (found.mean <= 0), -torch.inf)
-    return torch.from_numpy(stats.t.sf(t, found.degrees_of_freedom))
+    return torch.from_numpy(stdtr(found.degrees_of_freedom, -t.numpy()))
 
 
 def ablation_losses(

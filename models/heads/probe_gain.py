@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from scipy import stats
+from scipy.special import stdtrit
 from torch import Tensor
 
 from headstream.models.clustered_errors import clustered_mean
@@ -66,7 +66,7 @@ def gains(
     sem = (beyond.sem**2 + draws_sem**2).sqrt()
     # Degrees of freedom of a sum of two variances, by Welch & Satterthwaite.
     degrees = sem**4 / (beyond.sem**4 / beyond.degrees_of_freedom + draws_sem**4 / (n_draws - 1))
-    half = torch.where(sem > 0, torch.from_numpy(stats.t.ppf(0.975, degrees.numpy())) * sem, sem)
+    half = torch.where(sem > 0, torch.from_numpy(stdtrit(degrees.numpy(), 0.975)) * sem, sem)
     least = beyond.mean.argmin(0, keepdim=True)
     control_accuracy, majority_accuracy, type_accuracy = baselines.mean(2)
     return Gains(

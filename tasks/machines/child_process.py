@@ -24,18 +24,24 @@ _context = multiprocessing.get_context("forkserver")
 PRELOADED = [
     *(stage.module for stage in STAGES.values()),
     "headstream.tasks.measuring.measure",
-    "headstream.tasks.training.compiler_preload",
+    "pyarrow.dataset",  # which every table that is written loads
+    "torch._dynamo",  # which every optimiser loads
+    "headstream.tasks.report.drawing",
 ]
+COMPILER = "headstream.tasks.training.compiler_preload"  # takes as long as all others together where it is new
 _context.set_forkserver_preload(PRELOADED)
 
 CLEAN_EXIT_SECONDS = 10.0  # for a child that has sent its result; compilers leave things to clear away
 
 
-def start_fork_server() -> None:
+def start_fork_server(compiling: bool = False) -> None:
     """Start the server that child processes are forked from, so that it imports torch while other work goes on.
 
-    It inherits a mask that blocks SIGINT: otherwise Ctrl-C would end it with a traceback while it imports.
+    It loads torch's compiler, too, if work is `compiling`; of a server that runs already, children that compile load it
+    themselves. It inherits a mask that blocks SIGINT: otherwise Ctrl-C would end it with a traceback while it imports.
     """
+    if compiling:
+        _context.set_forkserver_preload([*PRELOADED, COMPILER])
     resource_tracker.ensure_running()  # before the mask: once started, it lets SIGINT through
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

@@ -14,7 +14,8 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstream.models.bos import n_bos, opened
+from headstream.models.bos import n_bos
+from headstream.models.bos_in_tensors import opened
 from headstream.tasks.text.token_reading import Tokens
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headstream.models.bos import without_bos
+from headstream.models.bos_in_tensors import without_bos
 from headstream.models.circuits.composition import Composition, PairKind, composition, head_pairs, rotated_null
 from headstream.models.circuits.copying import random_sequences
 from headstream.models.circuits.eigenvalues import (

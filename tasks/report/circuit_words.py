@@ -125,8 +125,8 @@ def _otherwise(circuit: Circuit) -> list[str]:
         return [f"It predicts repeats all the same ({gain}): no circuit that was looked for explains how."]
     score, logit = circuit["virtual_induction_random_period"], circuit["virtual_copying_logit"]
     return [
-        f"It predicts repeats ({gain}) by a virtual head, {circuit['virtual_head']} in a row: {score:.2f} of its attention "
-        f"goes to what followed earlier copies, whose logit it raises by {logit:.2f}."
+        f"It predicts repeats ({gain}) by a virtual head, {circuit['virtual_head']} in a row: {score:.2f} of its "
+        f"attention goes to what followed earlier copies, whose logit it raises by {logit:.2f}."
     ]
 
 

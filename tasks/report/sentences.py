@@ -1,11 +1,13 @@
 """Pieces of the sentences that a report is made of."""
 
 from collections.abc import Mapping, Sequence
-
-from pandas import DataFrame
+from typing import TYPE_CHECKING
 
 from headstream.tasks.report.differences import ValueBySeed, extreme
 from headstream.tasks.words.markdown import short_count
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def extremes(groups: Mapping[str, ValueBySeed], unit: str = "") -> str:
@@ -47,7 +49,7 @@ def models_left_out(n: int) -> str:
     return f" {n} more {'kind of model is' if n == 1 else 'kinds of model are'} not shown: see the SQL." if n else ""
 
 
-def risen(what: str, curve: DataFrame, score: str, smallest: float, digits: int = 2) -> str:
+def risen(what: str, curve: "DataFrame", score: str, smallest: float, digits: int = 2) -> str:
     """How far and when a score rose over tokens: `it rises from 0.01 to 0.35, halfway by 1.2 M tokens`."""
     known = curve.dropna(subset=[score])
     if known.empty:

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.special import rel_entr
 
 from headstream.models.nodes import Head
@@ -74,6 +73,8 @@ def _by_layer(patterns: dict[Head, Queries]) -> dict[int, dict[Head, Queries]]:
 
 def _matches(one: str, of_one: dict[Head, Queries], other: str, of_other: dict[Head, Queries]) -> _Rows:
     """Rows about the heads of a layer in both models; models that have no query in common have none."""
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second, for studies of one seed
+
     between = distances(of_one, of_other)
     if np.isnan(between).all():
         return

@@ -5,16 +5,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.results.tables import quoted
 from headstream.tasks.results.views import views
 from headstream.tasks.results.warehouse_reading import attach_warehouse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Where SELECTs are: what several ask for, and what one section of the report does.
 QUERY_FOLDERS = (places.ROOT / "reports" / "queries", places.ROOT / "tasks" / "report" / "sections")
@@ -34,7 +36,7 @@ class StudyResults:
         self._connection = connection
         self._files = query_files()
         self._rows: dict[str, list[dict[str, Any]]] = {}
-        self._frames: dict[str, pd.DataFrame] = {}
+        self._frames: dict[str, "pd.DataFrame"] = {}
         self._views = {view.name: view.select for view in views() if view.name not in CHOOSING}
         (warehouse,) = connection.execute("SELECT current_database()").fetchone() or ()
         connection.execute(f"CREATE SCHEMA {COMPUTED}")
@@ -53,7 +55,7 @@ class StudyResults:
             self._rows[query] = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         return self._rows[query]
 
-    def frame(self, query: str) -> pd.DataFrame:
+    def frame(self, query: str) -> "pd.DataFrame":
         """The rows of a SELECT; in columns of numbers NaN is a missing value."""
         if query not in self._frames:
             self._frames[query] = self._execute(query).df()

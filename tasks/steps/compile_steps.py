@@ -18,6 +18,12 @@ from headstream.tasks.training.numerics import resolve_numerics, training_flops
 COMPILE = "headstream.tasks.training.compile_ahead:compile_kind"
 
 
+def compiles(study: Study) -> bool:
+    """True if any of a study's trainings is compiled."""
+    vocabulary = study.tokenizer.vocabulary
+    return any(resolve_numerics(cell.architecture, cell.training, vocabulary)[0].compiled for cell in study.cells)
+
+
 @contextmanager
 def compiling_ahead(study: Study, planned: Sequence[PlannedArtifact]) -> Iterator[None]:
     """While the block makes text, have a thread compile for the trainings that are planned.

@@ -12,9 +12,7 @@ from headstream.tasks.graph.step import Step
 from headstream.tasks.machines.child_process import run_side_by_side
 from headstream.tasks.progress import Event, publish
 from headstream.tasks.report.answer import answer_lines
-from headstream.tasks.report.explorer.explorer_contents import write_explorer
 from headstream.tasks.report.explorer.model_files import EXPLORER, files_of_models
-from headstream.tasks.report.explorer.passages import named_text
 from headstream.tasks.report.publishing import previous_summary, publish_report
 from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy
 from headstream.tasks.results.study_results import open_results
@@ -88,6 +86,9 @@ def explorer_again(study: str, text: Path | None = None) -> Path:
     Raises:
         UserError: the study has not run yet, or the text can't be read.
     """
+    from headstream.tasks.report.explorer.explorer_contents import write_explorer  # imports torch
+    from headstream.tasks.report.explorer.passages import named_text
+
     shown = named_text(text) if text else None  # before anything is made
     explorer, store = report_again(study).parent / EXPLORER, open_store()
     record = latest_record(store, study)

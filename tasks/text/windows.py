@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstream.models.bos import n_bos, opened
+from headstream.models.bos import n_bos
+from headstream.models.bos_in_tensors import opened
 from headstream.models.stimuli import RunningText
 from headstream.tasks.text.token_reading import Tokens
 

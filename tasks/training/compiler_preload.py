@@ -1,6 +1,7 @@
 """Does once what each compiling process would do first: loads torch's compiler, and tests g++ on this processor.
 
-To be imported by the server that those processes are forked from, so that these seconds are spent once.
+To be imported by the server that those processes are forked from, so that these seconds are spent once; only where
+trainings are compiled, since few other programs take as long to load.
 """
 
 import os
@@ -14,7 +15,7 @@ from headstream.tasks import places
 from headstream.tasks.training.numerics import has_compiler
 
 if has_compiler():
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(places.compiler_cache())  # where the tests' results are kept
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(places.compiler_cache()))  # where the tests' results are kept
     known = x86_isa_checker()
     widest = next((isa for isa in supported_vec_isa_list if all(name in known for name in str(isa).split())), None)
     with suppress(OSError):  # if the folder can't be written, compiling will report it

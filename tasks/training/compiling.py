@@ -11,6 +11,7 @@ import torch
 import torch._dynamo
 
 from headstream.models.transformer import Transformer
+from headstream.tasks.training import compiler_preload  # noqa: F401
 from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy_in_one_pass
 
 MAX_KINDS = 64  # of layers in a model: each is compiled, and torch's own limit is 8

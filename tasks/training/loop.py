@@ -32,12 +32,11 @@ from headstream.tasks.training.checkpoints import save_checkpoint, save_whole, w
 from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy
 from headstream.tasks.training.numerics import Numerics
 from headstream.tasks.training.parameter_groups import build_optimizers, set_rates
-from headstream.tasks.training.training_progress import Progress
+from headstream.tasks.training.training_progress import STATE, Progress
 from headstream.tasks.training.training_steps import kept_steps, step_count
 
 LOG_EVERY_STEPS = 10
 SAVE_EVERY_SECONDS = 10.0
-STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)
 

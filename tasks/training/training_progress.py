@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from headstream.tasks.progress import State
 
+STATE = "state.safetensors"  # from which another run resumes, in the folder RESUME
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -5,14 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
 from headstream.models.nodes import Head
 from headstream.tasks.storage.sealing import RESUME
 from headstream.tasks.storage.store import Store
-from headstream.tasks.training.loop import STATE
+from headstream.tasks.training.training_progress import STATE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN_SCORES = {"induction_random_period": "induction", "previous_token": "previous token"}
 MAX_BEST_HEADS = 3  # shown for each score
@@ -63,8 +67,8 @@ def _logged(file: Path, changed: int) -> LossCurve:
 
 @lru_cache(64)
 def _recorded(file: Path, changed: int) -> LossCurve:
-    rows = pd.read_parquet(file, columns=["tokens", "loss_nats"])
-    return list(zip(rows.tokens.tolist(), rows.loss_nats.tolist(), strict=True))
+    columns = pq.read_table(file, columns=["tokens", "loss_nats"]).to_pydict()
+    return list(zip(columns["tokens"], columns["loss_nats"], strict=True))
 
 
 def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
@@ -72,6 +76,8 @@ def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
 
     Raises: OSError when one is gone.
     """
+    import pandas as pd  # a third of a second, before there are any scores
+
     losses = _rows(folders, "evaluations").sort_values("step")
     heads = _rows(folders, "heads")
     last, at_end = losses.iloc[-1], heads[heads.step == losses.step.max()] if len(heads) else heads
@@ -89,6 +95,8 @@ def scores_so_far(folders: Sequence[Path], preliminary: bool) -> ScoresSoFar:
     )
 
 
-def _rows(folders: Sequence[Path], table: str) -> pd.DataFrame:
+def _rows(folders: Sequence[Path], table: str) -> "pd.DataFrame":
+    import pandas as pd
+
     frames = [pd.read_parquet(folder / f"{table}.parquet") for folder in folders]
     return pd.concat([frame for frame in frames if len(frame)] or frames)

@@ -11,7 +11,7 @@ os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
 
 
-RUNNING: list[ExitStack] = []  # a server, if there is one
+RUNNING: list[ExitStack] = []  # what holds the server, if anything does
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -23,17 +23,20 @@ def pytest_collection_modifyitems(items) -> None:
 
 
 @pytest.fixture(scope="module")
-def prefect_server() -> None:
-    from prefect.testing.utilities import prefect_test_harness
+def prefect_server(tmp_path_factory) -> None:
+    from shared_server import held_server
 
     if not RUNNING:
+        folder = tmp_path_factory.getbasetemp()
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            folder = folder.parent  # that of all who run tests at the same time
         RUNNING.append(ExitStack())
-        RUNNING[0].enter_context(prefect_test_harness(server_startup_timeout=120))
+        RUNNING[0].enter_context(held_server(folder / "prefect"))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem) -> None:
-    """End the server before tests elsewhere: idle, it would take a tenth of a core from them."""
+    """Let go of the server before tests elsewhere: idle, it would take a part of a core from them."""
     if RUNNING and (nextitem is None or Path(__file__).parent not in nextitem.path.parents):
         RUNNING.pop().close()
 

@@ -220,7 +220,9 @@ def test_a_mistake_is_one_line_and_exit_code_2(smoke, monkeypatch, capsys, argum
         ('{"text": "a"}\n', '[training]\ndevice = "cuda"', "without a CUDA GPU. Set device = 'auto' or 'cpu'"),
     ],
 )
-def test_what_a_study_cannot_be_run_on_is_told_in_one_line(monkeypatch, capsys, tmp_path, text, section, message):
+def test_what_a_study_cannot_be_run_on_is_told_in_one_line(
+    prefect_server, monkeypatch, capsys, tmp_path, text, section, message
+):
     monkeypatch.setenv("HEADSTREAM_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     (tmp_path / "text.jsonl").write_text(text)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from prefect.settings import PREFECT_API_URL
 from tiny import tiny_text
 
 from headstream.flows import command_line
@@ -56,10 +57,10 @@ def stages_to_run(plan: str) -> list[str]:
     return [words[0] for words in lines if {"to", "run"} <= {*words[2:4]} or {"to", "run"} <= {*words[3:5]}]
 
 
-@pytest.mark.process
-def test_every_command_takes_it(prompts):
+def test_every_command_takes_it(prefect_server, prompts):
     folders = os.pathsep.join([str(places.ROOT), str(places.ROOT / "tests")])
     variables = {"HEADSTREAM_HOME": str(prompts.parent / "home"), "PYTHONPATH": folders}
+    variables["PREFECT_API_URL"] = PREFECT_API_URL.value()
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS],
         cwd=prompts.parent,

@@ -6,7 +6,7 @@ import pytest
 
 from headstream.tasks.machines.child_process import ProcessDied
 from headstream.tasks.steps import compile_steps
-from headstream.tasks.steps.compile_steps import compile_for
+from headstream.tasks.steps.compile_steps import compile_for, compiles
 from headstream.tasks.study.schema import parse_study
 
 
@@ -24,6 +24,7 @@ def test_what_could_not_be_compiled_ahead_is_told_by_the_model_that_needs_it(mon
     monkeypatch.setattr(compile_steps, "wait_for_fork_server", lambda: None)
     monkeypatch.setattr(compile_steps, "run_in_process", killed)
     asked = study(compile="always")
+    assert compiles(asked)
     compile_for(asked, asked.cells, lambda: False)  # in a thread, where it would be a traceback
     assert len(compiled) == 1
     compile_for(asked, asked.cells, lambda: True)
@@ -33,6 +34,7 @@ def test_what_could_not_be_compiled_ahead_is_told_by_the_model_that_needs_it(mon
 def test_a_study_that_compiles_nothing_waits_for_nothing(monkeypatch):
     monkeypatch.setattr(compile_steps, "wait_for_fork_server", lambda: pytest.fail("there is nothing to compile"))
     asked = study(compile="never")
+    assert not compiles(asked)
     compile_for(asked, asked.cells, lambda: False)
 
 

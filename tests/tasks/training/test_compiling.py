@@ -20,12 +20,9 @@ from headstream.tasks.training.numerics import Numerics
 pytestmark = pytest.mark.process
 
 COMPILED = Numerics("cpu", "float32", 1, compiled=True)
-GATED = {"n_layers": 3, "n_heads": (2, 2, 1), "d_head": 8, "gates": "dynamic"}
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "compiled"))
+GATED = {"d_head": 8, "gates": "dynamic"}
+SHALLOW = variant(**GATED, n_layers=2, n_heads=(2, 1)), steps(1)
+DEEP = variant(**GATED, n_layers=3, n_heads=(2, 2, 1)), steps(10, seed=1, gate_penalty=0.1)
 
 
 def train(folder, architecture, config, numerics, work=train_model):
@@ -34,26 +31,29 @@ def train(folder, architecture, config, numerics, work=train_model):
     return run_in_process(work, architecture, config, numerics, tiny_tokens(), folder, **names)
 
 
-def test_compiled_training_agrees_with_plain(tmp_path):
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The folder of a training whose kind was compiled for another depth and seed, and what it still compiled."""
+    folder = tmp_path_factory.mktemp("compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder / "code"))
+        run_in_process(compiled_without_headers, kind_of(*SHALLOW, COMPILED), 270)
+        return folder, train(folder, *DEEP, COMPILED, counted_training)
+
+
+def test_compiled_training_agrees_with_plain(compiled, tmp_path):
     """But for the order of sums, which Muon's bfloat16 makes a little more of."""
-    architecture, config = variant(**GATED), steps(10, gate_penalty=0.1)
-    for name, numerics in (("plain", PLAIN), ("compiled", COMPILED)):
-        train(tmp_path / name, architecture, config, numerics)
-    losses, others = (
-        pq.read_table(tmp_path / name / "training.parquet")["loss_nats"].to_pylist() for name in ("plain", "compiled")
-    )
+    train(tmp_path, *DEEP, PLAIN)
+    folders = tmp_path, compiled[0]
+    losses, others = (pq.read_table(folder / "training.parquet")["loss_nats"].to_pylist() for folder in folders)
     assert losses == pytest.approx(others, abs=1e-3)
-    models = [load_model(tmp_path / name, 10) for name in ("plain", "compiled")]
-    for p, other in zip(*(model.parameters() for model in models), strict=True):
+    for p, other in zip(*(load_model(folder, 10).parameters() for folder in folders), strict=True):
         torch.testing.assert_close(p, other, atol=0.02, rtol=0)
 
 
-def test_models_of_other_depths_and_seeds_compile_nothing(tmp_path):
-    one, other = (variant(n_layers=2), steps(1)), (variant(n_layers=3), steps(3, seed=1))
-    kind = kind_of(*one, COMPILED)
-    assert kind == kind_of(*other, COMPILED)
-    run_in_process(compiled_without_headers, kind, 270)
-    assert train(tmp_path, *other, COMPILED, counted_training) == (0, 4)
+def test_models_of_other_depths_and_seeds_compile_nothing(compiled):
+    assert kind_of(*SHALLOW, COMPILED) == kind_of(*DEEP, COMPILED)
+    assert compiled[1] == (0, 6)
 
 
 def compiled_without_headers(*arguments, **options):
