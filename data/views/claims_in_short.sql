@@ -4,6 +4,8 @@
 -- study: studies.study
 -- n_models: models trained
 -- n_learned: models that learned, as in model_summary.learned
+-- are_imported: whether all models came as they are, so that no finding can be tested on several seeds of one
+-- n_findings_not_tested: findings that were not tested
 -- self_checks: how many of the self-checks that were made pass; NULL if none was made
 -- banner: what to know if no model learned; NULL if one did
 WITH learning AS (
@@ -11,6 +13,7 @@ WITH learning AS (
         study,
         count(*) AS n_models,
         count(*) FILTER (learned) AS n_learned,
+        bool_and(imported_as IS NOT NULL) AS are_imported,
         count(learned) AS n_known
     FROM cells
     GROUP BY study
@@ -18,16 +21,18 @@ WITH learning AS (
 checks AS (
     SELECT
         study,
-        count(*) FILTER (verdict <> 'not tested') AS n_made,
-        count(*) FILTER (verdict = 'passes') AS n_passed
+        count(*) FILTER (kind = 'self-check' AND verdict <> 'not tested') AS n_made,
+        count(*) FILTER (kind = 'self-check' AND verdict = 'passes') AS n_passed,
+        count(*) FILTER (kind = 'finding' AND verdict = 'not tested') AS n_findings_not_tested
     FROM claims
-    WHERE kind = 'self-check'
     GROUP BY study
 )
 SELECT
     study,
     coalesce(learning.n_models, 0) AS n_models,
     coalesce(n_learned, 0) AS n_learned,
+    coalesce(are_imported, false) AS are_imported,
+    coalesce(n_findings_not_tested, 0) AS n_findings_not_tested,
     if(n_made > 0, format('{} of {} pass', n_passed, n_made), NULL) AS self_checks,
     CASE
         WHEN n_learned > 0 OR learning.n_models IS NULL THEN NULL

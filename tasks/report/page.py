@@ -16,7 +16,15 @@ from headstream.tasks.report.glossary import with_glossary
 from headstream.tasks.report.pictures import Picture, Pictures
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.storage.provenance import package_version
-from headstream.tasks.words.markdown import Markdown, as_markdown, code_block, escaped, table_with_spreads
+from headstream.tasks.words.markdown import (
+    Markdown,
+    as_markdown,
+    code_block,
+    escaped,
+    heading,
+    missing_columns,
+    table_with_spreads,
+)
 from headstream.tasks.words.plain_text import terminal_safe
 
 VERSIONS = ("headstream", "torch", "duckdb", "prefect", "matplotlib")  # that numbers and figures depend on
@@ -85,8 +93,11 @@ class _Page:
         self._n_shown += 1
         n_more = len(rows) - max_rows
         more = f"And {n_more:,} more: " if n_more > 0 else ""
-        linked = [with_head_links(row) for row in rows[:max_rows]]
-        return Markdown(f"{table_with_spreads(linked)}\n\n{more}{self.sql(query)}")
+        missing = missing_columns(rows)
+        kept = [{name: value for name, value in row.items() if name not in missing} for row in rows[:max_rows]]
+        linked = [with_head_links(row) for row in kept]
+        absent = f"Missing in all rows: {', '.join(map(heading, missing))}. " if missing else ""
+        return Markdown(f"{table_with_spreads(linked)}\n\n{absent}{more}{self.sql(query)}")
 
     def folded(self, summary: str, query: str, max_rows: int = MAX_ROWS) -> Markdown:
         """A table that few readers need, behind its summary."""

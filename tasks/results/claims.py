@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.results.claim_files import KINDS, Claim, read_claims
+from headstream.tasks.results.claim_stages import stages_left_out
 from headstream.tasks.results.claim_values import (
     columns_of,
     keep_cells,
@@ -143,16 +144,34 @@ def _lack(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> st
     needed = needed_cells(connection, claim, study)
     if not needed:
         return claim.lacks
+    if left_out := stages_left_out(connection, claim, study):
+        return left_out
     if claim.rule is None or claim.rule.every:
         return None
+    most = _most_seeds(needed)
+    if most < claim.seeds:
+        return _seeds_lacking(connection, claim)
+    to_hold = models_to_hold(claim.rule, claim) if columns["value"] == "BOOLEAN" else claim.seeds
+    return None if most >= to_hold else f"{to_hold} seeds or more, to hold"
+
+
+def _most_seeds(needed: Sequence[tuple[str, int, bool | None]]) -> int:
+    """Of the configurations that a claim needs, the seeds of that which has most."""
     seeds = defaultdict[str, set[int]](set)
     for place, seed, _ in needed:
         seeds[place].add(seed)
-    most = max(map(len, seeds.values()))
-    if most < claim.seeds:
-        return f"{claim.seeds} seeds or more"
-    to_hold = models_to_hold(claim.rule, claim) if columns["value"] == "BOOLEAN" else claim.seeds
-    return None if most >= to_hold else f"{to_hold} seeds or more, to hold"
+    return max(map(len, seeds.values()))
+
+
+def _seeds_lacking(connection: duckdb.DuckDBPyConnection, claim: Claim) -> str:
+    seeds = f"{claim.seeds} seeds or more"
+    return f"models trained here, in {seeds}" if _are_imported(connection) else seeds
+
+
+def _are_imported(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tell if all models of the study came as they are, so that there are no other seeds of any."""
+    ((imported,),) = connection.execute("SELECT bool_and(imported_as IS NOT NULL) FROM own_cells").fetchall()
+    return bool(imported)
 
 
 def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> tuple[Row, list[Row]]:
@@ -161,12 +180,16 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
         return {"verdict": "not tested", "reason": f"lacks {claim.lacks}"}, []
     columns = columns_of(connection, claim, study)
     values = every_value = seed_values(connection, claim, study, columns)
+    if not values and (left_out := stages_left_out(connection, claim, study)):
+        return {"verdict": "not tested", "reason": f"lacks {left_out}"}, []
     if claim.rule and claim.rule.every:
         return of_the_worst(claim, claim.rule, values), []
     if not all(learned for *_, learned in needed):
         show_cells(connection, "learned")
         values = seed_values(connection, claim, study, columns)
         show_cells(connection)
+    if claim.rule and _most_seeds(needed) < claim.seeds and _are_imported(connection):
+        return {"verdict": "not tested", "reason": f"lacks {_seeds_lacking(connection, claim)}"}, []
     places = list(dict.fromkeys(value.place for value in every_value))
     parts = [of_configuration(claim, place, values, every_value) for place in places]
     names = named(places)

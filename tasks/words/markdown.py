@@ -96,7 +96,13 @@ def table_with_spreads(rows: Sequence[Mapping[str, Any]]) -> Markdown:
     """
     columns = [name for name in rows[0] if not name.endswith(_ASIDES)]
     numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
-    return markdown_table(map(_heading, columns), numeric, ([_cell(row, name) for name in columns] for row in rows))
+    return markdown_table(map(heading, columns), numeric, ([_cell(row, name) for name in columns] for row in rows))
+
+
+def missing_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Columns without any value or note, of several rows; of one row, none: what it lacks is told beside what it has."""
+    shown = [name for name in rows[0] if not name.endswith(_ASIDES)] if len(rows) > 1 else []
+    return [name for name in shown if all(row[name] is None and not row.get(f"{name}_note") for row in rows)]
 
 
 def markdown_table(headings: Iterable[str], numeric: Iterable[bool], rows: Iterable[Iterable[str]]) -> Markdown:
@@ -112,7 +118,7 @@ def code_block(text: str, language: str) -> Markdown:
     return Markdown("\n".join([fence + language, *map(terminal_safe, text.strip().split("\n")), fence]))
 
 
-def _heading(column: str) -> str:
+def heading(column: str) -> str:
     """A column's name in words, its unit after a comma."""
     return escaped(re.sub(r" (nats|seconds|tokens)$", r", \1", column.replace("_", " ")))
 

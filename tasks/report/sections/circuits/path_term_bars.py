@@ -16,6 +16,7 @@ from headstream.tasks.results.study_results import StudyResults
 
 _LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
 MAX_PATHS = 10
+SMALL_SHARE = 0.01  # of all changes of the loss together: orders below it are told in one
 _COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
 _BAR = 0.25  # inches
 DIAMOND = "\ndiamond: rise of the loss without that order"
@@ -36,12 +37,16 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
 
 def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
     """By how much each order lowers the loss, and which single path lowers it most; these have no intervals."""
-    effects = [f"{e:.2f} nats ({_order(n)})" for n, e in zip(orders.term_order, orders.loss_effect_nats, strict=True)]
+    small = orders.loss_effect_nats.abs() < SMALL_SHARE * orders.loss_effect_nats.abs().sum()
+    told = orders[~small] if small.sum() > 1 else orders
+    effects = [f"{e:z.2f} nats ({_order(n)})" for n, e in zip(told.term_order, told.loss_effect_nats, strict=True)]
+    n_small = len(orders) - len(told)
+    left = f"; each of {n_small} other orders changes it by less than {SMALL_SHARE:.0%} of that" if n_small else ""
     best, n_negative = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
     weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
     held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
     return (
-        f"Added order by order, the paths of {label} lower its loss by {listed(effects)}. The single path that "
+        f"Added order by order, the paths of {label} lower its loss by {listed(effects)}{left}. The single path that "
         f"lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_negative} of {len(paths)} estimates are "
         f"below 0.{weakest}{held}"
     )
