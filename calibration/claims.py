@@ -14,14 +14,14 @@ from headstream.tasks.results.claim_files import read_claims
 from headstream.tasks.results.intervals import (
     Interval,
     correlation_interval,
-    difference_of_shares,
     fraction_interval,
     mean_interval,
+    paired_difference_of_shares,
     share_interval,
 )
 from headstream.tasks.results.views import create_tables_and_views
 
-SEEDS = (3, 5)
+SEEDS = (3, 5, 9, 17)
 SHARES = (0.05, 0.2, 0.5, 0.8, 0.95)
 PRUNABLE = (0.1, 0.3, 0.6)  # mean fractions of heads that can go
 CORRELATIONS = (0.0, 0.5, 0.8)  # of the scores, before they are ranked
@@ -66,8 +66,8 @@ def cover_differences(n_heads: int, n_seeds: int, n: int) -> int:
     hits = 0
     for truth, random in zip(SHARES, SHARES[::-1], strict=True):
         drawn = (shares(rng, of, 0.1, n_heads, each, n_seeds) for of in (truth, random))
-        found = [[share_interval(own, counted) for own in of] for of in drawn]
-        hits += covered(truth - random, list(map(difference_of_shares, *found)))
+        found = [paired_difference_of_shares(*pair, counted) for pair in zip(*drawn, strict=True)]
+        hits += covered(truth - random, found)
     return hits
 
 
@@ -97,8 +97,7 @@ def hold_shares(n_heads: int, n_seeds: int, n: int) -> int:
     hits = 0
     for truth in SHARES:
         drawn = (shares(rng, truth, 0.1, n_heads, each, n_seeds) for _ in range(2))
-        found = [[share_interval(own, counted) for own in of] for of in drawn]
-        hits += sum(difference_of_shares(*pair).low > 0 for pair in zip(*found, strict=True))
+        hits += sum(paired_difference_of_shares(*pair, counted).low > 0 for pair in zip(*drawn, strict=True))
     return hits
 
 

@@ -813,6 +813,8 @@ CREATE TABLE claims (
     source_url        VARCHAR,  -- link to the source; NULL if it is not published
     texts             VARCHAR,  -- titles of the texts through which the claim came; NULL if it came from the source itself
     evidence          VARCHAR,  -- heading of the report's section that shows more; NULL if there is none
+    chance            DOUBLE,   -- p-value of the verdict of a finding, two-sided, over its configurations; NULL unless it is decided
+    survives          BOOLEAN,  -- whether the verdict is among those of its study with a false-discovery rate of 5 %; NULL unless it is decided
     reason            VARCHAR,  -- what it depends on, why it is undecided or not tested, and which models are undertrained
     changed           VARCHAR,  -- when and why its rule changed; NULL if it never did
     PRIMARY KEY (study, claim_id)
@@ -831,6 +833,7 @@ CREATE TABLE claim_configurations (
     ci_high         DOUBLE,    -- upper end of that interval
     control         DOUBLE,    -- mean of the same measure of random weights; NULL if the claim has none
     verdict         VARCHAR,   -- holds, holds, as for random weights, fails, undecided, described or not tested
+    chance          DOUBLE,    -- p-value of that verdict, two-sided; NULL unless it is decided
     reason          VARCHAR,   -- why it is undecided or not tested
     PRIMARY KEY (study, claim_id, configuration)
 );

@@ -6,6 +6,11 @@
 -- n_learned: models that learned, as in model_summary.learned
 -- are_imported: whether all models came as they are, so that no finding can be tested on several seeds of one
 -- n_findings_not_tested: findings that were not tested
+-- n_findings: findings that were tested
+-- n_decided: those of which the verdict has a p-value: they hold, fail or depend
+-- n_by_chance: as many verdicts as chance would give of n_findings statements that say nothing, at most
+-- n_surviving: decided findings that survive a false-discovery rate of 5 %
+-- not_surviving: names of those that don't; empty if all do
 -- self_checks: how many of the self-checks that were made pass; NULL if none was made
 -- banner: what to know if no model learned; NULL if one did
 WITH learning AS (
@@ -23,7 +28,11 @@ checks AS (
         study,
         count(*) FILTER (kind = 'self-check' AND verdict <> 'not tested') AS n_made,
         count(*) FILTER (kind = 'self-check' AND verdict = 'passes') AS n_passed,
-        count(*) FILTER (kind = 'finding' AND verdict = 'not tested') AS n_findings_not_tested
+        count(*) FILTER (kind = 'finding' AND verdict = 'not tested') AS n_findings_not_tested,
+        count(*) FILTER (kind = 'finding' AND verdict <> 'not tested') AS n_findings,
+        count(survives) AS n_decided,
+        count(*) FILTER (survives) AS n_surviving,
+        list(claim_id ORDER BY claim_id) FILTER (NOT survives) AS not_surviving
     FROM claims
     GROUP BY study
 )
@@ -33,6 +42,11 @@ SELECT
     coalesce(n_learned, 0) AS n_learned,
     coalesce(are_imported, false) AS are_imported,
     coalesce(n_findings_not_tested, 0) AS n_findings_not_tested,
+    coalesce(n_findings, 0) AS n_findings,
+    coalesce(n_decided, 0) AS n_decided,
+    0.05 * coalesce(n_findings, 0) AS n_by_chance,
+    coalesce(n_surviving, 0) AS n_surviving,
+    coalesce(not_surviving, []) AS not_surviving,
     if(n_made > 0, format('{} of {} pass', n_passed, n_made), NULL) AS self_checks,
     CASE
         WHEN n_learned > 0 OR learning.n_models IS NULL THEN NULL

@@ -5,7 +5,8 @@ with others; configurations that agree decide the claim, those that don't make i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import hypot
+from dataclasses import dataclass
+from math import exp, hypot, log
 from statistics import mean, median
 from typing import Any
 
@@ -16,15 +17,18 @@ from headstream.tasks.results.claim_values import Value, nothing_in
 from headstream.tasks.results.configurations import depends_on
 from headstream.tasks.results.intervals import (
     OF_COUNTED,
+    TAIL,
     Interval,
     Range,
     SeedValues,
     difference_of_shares,
     mean_interval,
+    paired_difference_of_shares,
     share_interval,
 )
 
 AS_RANDOM = "holds, as for random weights"
+MIN_CHANCE = 1e-9  # below which a p-value isn't told
 MAX_SEEDS = 100  # that agreeing models are asked for, before a plan gives up
 
 Row = dict[str, Any]
@@ -58,13 +62,58 @@ def of_configuration(claim: Claim, place: str, learned: Iterable[Value], every: 
         return row | {"verdict": "described"}
     if n < claim.seeds:
         return row | {"verdict": "undecided", "reason": _seeds_needed(claim, claim.rule, counted)}
-    found = with_error_over_text(_difference(claim, values, controls, counted), own, claim.within)
-    verdict = claim.rule.verdict(found.low, found.high)
-    if verdict != "holds" and controls is not None and _hold(claim, claim.rule, counted, values, controls):
-        verdict = AS_RANDOM
+    measured = _Measured(claim, claim.rule, own, values, controls, counted)
+    found, verdict = measured.interval(), measured.verdict()
     reason = _why_undecided(claim, claim.rule, n, counted) if verdict == "undecided" else None
     ends = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
-    return row | ends | {"verdict": verdict, "reason": reason}
+    chance = None if verdict == "undecided" else measured.chance()
+    return row | ends | {"verdict": verdict, "reason": reason, "chance": chance}
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What the seeds of a configuration give, and what comes of it with intervals as wide as asked for."""
+
+    claim: Claim
+    rule: Rule
+    own: Sequence[Value]
+    values: SeedValues
+    controls: SeedValues | None
+    counted: SeedValues
+
+    def interval(self, tail: float = TAIL) -> Interval:
+        """The interval that decides: of the values or, with a control, of how much they exceed it."""
+        return with_error_over_text(self._over_seeds(tail), self.own, self.claim.within, tail)
+
+    def verdict(self, tail: float = TAIL) -> str:
+        """The verdict of intervals with this tail on each side."""
+        found = self.interval(tail)
+        verdict = self.rule.verdict(found.low, found.high)
+        if verdict != "holds" and self.controls is not None:
+            each = (self._of(measured, tail) for measured in (self.values, self.controls))
+            if all(self.rule.verdict(own.low, own.high) == "holds" for own in each):
+                return AS_RANDOM
+        return verdict
+
+    def chance(self) -> float:
+        """Of how many intervals that miss the truth the widest still gives this verdict: its p-value, two-sided."""
+        verdict, least, enough = self.verdict(), log(MIN_CHANCE / 2), log(TAIL)
+        while enough - least > 0.01:
+            middle = (least + enough) / 2
+            least, enough = (least, middle) if self.verdict(exp(middle)) == verdict else (middle, enough)
+        return 2 * exp(enough)
+
+    def _over_seeds(self, tail: float) -> Interval:
+        if self.controls is None:
+            return self._of(self.values, tail)
+        if self.claim.quantity == "share":
+            return paired_difference_of_shares(self.values, self.controls, self.counted, tail)
+        return mean_interval(self.values - self.controls, tail=tail)
+
+    def _of(self, values: SeedValues, tail: float) -> Interval:
+        if self.claim.quantity == "mean":
+            return mean_interval(values, self.claim.within, tail)
+        return OF_COUNTED[self.claim.quantity](values, self.counted, tail)
 
 
 def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, str]) -> Row:
@@ -89,6 +138,7 @@ def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, 
     elif len(looked_at) == 1:
         row |= {name: looked_at[0].get(name) for name in ("estimate", "ci_low", "ci_high")}
     verdict, reason = _agreement(looked_at)
+    row["chance"] = agreement_chance(looked_at, verdict)
     return row | {"verdict": verdict, "reason": "; ".join(filter(None, [reason, named_so])) or None}
 
 
@@ -119,39 +169,38 @@ def _is_of_models(claim: Claim, counted: SeedValues) -> bool:
     return claim.quantity == "share" and bool((counted == 1).all())
 
 
-def with_error_over_text(found: Interval, own: Sequence[Value], within: Range) -> Interval:
+def with_error_over_text(found: Interval, own: Sequence[Value], within: Range, tail: float = TAIL) -> Interval:
     """An interval over seeds, as wide as it is if the text that they share might have been another one.
 
     Other seeds don't make up for it: the two errors are independent, and add as squares.
     """
+    from scipy.special import ndtri
+
+    width = float(ndtri(tail) / ndtri(TAIL))  # of an interval with this tail, over one of 95 %
     below = [value.value - value.low for value in own if value.low is not None]
     above = [value.high - value.value for value in own if value.high is not None]
     if not below or not above:
         return found
-    low = found.estimate - hypot(found.estimate - found.low, mean(below))
-    high = found.estimate + hypot(found.high - found.estimate, mean(above))
+    low = found.estimate - hypot(found.estimate - found.low, width * mean(below))
+    high = found.estimate + hypot(found.high - found.estimate, width * mean(above))
     return Interval(found.estimate, max(low, within[0]), min(high, within[1]))
 
 
-def _interval(claim: Claim, values: SeedValues, counted: SeedValues) -> Interval:
-    if claim.quantity == "mean":
-        return mean_interval(values, claim.within)
-    return OF_COUNTED[claim.quantity](values, counted)
+def agreement_chance(parts: Sequence[Row], verdict: str) -> float | None:
+    """The p-value of a verdict over configurations; None of what isn't decided.
 
-
-def _difference(claim: Claim, values: SeedValues, controls: SeedValues | None, counted: SeedValues) -> Interval:
-    """The interval that decides: of the values or, with a control, of how much they exceed it."""
-    if controls is None:
-        return _interval(claim, values, counted)
-    if claim.quantity == "share":
-        return difference_of_shares(share_interval(values, counted), share_interval(controls, counted))
-    return mean_interval(values - controls)
-
-
-def _hold(claim: Claim, rule: Rule, counted: SeedValues, *measured: SeedValues) -> bool:
-    """Tell if each of these, taken by itself, meets the rule."""
-    intervals = (_interval(claim, values, counted) for values in measured)
-    return all(rule.verdict(found.low, found.high) == "holds" for found in intervals)
+    That more than half of them agree is told from the p-value of the last that it takes (Benjamini and Heller 2008,
+    partial conjunction). That some hold and some fail is as certain as the less certain of the two.
+    """
+    of_verdict: dict[str, list[float]] = {}
+    for part in parts:
+        if part.get("chance") is not None:
+            of_verdict.setdefault(part["verdict"], []).append(part["chance"])
+    n, needed = len(parts), len(parts) // 2 + 1
+    if verdict == "depends":
+        return min(1.0, n * max(min(chances) for chances in of_verdict.values()))
+    chances = sorted(of_verdict.get(verdict, []))
+    return min(1.0, (n - needed + 1) * chances[needed - 1]) if len(chances) >= needed else None
 
 
 def _agreement(parts: Sequence[Row]) -> tuple[str, str | None]:

@@ -31,6 +31,8 @@ from headstream.tasks.results.kept_rows import insert_in_order
 from headstream.tasks.results.sql import run_sql
 from headstream.tasks.results.tables import quoted, table_schema
 
+FALSE_DISCOVERIES = 0.05  # share of a study's decided findings that may be false, on average
+
 _LISTED = """
     SELECT kind, verdict, claim_id AS claim, finding
     FROM claim_findings
@@ -77,11 +79,26 @@ def decide(
     keep_cells(connection)
     for study in studies:
         keep_cells_of(connection, study)
+        of_study = []
         for claim in claims:
             found, parts = _verdict(connection, claim, study)
             name = {"study": study, "claim_id": claim.claim_id}
-            decided.append((name | _about(claim) | found, [name | part for part in parts]))
+            of_study.append((name | _about(claim) | found, [name | part for part in parts]))
+        _tell_survivors([row for row, _ in of_study])
+        decided += of_study
     return decided
+
+
+def _tell_survivors(claims: Sequence[Row]) -> None:
+    """Add to the findings of a study which survive a false-discovery rate of 5 % among all that were tested.
+
+    Source: Benjamini & Hochberg 1995.
+    """
+    n_tested = sum(row["kind"] == "finding" and row["verdict"] != "not tested" for row in claims)
+    ranked = sorted((row for row in claims if row.get("chance") is not None), key=lambda row: row["chance"])
+    passing = [rank for rank, row in enumerate(ranked, 1) if row["chance"] <= FALSE_DISCOVERIES * rank / n_tested]
+    for rank, row in enumerate(ranked, 1):
+        row["survives"] = rank <= max(passing, default=0)
 
 
 def lacking_for_claims(

@@ -100,7 +100,7 @@ def table_with_spreads(rows: Sequence[Mapping[str, Any]]) -> Markdown:
 
 
 def missing_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Columns without any value or note, of several rows; of one row, none: what it lacks is told beside what it has."""
+    """Columns without any value or note, of several rows; of one row, none: it says itself what it lacks."""
     shown = [name for name in rows[0] if not name.endswith(_ASIDES)] if len(rows) > 1 else []
     return [name for name in shown if all(row[name] is None and not row.get(f"{name}_note") for row in rows)]
 
