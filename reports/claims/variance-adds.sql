@@ -1,15 +1,15 @@
 -- statement: beyond weight magnitude, attention variance tells what ablation costs: their partial rank correlation,
 --   weight magnitude held fixed, is positive
 -- source: parallel-heads, Impacto do Número de Cabeças na Complexidade e Desempenho
--- needs: total_heads >= 8 AND measures($study, 'importance')
--- lacks: models of 8 heads or more, or the stage importance
+-- needs: total_heads >= 16 AND measures($study, 'importance')
+-- lacks: models of 16 heads or more, or the stage importance
 -- rule: holds if estimate > 0
 -- range: -1 to 1
 -- unit: partial rank correlation
 -- evidence: Importance
 -- changed: 2026-11-28, correlations over three heads say nothing; now models of 8 heads or more; the sum of
 --   both ranks is worse than the better rank alone where variance is noise (it "failed" in 11 to 33 %), so now the partial
---   correlation decides
+--   correlation decides; 2026-11-30, over 8 heads a correlation scatters by 0.4, now models of 16 or more
 WITH scores AS (
     SELECT
         model_id,
@@ -42,6 +42,6 @@ SELECT
 FROM ranks
 GROUP BY model_id
 HAVING
-    count(*) >= 8
+    count(*) >= 16
     AND least(count(DISTINCT norm), count(DISTINCT variance), count(DISTINCT effect)) > 1
     AND greatest(abs(corr(norm, variance)), abs(corr(norm, effect))) < 1
