@@ -11,6 +11,8 @@ from scipy.stats import pearsonr, rankdata
 
 from calibration.trials import Kind, Trial
 from headstream.tasks.results.claim_files import read_claims
+from headstream.tasks.results.claim_values import Value
+from headstream.tasks.results.claim_verdicts import of_configuration
 from headstream.tasks.results.intervals import (
     Interval,
     correlation_interval,
@@ -20,6 +22,7 @@ from headstream.tasks.results.intervals import (
     share_interval,
 )
 from headstream.tasks.results.views import create_tables_and_views
+from headstream.tasks.study.seeds_config import LOOKS
 
 SEEDS = (3, 5, 9, 17)
 SHARES = (0.05, 0.2, 0.5, 0.8, 0.95)
@@ -140,6 +143,25 @@ def hold_beside_norms(of_norm: float, n_seeds: int, n: int) -> int:
     return _holding("variance-adds", cells=cells, importance=importance)
 
 
+def decided_at_the_bar(claim_id: str, draw: Callable[[Rng, int], Draws], counted: int, n: int) -> int:
+    """How often any of the looks decides a claim whose truth is its bar, with seeds added until one does."""
+    (claim,) = (claim for claim in read_claims() if claim.claim_id == claim_id)
+    seeds = ([Value("", seed, value, None, counted) for seed, value in enumerate(own)] for own in draw(_rng(), n))
+    return sum(of_configuration(claim, "", own, own, max(LOOKS))["verdict"] != "undecided" for own in seeds)
+
+
+def _rng() -> Rng:
+    return np.random.default_rng(0)
+
+
+def _means_at_the_bar(rng: Rng, n: int) -> Draws:
+    return rng.normal(0.2, 0.3, (n, max(LOOKS)))
+
+
+def _shares_at_the_bar(rng: Rng, n: int) -> Draws:
+    return shares(rng, 0.5, 0.1, 8, n, max(LOOKS))
+
+
 def _holding(claim_id: str, **tables: pd.DataFrame) -> int:
     """In how many tries the claim holds, by what its own SELECT gives of these tables."""
     claim = next(claim for claim in read_claims() if claim.claim_id == claim_id)
@@ -203,6 +225,20 @@ TRIALS = [
             "a claim holds: variance tells more than the norm",
             f", 16 heads each, the norm correlated by {of_norm:g} with the effect, variance noise",
             partial(hold_beside_norms, of_norm),
+        )
+    ),
+    *(
+        Trial(
+            "false positives",
+            "a claim decided at any look, where its bar is the truth",
+            f"looks at {', '.join(map(str, LOOKS))} seeds, {of}",
+            partial(decided_at_the_bar, claim_id, draw, counted),
+            6000,
+            600,
+        )
+        for of, claim_id, draw, counted in (
+            ("means", "composition-matters", _means_at_the_bar, 1),
+            ("shares of 8 heads, correlated by 0.1", "one-layer-copies", _shares_at_the_bar, 8),
         )
     ),
     *_trials(

@@ -804,6 +804,7 @@ CREATE TABLE claims (
     estimate_high     DOUBLE,   -- largest estimate of a configuration
     control           DOUBLE,   -- the same measure of random weights, median over configurations; NULL if the claim has none
     n                 INTEGER,  -- seeds of the configuration that has fewest; of a rule for every model, values
+    look              INTEGER,  -- where seeds are added until it is decided: the seeds at which it was, the most of any configuration, or those of the last look; else NULL
     over              VARCHAR,  -- what n counts: seeds, models or configurations
     n_configurations  INTEGER,  -- configurations: models that differ in their seed alone; NULL of a rule for every model
     unit              VARCHAR,  -- unit of the estimate; NULL if it has none
@@ -825,11 +826,13 @@ CREATE TABLE claim_configurations (
     study           VARCHAR,   -- studies.study
     claim_id        VARCHAR,   -- claims.claim_id
     configuration   VARCHAR,   -- what tells it from the study's others, like `2 heads a layer`
+    place           VARCHAR,   -- the settings that its models share, like `n_layers=2`
     n               INTEGER,   -- seeds that count
     n_undertrained  INTEGER,   -- seeds that don't, since their models learned too little
+    look            INTEGER,   -- where seeds are added until it is decided: the seeds at which it was, or those of the last look; else NULL
     points          DOUBLE[],  -- the value of each seed that counts
     estimate        DOUBLE,    -- what the seeds come to, less the control if a verdict came of it
-    ci_low          DOUBLE,    -- lower end of its 95 % interval; NULL of a description, or of too few seeds
+    ci_low          DOUBLE,    -- lower end of its 95 % interval, or of one of a look's own part of the error; NULL of a description, or of too few seeds
     ci_high         DOUBLE,    -- upper end of that interval
     control         DOUBLE,    -- mean of the same measure of random weights; NULL if the claim has none
     verdict         VARCHAR,   -- holds, holds, as for random weights, fails, undecided, described or not tested

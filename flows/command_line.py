@@ -36,6 +36,18 @@ STOP_THEMSELVES = {"run", "up", "watch"}  # when a signal comes
 Format = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option(help="Format of the rows.")]
 
 
+def hours(text: str) -> float:
+    """The hours of a time like 2h, 1.5h or 90m.
+
+    Raises:
+        UserError: it is no such time.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(h|m|min)", text.strip())
+    if not found:
+        raise UserError(f"--within must be a time like 2h or 90m, got {text!r}.")
+    return float(found[1]) / (1 if found[2] == "h" else 60)
+
+
 def _print_version(asked: bool) -> None:
     if asked:
         from headstream.tasks.storage.provenance import package_version
@@ -70,6 +82,12 @@ def run(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace another study of the same name, and its results.")
     ] = False,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            parser=hours, metavar="TIME", help="Of seeds until claims are decided: stop at a look, like 2h or 90m."
+        ),
+    ] = None,
 ) -> None:
     """Make everything that a study still lacks, then print its answer and the path of its report."""
     from headstream.tasks.machines.quiet_output import output_to_log
@@ -89,7 +107,7 @@ def run(
             with output_to_log(words) as terminal:
                 from headstream.flows.run_command import run_with_progress  # imports Prefect
 
-                lines = run_with_progress(loaded, terminal, words)
+                lines = run_with_progress(loaded, terminal, words, within)
         print(*lines, sep="\n")
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from headstream.tasks.graph.looks import at_its_look, at_the_last_look
 from headstream.tasks.graph.planned_claims import plan_claims, training_warnings
 from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, seconds_left
 from headstream.tasks.studies.own_names import conflicting_study
@@ -23,7 +24,8 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
 
     Of more than MAX_PLAN_LINES artifacts how many of each stage are in which state, unless every line is asked for.
     """
-    planned, lacking = plan_artifacts(study), plan_claims(study)
+    study = at_its_look(study)
+    planned, lacking = plan_artifacts(study), plan_claims(at_the_last_look(study))
     console = Console()
     repeated = [cell for cell in study.cells if len(cell.places) > 1]
     if every_line or len(planned) <= MAX_PLAN_LINES:
@@ -37,6 +39,8 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
             console.print(f"{len(repeated)} models are at several places of the grid each, and count once.")
         console.print(f"A line for each artifact of all {len(study.cells)} models: `--all`.")
     console.print(_what_is_left(planned))
+    if study.until_decided:
+        console.print(_what_more_seeds_take(study))
     if where := conflicting_study(study, file):
         console.print(f"[yellow]`run` needs `--replace`: another study named {study.name}[/]", Text(f"{where}."))
     console.print()
@@ -83,18 +87,33 @@ def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
         console.print(table)
 
 
+def _what_more_seeds_take(study: Study) -> str:
+    """What comes after this look, at most: how many models, and how long they take."""
+    last = at_the_last_look(study)
+    cores = os.cpu_count() or 1
+    seconds = seconds_left([each for each in plan_artifacts(last) if not each.done], cores)
+    most = last.until_decided.at_most if last.until_decided else 0
+    return (
+        f"Seeds are added until claims are decided: of {len(study.kinds)} kinds of model, these {len(study.cells)} models"
+        f" at the least, and {len(last.cells)} ({most} seeds of each) at the most: about {_time(seconds)} in all."
+    )
+
+
 def _what_is_left(planned: list[PlannedArtifact]) -> str:
     left = [each for each in planned if not each.done]
     if not left:
         return "Nothing to run: only the report is written, which takes seconds."
     cores = os.cpu_count() or 1
-    minutes = seconds_left(left, cores) / 60
     megabytes = sum(each.bytes for each in left) / 1e6
     what = f"{len(left)} of {len(planned)} to run"
     by_stage: dict[str, float] = defaultdict(float)
     for each in left:
         by_stage[each.stage] += each.seconds
     longest = max(by_stage, key=by_stage.__getitem__)
-    time = f"{minutes:.1f} min" if minutes < MAX_MINUTES else f"{minutes / 60:,.0f} h"
     most = f"\nMost of the time goes to {longest}." if 2 * by_stage[longest] > sum(by_stage.values()) else ""
-    return f"{what}: about {time} on {cores} cores, {megabytes:,.0f} MB of disk.{most}"
+    return f"{what}: about {_time(seconds_left(left, cores))} on {cores} cores, {megabytes:,.0f} MB of disk.{most}"
+
+
+def _time(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < MAX_MINUTES else f"{minutes / 60:,.0f} h"

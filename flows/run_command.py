@@ -10,6 +10,7 @@ from headstream.flows.progress_display import shown_progress, shown_waiting
 from headstream.flows.study import run_study
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.finished_study import result_lines
+from headstream.tasks.graph.looks import at_its_look, next_look
 from headstream.tasks.machines.child_process import start_fork_server
 from headstream.tasks.machines.stopping import StopMessage
 from headstream.tasks.steps.compile_steps import compiles
@@ -17,7 +18,9 @@ from headstream.tasks.steps.report_steps import answer_of
 from headstream.tasks.study.schema import Study
 
 
-def run_with_progress(study: Study, terminal: TextIO, words: StopMessage) -> list[str]:
+def run_with_progress(
+    study: Study, terminal: TextIO, words: StopMessage, within_hours: float | None = None
+) -> list[str]:
     """Run a study with live progress; its answer and the path of its report, line by line.
 
     Raises:
@@ -34,5 +37,9 @@ def run_with_progress(study: Study, terminal: TextIO, words: StopMessage) -> lis
         with shown_waiting(f"{study.name}: starting Prefect's server", terminal):
             start_fork_server(compiles(study))  # which imports torch meanwhile
             server.result()
-        report = run_study(study)
-    return result_lines(answer_of(study.name), report)
+        report = run_study(study, within_hours)
+    lines = result_lines(answer_of(study.name), report)
+    if more := next_look(at_its_look(study)):
+        n_more = len(more.cells) - len(at_its_look(study).cells)
+        lines.append(f"Undecided, and out of time: the same command goes on with {n_more} models more.")
+    return lines

@@ -9,7 +9,7 @@ WITH in_words AS (
         replace(format('{:.3g}', estimate), 'e-0', 'e-') AS value,
         format(' ({:.3g} to {:.3g})', ci_low, ci_high) AS bounds,
         format('{:.3g} to {:.3g}', estimate_low, estimate_high) AS ends,
-        n || ' ' || if(n = 1, rtrim(over, 's'), over) AS values_of
+        n || ' ' || if(n = 1, rtrim(over, 's'), over) || coalesce(' (look at ' || look || ')', '') AS values_of
     FROM claims
 )
 SELECT

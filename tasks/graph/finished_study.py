@@ -5,6 +5,7 @@ from pathlib import Path
 
 from headstream.tasks import places
 from headstream.tasks.graph.artifact_specs import record_spec, report_spec
+from headstream.tasks.graph.looks import at_its_look, next_look
 from headstream.tasks.graph.outcomes import outcomes, shared_artifacts
 from headstream.tasks.graph.step import Step, StepName
 from headstream.tasks.graph.study_graph import study_graph
@@ -21,10 +22,13 @@ from headstream.tasks.watching.run_snapshots import forget_run
 @store_in_use()
 def finished_result_lines(study: Study) -> list[str] | None:
     """The result of a study of which nothing is missing, its report published again; None if something is."""
+    study = at_its_look(study)
     report = finished_report(study)
     if report is None:
         return None
     build_warehouse(open_store(), places.warehouse_file())
+    if next_look(study):
+        return None
     forget_run(study.name)
     return result_lines(report.manifest.facts["answer"], publish_report(report, places.report_folder(study.name)))
 

@@ -26,6 +26,7 @@ from headstream.tasks.results.intervals import (
     paired_difference_of_shares,
     share_interval,
 )
+from headstream.tasks.study.seeds_config import LOOKS
 
 AS_RANDOM = "holds, as for random weights"
 MIN_CHANCE = 1e-9  # below which a p-value isn't told
@@ -45,11 +46,32 @@ def of_the_worst(claim: Claim, rule: Rule, values: Sequence[Value]) -> Row:
     return {"verdict": verdict, "estimate": worst, "n": len(values), "over": f"{rule.every}s"}
 
 
-def of_configuration(claim: Claim, place: str, learned: Iterable[Value], every: Iterable[Value]) -> Row:
-    """A configuration's row, with its place for its name."""
+def of_configuration(
+    claim: Claim, place: str, learned: Iterable[Value], every: Iterable[Value], at_most: int | None = None
+) -> Row:
+    """A configuration's row, with its place for its name.
+
+    Where seeds are added until it is decided, `at_most` so many, claims are looked at whenever there are as many seeds
+    as LOOKS says, each time with a part of the error; the first look that decides counts.
+    """
+    row: Row = {}
+    for look in [None] if at_most is None or claim.rule is None else [n for n in LOOKS if n <= at_most]:
+        if look is not None and row and max(value.seed for value in every if value.place == place) < look - 1:
+            break
+        row = _at_look(claim, place, learned, every, look)
+        if row["verdict"] not in ("undecided", "not tested"):
+            break
+    return row
+
+
+def _at_look(claim: Claim, place: str, learned: Iterable[Value], every: Iterable[Value], look: int | None) -> Row:
+    """The row of a configuration of so many seeds; without a look, of all."""
+    if look is not None:
+        learned, every = ([value for value in values if value.seed < look] for values in (learned, every))
     own = [value for value in learned if value.place == place]
     n, n_undertrained = len(own), sum(value.place == place for value in every) - len(own)
     row: Row = {"place": place, "n": n, "n_undertrained": n_undertrained, "points": [value.value for value in own]}
+    row |= {"look": look} if look else {}
     if not own:
         return row | {"verdict": "not tested", "reason": "undertrained"}
     values = np.array([value.value for value in own], float)
@@ -63,10 +85,12 @@ def of_configuration(claim: Claim, place: str, learned: Iterable[Value], every: 
     if n < claim.seeds:
         return row | {"verdict": "undecided", "reason": _seeds_needed(claim, claim.rule, counted)}
     measured = _Measured(claim, claim.rule, own, values, controls, counted)
-    found, verdict = measured.interval(), measured.verdict()
+    tail = LOOKS[look] / 2 if look else TAIL
+    found, verdict = measured.interval(tail), measured.verdict(tail)
     reason = _why_undecided(claim, claim.rule, n, counted) if verdict == "undecided" else None
     ends = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
-    chance = None if verdict == "undecided" else measured.chance()
+    # Of an error that only a look's part may be spent of, a p-value is as much larger.
+    chance = None if verdict == "undecided" else min(1.0, measured.chance(tail) * TAIL / tail)
     return row | ends | {"verdict": verdict, "reason": reason, "chance": chance}
 
 
@@ -95,9 +119,9 @@ class _Measured:
                 return AS_RANDOM
         return verdict
 
-    def chance(self) -> float:
+    def chance(self, tail: float = TAIL) -> float:
         """Of how many intervals that miss the truth the widest still gives this verdict: its p-value, two-sided."""
-        verdict, least, enough = self.verdict(), log(MIN_CHANCE / 2), log(TAIL)
+        verdict, least, enough = self.verdict(tail), log(MIN_CHANCE / 2), log(tail)
         while enough - least > 0.01:
             middle = (least + enough) / 2
             least, enough = (least, middle) if self.verdict(exp(middle)) == verdict else (middle, enough)
@@ -138,6 +162,7 @@ def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, 
     elif len(looked_at) == 1:
         row |= {name: looked_at[0].get(name) for name in ("estimate", "ci_low", "ci_high")}
     verdict, reason = _agreement(looked_at)
+    row["look"] = max((part["look"] for part in looked_at if part.get("look")), default=None)
     row["chance"] = agreement_chance(looked_at, verdict)
     return row | {"verdict": verdict, "reason": "; ".join(filter(None, [reason, named_so])) or None}
 

@@ -180,6 +180,13 @@ def _most_seeds(needed: Sequence[tuple[str, int, bool | None]]) -> int:
     return max(map(len, seeds.values()))
 
 
+def _most_seeds_to_come(connection: duckdb.DuckDBPyConnection, study: str) -> int | None:
+    """The most seeds of a kind of model, of a study that trains until claims are decided; None of any other."""
+    query = "SELECT (config -> '$.until_decided.at_most')::INTEGER FROM studies WHERE study = ?"
+    found = connection.execute(query, [study]).fetchall()
+    return found[0][0] if found else None
+
+
 def _seeds_lacking(connection: duckdb.DuckDBPyConnection, claim: Claim) -> str:
     seeds = f"{claim.seeds} seeds or more"
     return f"models trained here, in {seeds}" if _are_imported(connection) else seeds
@@ -208,9 +215,10 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
     if claim.rule and _most_seeds(needed) < claim.seeds and _are_imported(connection):
         return {"verdict": "not tested", "reason": f"lacks {_seeds_lacking(connection, claim)}"}, []
     places = list(dict.fromkeys(value.place for value in every_value))
-    parts = [of_configuration(claim, place, values, every_value) for place in places]
+    at_most = _most_seeds_to_come(connection, study)
+    parts = [of_configuration(claim, place, values, every_value, at_most) for place in places]
     names = named(places)
     overall = over_configurations(claim, parts, names)
     for part in parts:
-        part["configuration"] = names[part.pop("place")]
+        part["configuration"] = names[part["place"]]
     return overall, parts

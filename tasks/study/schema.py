@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -29,6 +30,7 @@ from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.study.mistakes import described, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
+from headstream.tasks.study.seeds_config import FIRST_LOOK, UntilDecided
 from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shipped_studies, unknown_study
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
@@ -67,6 +69,9 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     grid: dict[str, list[Any]] = Field(
         {}, description="Axes, any field of [model] or [training] with its values; each combination is trained."
     )
+    until_decided: UntilDecided | None = Field(
+        None, description='Seeds until claims are decided: `seed = { until = "decided", at_most = 17 }` in [grid].'
+    )
     variants: dict[VariantName, dict[str, Any]] = Field(
         {}, description="Named sets of fields of [model] or [training]; the whole grid is trained with each."
     )
@@ -89,6 +94,16 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         200, ge=1, le=MAX_GRID_MODELS, description="Maximum number of models in the grid; a larger grid is refused."
     )
     _text: str | None = PrivateAttr(None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_seeds_out(cls, given: Any) -> Any:
+        """Of `seed = { until = "decided" }` in [grid], the field that it stands for."""
+        grid = given.get("grid") if isinstance(given, Mapping) else None
+        if isinstance(grid, Mapping) and isinstance(grid.get("seed"), Mapping):
+            rest = {axis: values for axis, values in grid.items() if axis != "seed"}
+            return {**given, "grid": rest, "until_decided": grid["seed"]}
+        return given
 
     @field_validator("grid")
     @classmethod
@@ -119,6 +134,8 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
         fixed = {*_given(self.model), *_given(self.training)}
+        if self.until_decided and "seed" in {*self.grid, *fixed, *chain.from_iterable(self.variants.values())}:
+            raise ValueError("seed is given twice: until claims are decided, and as values. Remove one of them.")
         for axis in sorted(fixed & set(self.grid)):
             raise ValueError(f"{axis} is both in [grid] and in [model] or [training]. Remove one of them.")
         for name, fields in self.variants.items():
@@ -131,6 +148,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         size = 0
         for fields in (self.variants or {"": {}}).values():
             size += math.prod(len(fields.get(axis, values)) for axis, values in self.grid.items())
+        size *= self.until_decided.at_most if self.until_decided else 1
         if size > self.max_models:
             raise ValueError(
                 f"the grid must have at most max_models={self.max_models} cells, got {size}."
@@ -159,6 +177,21 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         resources = self.resources.model_copy(update={"jobs": jobs or self.resources.jobs})
         return self.model_copy(update={"runner": runner or self.runner, "resources": resources})
 
+    def with_seeds(self, seeds: Mapping[str, int]) -> "Study":
+        """The same study with so many seeds of each kind of model, as `kinds` names them; of others, as it has."""
+        if self.until_decided is None:
+            return self
+        counted = self.until_decided.model_copy(update={"seeds": {**self.until_decided.seeds, **seeds}})
+        copy = self.model_copy(update={"until_decided": counted})
+        for name in ("cells", "_written_cells"):
+            copy.__dict__.pop(name, None)
+        return copy
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of model whose seeds grow: each by its place in the grid, without a seed."""
+        return list(dict.fromkeys(_kind(place) for place, *_ in self._written_cells)) if self.until_decided else []
+
     @property
     def written(self) -> str:
         """The study as its author wrote it: the text of its file, or else the fields that were given, as JSON."""
@@ -169,10 +202,15 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         """Everything that decides the study's results: all fields but those of where it runs."""
         return self.model_dump(mode="json", exclude_none=True, exclude={"runner", "resources"})
 
+    @property
+    def asked_for(self) -> dict[str, Any]:
+        """What `recorded` has, whatever the seeds so far."""
+        return {**self.recorded, "until_decided": self.until_decided and self.until_decided.at_most}
+
     def is_recorded_as(self, recorded: Mapping[str, Any]) -> bool:
         """True if a record is of this study, even if an earlier release wrote it with fewer fields."""
         try:
-            return Study.model_validate(recorded).recorded == self.recorded
+            return Study.model_validate(recorded).asked_for == self.asked_for
         except ValidationError:
             return False
 
@@ -219,11 +257,16 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             return written
         for name, fields in (self.variants or {"": {}}).items():
             axes = self.grid | {axis: values for axis, values in fields.items() if axis in self.grid}
+            if self.until_decided:
+                axes = axes | {"seed": range(max([FIRST_LOOK, *self.until_decided.seeds.values()]))}
             fixed = {field: value for field, value in fields.items() if field not in self.grid}
             for values in itertools.product(*axes.values()):
                 place = fixed | dict(zip(axes, values, strict=True))
                 written.append(self._written_cell({"variant": name} if name else {}, place))
-        return written
+        return [own for own in written if self._has_seed(own[0])]
+
+    def _has_seed(self, place: Mapping[str, str]) -> bool:
+        return not self.until_decided or int(place["seed"]) < self.until_decided.seeds_of(_kind(place))
 
     def _written_cell(
         self, variant: dict[str, str], fields: dict[str, Any]
@@ -241,6 +284,10 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
         validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}
         return variant | {axis: str(validated[axis]) for axis in fields}, architecture, training
+
+
+def _kind(place: Mapping[str, str]) -> str:
+    return _label({axis: value for axis, value in place.items() if axis != "seed"})
 
 
 def _label(place: Mapping[str, str]) -> str:

@@ -1,0 +1,33 @@
+"""Seeds until claims are decided: an axis `seed` that grows from look to look, for the kinds of model that need it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+# Seeds at which the claims of a study are looked at, and the part of an error of 5 % that each look spends: whatever is
+# found at one of them, a claim at its bar is decided in 5 % of studies or less (Bonferroni over looks).
+LOOKS = {3: 0.005, 5: 0.01, 9: 0.015, 17: 0.02}
+FIRST_LOOK = min(LOOKS)
+
+
+class UntilDecided(BaseModel, frozen=True, extra="forbid"):
+    """Seeds from 0 on, as many as a study's claims take: `seed = { until = "decided" }` in [grid]."""
+
+    until: Literal["decided"] = Field(description="What ends it: all claims that the study can decide are decided.")
+    at_most: Literal[3, 5, 9, 17] = Field(17, description="Seeds of a kind of model after which it ends undecided.")
+    seeds: dict[str, int] = Field(
+        {}, description="Seeds so far of kinds of model that have more than 3; runs keep count of them."
+    )
+
+    @property
+    def looks(self) -> list[int]:
+        """The numbers of seeds at which claims are looked at."""
+        return [look for look in LOOKS if look <= self.at_most]
+
+    def seeds_of(self, kind: str) -> int:
+        """Seeds of a kind of model, which its place in the grid names, so far."""
+        return self.seeds.get(kind, FIRST_LOOK)
+
+    def next_look(self, kind: str) -> int | None:
+        """Seeds of a kind of model at the next look; None after the last."""
+        return next((look for look in self.looks if look > self.seeds_of(kind)), None)
