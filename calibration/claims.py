@@ -69,7 +69,7 @@ def cover_differences(n_heads: int, n_seeds: int, n: int) -> int:
     hits = 0
     for truth, random in zip(SHARES, SHARES[::-1], strict=True):
         drawn = (shares(rng, of, 0.1, n_heads, each, n_seeds) for of in (truth, random))
-        found = [paired_difference_of_shares(*pair, counted) for pair in zip(*drawn, strict=True)]
+        found = [paired_difference_of_shares(own, control, counted) for own, control in zip(*drawn, strict=True)]
         hits += covered(truth - random, found)
     return hits
 
@@ -100,7 +100,8 @@ def hold_shares(n_heads: int, n_seeds: int, n: int) -> int:
     hits = 0
     for truth in SHARES:
         drawn = (shares(rng, truth, 0.1, n_heads, each, n_seeds) for _ in range(2))
-        hits += sum(paired_difference_of_shares(*pair, counted).low > 0 for pair in zip(*drawn, strict=True))
+        pairs = zip(*drawn, strict=True)
+        hits += sum(paired_difference_of_shares(own, control, counted).low > 0 for own, control in pairs)
     return hits
 
 

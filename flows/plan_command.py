@@ -94,8 +94,8 @@ def _what_more_seeds_take(study: Study) -> str:
     seconds = seconds_left([each for each in plan_artifacts(last) if not each.done], cores)
     most = last.until_decided.at_most if last.until_decided else 0
     return (
-        f"Seeds are added until claims are decided: of {len(study.kinds)} kinds of model, these {len(study.cells)} models"
-        f" at the least, and {len(last.cells)} ({most} seeds of each) at the most: about {_time(seconds)} in all."
+        f"Seeds are added until claims are decided: {len(study.cells)} models of {len(study.kinds)} kinds at the least,"
+        f" and {len(last.cells)} ({most} seeds of each kind) at the most: about {_time(seconds)} in all."
     )
 
 
