@@ -89,13 +89,14 @@ def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
 
 def _what_more_seeds_take(study: Study) -> str:
     """What comes after this look, at most: how many models, and how long they take."""
-    last = at_the_last_look(study)
+    last, n = at_the_last_look(study), len(study.kinds)
+    kinds = "1 kind" if n == 1 else f"{n} kinds"
     cores = os.cpu_count() or 1
     seconds = seconds_left([each for each in plan_artifacts(last) if not each.done], cores)
     most = last.until_decided.at_most if last.until_decided else 0
     return (
-        f"Seeds are added until claims are decided: {len(study.cells)} models of {len(study.kinds)} kinds at the least,"
-        f" and {len(last.cells)} ({most} seeds of each kind) at the most: about {_time(seconds)} in all."
+        f"Seeds are added until claims are decided: {len(study.cells)} models ({kinds}) at least,"
+        f" {len(last.cells)} ({most} seeds of each kind) at most, which takes about {_time(seconds)}."
     )
 
 

@@ -33,7 +33,8 @@ def at_its_look(study: Study) -> Study:
     config = json.loads(written)
     if not study.is_recorded_as(config):
         return study
-    return study.with_seeds(config["until_decided"]["seeds"])
+    most = study.until_decided.at_most if study.until_decided else 0
+    return study.with_seeds({kind: min(n, most) for kind, n in config["until_decided"]["seeds"].items()})
 
 
 def next_look(study: Study) -> Study | None:

@@ -204,8 +204,8 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def asked_for(self) -> dict[str, Any]:
-        """What `recorded` has, whatever the seeds so far."""
-        return {**self.recorded, "until_decided": self.until_decided and self.until_decided.at_most}
+        """What `recorded` has, however many seeds there are, or may be, until claims are decided."""
+        return {**self.recorded, "until_decided": bool(self.until_decided)}
 
     def is_recorded_as(self, recorded: Mapping[str, Any]) -> bool:
         """True if a record is of this study, even if an earlier release wrote it with fewer fields."""

@@ -82,7 +82,8 @@ def test_the_seeds_so_far_are_recorded_and_do_not_make_another_study():
     study = grown_study()
     more = study.with_seeds({TWO: 5})
     assert more.is_recorded_as(study.recorded)
-    assert not more.is_recorded_as(grown_study(at_most=9).recorded)
+    assert more.is_recorded_as(grown_study(at_most=9).recorded), "more seeds may be added to those that are there"
+    assert not more.is_recorded_as(parse_study("s.toml", {"name": "grown"}).recorded)
     assert parse_study("again", more.recorded).cells == more.cells
 
 
