@@ -22,7 +22,7 @@ from headstream.tasks.results.intervals import (
     share_interval,
 )
 from headstream.tasks.results.views import create_tables_and_views
-from headstream.tasks.study.seeds_config import LOOKS
+from headstream.tasks.study.until_decided import LOOKS
 
 SEEDS = (3, 5, 9, 17)
 SHARES = (0.05, 0.2, 0.5, 0.8, 0.95)

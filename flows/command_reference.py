@@ -16,7 +16,7 @@ from typer.main import get_command
 from headstream.flows.command_line import app
 from headstream.models.architecture import Architecture
 from headstream.tasks import places
-from headstream.tasks.study.mistakes import section_of
+from headstream.tasks.study.mistakes import ALSO_WRITTEN, section_of
 from headstream.tasks.study.names import IN_WORDS
 from headstream.tasks.study.schema import ModelSection, Study, TrainingSection
 from headstream.tasks.study.training_config import TrainingConfig
@@ -106,7 +106,8 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
         text = field.description or ""
         own, several = section_of(field.annotation)
         if own:
-            inner.append((f"[{name}]" if several else f"{path}.{name}".lstrip("."), own, text))
+            written = ALSO_WRITTEN.get(name, name)
+            inner.append((f"[{written}]" if several else f"{path}.{written}".lstrip("."), own, text))
         else:
             rows.append((f"`{name}`", _kind(fields[name]), _default(fields[name]), text))
     yield f"### [{path}]\n\n{description}" if path else "### At the top of the file"

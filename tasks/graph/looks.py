@@ -34,7 +34,7 @@ def at_its_look(study: Study) -> Study:
     if not study.is_recorded_as(config):
         return study
     most = study.until_decided.at_most if study.until_decided else 0
-    return study.with_seeds({kind: min(n, most) for kind, n in config["until_decided"]["seeds"].items()})
+    return study.with_seeds({kind: min(n, most) for kind, n in config["until_decided"]["so_far"].items()})
 
 
 def next_look(study: Study) -> Study | None:

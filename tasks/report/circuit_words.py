@@ -84,7 +84,7 @@ def _role(circuit: Circuit) -> str:
     if circuit["reader_role"] not in ("induction", "anti-induction"):
         return (
             f"{of[0].upper() + of[1:]} has no induction head: the nearest to one is {reader} (induction_random_period "
-            f"{score:.2f}, induction_copying_logit {_number(logit)})."
+            f"{score:z.2f}, induction_copying_logit {_number(logit)})."
         )
     raises = "raises" if circuit["reader_role"] == "induction" else "lowers"
     return (

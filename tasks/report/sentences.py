@@ -18,7 +18,7 @@ def extremes(groups: Mapping[str, ValueBySeed], unit: str = "") -> str:
     high, low = (extreme(groups, highest) for highest in (True, False))
     if not high or not low:
         return "missing"
-    if high.mean == low.mean:
+    if f"{high.mean:z.2f}" == f"{low.mean:z.2f}":
         return f"{high.mean:z.2f}{unit} in {listed([label for label, values in groups.items() if values])}"
     if not high.is_tested:
         return f"highest in {high.told(unit)} and lowest in {low.told(unit)}{low.reservation}"

@@ -26,7 +26,7 @@ from headstream.tasks.results.intervals import (
     paired_difference_of_shares,
     share_interval,
 )
-from headstream.tasks.study.seeds_config import LOOKS
+from headstream.tasks.study.until_decided import LOOKS
 
 AS_RANDOM = "holds, as for random weights"
 MIN_CHANCE = 1e-9  # below which a p-value isn't told

@@ -4,6 +4,7 @@ import difflib
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -75,10 +76,15 @@ def _path(error: Any) -> tuple[str, ...]:
     return tuple(part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part))
 
 
+ALSO_WRITTEN = {"until_decided": "grid.seed"}  # sections as a study file writes them, where they have other names
+
+
 def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """The config of a field that is a section (None for others), and True if there may be several such sections."""
     several = get_origin(annotation) is tuple
     config = get_args(annotation)[0] if several else annotation
+    if get_origin(config) is UnionType and NoneType in get_args(config):  # a section that may be left out
+        (config, *_) = get_args(config)
     return (config if isinstance(config, type) and issubclass(config, BaseModel) else None), several
 
 
@@ -92,7 +98,7 @@ def _section_named(config: Any, sections: Sequence[str]) -> tuple[Any, str]:
             continue
         if section in getattr(config, "model_fields", {}):
             config = section_of(config.model_fields[section].annotation)[0] or config
-        names.append(section)
+        names.append(ALSO_WRITTEN.get(section, section))
         place = f"[{'.'.join(names)}] "
     return config, place
 

@@ -30,10 +30,10 @@ from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.study.mistakes import described, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
-from headstream.tasks.study.seeds_config import FIRST_LOOK, UntilDecided
 from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shipped_studies, unknown_study
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.study.until_decided import FIRST_LOOK, UntilDecided
 
 MAX_GRID_MODELS, MAX_IMPORTED = 10_000, 100
 MAX_MODEL_PARAMETERS = 10**9  # of a model
@@ -181,7 +181,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         """The same study with so many seeds of each kind of model, as `kinds` names them; of others, as it has."""
         if self.until_decided is None:
             return self
-        counted = self.until_decided.model_copy(update={"seeds": {**self.until_decided.seeds, **seeds}})
+        counted = self.until_decided.model_copy(update={"so_far": {**self.until_decided.so_far, **seeds}})
         copy = self.model_copy(update={"until_decided": counted})
         for name in ("cells", "_written_cells"):
             copy.__dict__.pop(name, None)
@@ -258,7 +258,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         for name, fields in (self.variants or {"": {}}).items():
             axes = self.grid | {axis: values for axis, values in fields.items() if axis in self.grid}
             if self.until_decided:
-                axes = axes | {"seed": range(max([FIRST_LOOK, *self.until_decided.seeds.values()]))}
+                axes = axes | {"seed": range(max([FIRST_LOOK, *self.until_decided.so_far.values()]))}
             fixed = {field: value for field, value in fields.items() if field not in self.grid}
             for values in itertools.product(*axes.values()):
                 place = fixed | dict(zip(axes, values, strict=True))

@@ -11,7 +11,7 @@ from headstream.tasks.results.claim_files import read_claims
 from headstream.tasks.results.claim_values import Value
 from headstream.tasks.results.claim_verdicts import of_configuration
 from headstream.tasks.study.schema import parse_study
-from headstream.tasks.study.seeds_config import LOOKS
+from headstream.tasks.study.until_decided import LOOKS
 
 (GAIN,) = (claim for claim in read_claims() if claim.claim_id == "composition-matters")  # a mean above 0.2
 TWO, FOUR = "n_layers=2 n_heads=2", "n_layers=2 n_heads=4"
@@ -58,11 +58,11 @@ def test_it_begins_with_three_seeds_of_each_kind():
 def test_kinds_of_which_something_is_undecided_get_more_seeds(undecided):
     study = grown_study(at_most=9)
     undecided(FOUR)
-    assert (more := next_look(study)).until_decided.seeds == {FOUR: 5}
+    assert (more := next_look(study)).until_decided.so_far == {FOUR: 5}
     assert len(more.cells) == 3 * 3 + 5
     assert {cell.label for cell in study.cells} < {cell.label for cell in more.cells}
     undecided("n_layers=2")  # which both have
-    assert next_look(more).until_decided.seeds == {FOUR: 9, TWO: 5}
+    assert next_look(more).until_decided.so_far == {FOUR: 9, TWO: 5}
     assert next_look(study.with_seeds({TWO: 9, FOUR: 9})) is None, "there are no more"
     undecided()
     assert next_look(more) is None
@@ -90,7 +90,7 @@ def test_the_seeds_so_far_are_recorded_and_do_not_make_another_study():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"grid": {"seed": {"until": "bored"}}}, "must be 'decided'"),
+        ({"grid": {"seed": {"until": "bored"}}}, r"\[grid.seed\] until: must be 'decided'"),
         ({"grid": {"seed": {"until": "decided", "at_most": 4}}}, "must be 3, 5, 9 or 17"),
         ({"grid": {"seed": {"until": "decided"}}, "training": {"seed": 1}}, "seed is given twice"),
         ({"grid": {"seed": {"until": "decided"}, "n_heads": [*range(1, 13)]}}, "got 204"),

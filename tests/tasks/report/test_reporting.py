@@ -272,7 +272,7 @@ def test_a_study_without_heads(tmp_path):
 
 def test_one_model_without_attention_on_a_passage(tmp_path):
     text, _ = rendered(tmp_path, Model(n_heads=2), without={"attention_samples"})
-    assert "No picture: no model has heads whose attention was kept." in text
+    assert "No picture: no head whose attention was kept has a role or another reason to be looked at." in text
     assert "figures/head_map_1.svg" in text
 
 

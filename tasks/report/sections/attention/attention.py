@@ -43,12 +43,11 @@ TITLES = {"mean": "mean over heads of L{}", "rollout": "rollout from L{}", "flow
 
 def attention(results: StudyResults) -> list[Picture]:
     """Attention of the best induction and previous-token heads on the sample passage and, smaller, of other heads."""
-    weights = results.frame("attention")
-    if weights.empty:
-        return [Picture("attention", "No picture: no model has heads whose attention was kept.", ("attention",))]
+    weights, others = results.frame("attention"), results.frame("attention_gallery")
     large = [_large(str(role), pattern) for role, pattern in weights.groupby("role")]
-    tokens = _tokens(weights[weights.role == weights.role.iloc[0]])
-    return [*large, *_gallery(results.frame("attention_gallery"), set(weights.head_label), tokens)]
+    pictures = [*large, *_gallery(others, set(weights.head_label))]
+    why = "No picture: no head whose attention was kept has a role or another reason to be looked at."
+    return pictures or [Picture("attention", why, ("attention", "attention_gallery"))]
 
 
 def attention_aggregates(results: StudyResults) -> list[Picture]:
@@ -98,7 +97,7 @@ def _large(role: str, pattern: DataFrame) -> Picture:
     return Picture(f"attention_{role.replace(' ', '_')}", sentence, ("attention",), figure, _LOOK)
 
 
-def _gallery(weights: DataFrame, drawn: Collection[str], tokens: Sequence[str]) -> list[Picture]:
+def _gallery(weights: DataFrame, drawn: Collection[str]) -> list[Picture]:
     """Heads that are not drawn yet and have the highest score of a kind, or are the two most alike."""
     chosen = weights.drop_duplicates(["place", "head_label"])
     if chosen[~chosen.head_label.isin(drawn)].empty:
@@ -118,10 +117,9 @@ def _gallery(weights: DataFrame, drawn: Collection[str], tokens: Sequence[str]) 
             for place, score, value in zip(scores.place, scores.score, scores.value, strict=True)
         ]
         panels["\n".join([f"{head}: {reasons[0]}", *reasons[1:]])] = of_head[of_head.place == scores.place.iloc[0]]
-    label = weights.label.iloc[0]
-    queries = ("attention_gallery", "attention")
-    figure = _excerpts(label, panels, tokens)
-    return [Picture("attention_gallery", f"In {label}, {'; '.join(told)}.", queries, figure, LOOK_OF_GALLERY)]
+    label, tokens = weights.label.iloc[0], _tokens(weights)
+    name, figure = "attention_gallery", _excerpts(label, panels, tokens)
+    return [Picture(name, f"In {label}, {'; '.join(told)}.", (name,), figure, LOOK_OF_GALLERY)]
 
 
 def _tokens(pattern: DataFrame) -> list[str]:

@@ -45,6 +45,7 @@ SELECT
     value,
     query,
     key,
+    query_token,
     weight
 FROM best
 JOIN attention_samples USING (model_id)

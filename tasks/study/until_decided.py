@@ -1,6 +1,6 @@
 """Seeds until claims are decided: an axis `seed` that grows from look to look, for the kinds of model that need it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -15,8 +15,8 @@ class UntilDecided(BaseModel, frozen=True, extra="forbid"):
 
     until: Literal["decided"] = Field(description="What ends it: all claims that the study can decide are decided.")
     at_most: Literal[3, 5, 9, 17] = Field(17, description="Seeds of a kind of model after which it ends undecided.")
-    seeds: dict[str, int] = Field(
-        {}, description="Seeds so far of kinds of model that have more than 3; runs keep count of them."
+    so_far: dict[str, Annotated[int, Field(ge=1, le=17)]] = Field(
+        {}, description="Seeds of kinds of model that have more than 3 so far; runs keep count of them."
     )
 
     @property
@@ -26,7 +26,7 @@ class UntilDecided(BaseModel, frozen=True, extra="forbid"):
 
     def seeds_of(self, kind: str) -> int:
         """Seeds of a kind of model, which its place in the grid names, so far."""
-        return self.seeds.get(kind, FIRST_LOOK)
+        return self.so_far.get(kind, FIRST_LOOK)
 
     def next_look(self, kind: str) -> int | None:
         """Seeds of a kind of model at the next look; None after the last."""
