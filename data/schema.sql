@@ -785,6 +785,7 @@ CREATE TABLE costs (
     d_model           INTEGER,  -- width of the residual stream
     n_heads           INTEGER,  -- heads; d_head is d_model / n_heads
     seconds           DOUBLE,   -- processor time, median of repeats
+    seconds_by_round  DOUBLE[], -- processor time of each repeat: in a round, every pass of the study was timed once
     flops_counted     BIGINT,   -- floating-point operations of the matrix products, counted while they ran
     flops_formula     BIGINT,   -- flops_counted by the formula in models/flops.py
     bytes             BIGINT,   -- most bytes that tensors held at once, weights and gradients included

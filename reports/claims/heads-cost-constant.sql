@@ -8,14 +8,32 @@
 -- rule: holds if every configuration < 1.5
 -- unit: times the seconds
 -- empty: no sequences of 8 d_model tokens or more were timed, which show what scores and softmaxes of each head cost
--- changed: 2026-11-28, at 128 tokens alone nothing shows of the scores, softmaxes and biases that each head has of its own
+-- changed: 2026-11-28, at 128 tokens alone nothing shows of the scores, softmaxes and biases that each head has of its own;
+--   2026-11-30, the clock's own noise, now ratios round by round have an interval, whose whole must be below the bar, or above
 -- evidence: Costs
+WITH passes AS (
+    SELECT
+        pass,
+        n_ctx,
+        d_model,
+        max(seconds) FILTER (n_heads = 8) / max(seconds) FILTER (n_heads = 1) AS seconds_ratio,
+        max(flops_counted) FILTER (n_heads = 8) / max(flops_counted) FILTER (n_heads = 1) AS flops_ratio,
+        any_value(seconds_by_round) FILTER (n_heads = 8) AS of_eight,
+        any_value(seconds_by_round) FILTER (n_heads = 1) AS of_one
+    FROM costs
+    WHERE study = $study AND axis = 'n_heads' AND attention = 'full'
+    GROUP BY pass, n_ctx, d_model
+    HAVING seconds_ratio IS NOT NULL AND flops_ratio IS NOT NULL
+    QUALIFY max(n_ctx) OVER (PARTITION BY d_model) >= 8 * d_model
+),
+rounds AS (
+    SELECT pass, n_ctx, d_model, ci95(ln(eight / one)) AS noise
+    FROM (SELECT pass, n_ctx, d_model, unnest(of_eight) AS eight, unnest(of_one) AS one FROM passes)
+    GROUP BY ALL
+)
 SELECT
-    max(seconds) FILTER (n_heads = 8) / max(seconds) FILTER (n_heads = 1) AS seconds_ratio,
-    max(flops_counted) FILTER (n_heads = 8) / max(flops_counted) FILTER (n_heads = 1) AS flops_ratio,
-    greatest(seconds_ratio, if(flops_ratio = 1, 0, 1.5 * greatest(flops_ratio, 1 / flops_ratio))) AS value
-FROM costs
-WHERE study = $study AND axis = 'n_heads' AND attention = 'full'
-GROUP BY pass, n_ctx, d_model
-HAVING seconds_ratio IS NOT NULL AND flops_ratio IS NOT NULL
-QUALIFY max(n_ctx) OVER (PARTITION BY d_model) >= 8 * d_model
+    greatest(seconds_ratio, if(flops_ratio = 1, 0, 1.5 * greatest(flops_ratio, 1 / flops_ratio))) AS value,
+    if(value > seconds_ratio, value, value * exp(-coalesce(noise, 0))) AS low,
+    if(value > seconds_ratio, value, value * exp(coalesce(noise, 0))) AS high
+FROM passes
+LEFT JOIN rounds USING (pass, n_ctx, d_model)

@@ -9,7 +9,8 @@
 -- rule: holds if estimate > 0
 -- unit: margin over the nearer bar
 -- evidence: Costs
--- changed: 2026-11-28, models of different shapes were pooled; now each configuration is decided from its seeds
+-- changed: 2026-11-28, models of different shapes were pooled; now each configuration is decided from its seeds;
+--   2026-11-30, the clock's own noise, now exponents have an interval over rounds of timing
 WITH losses AS (
     SELECT
         seed,
@@ -20,10 +21,18 @@ WITH losses AS (
     WHERE study = $study
     GROUP BY ALL
 )
-SELECT seed, configuration, least(1 - exponent / 1.2, 1 - increase / 0.02) AS value
+SELECT
+    seed,
+    configuration,
+    least(1 - exponent / 1.2, 1 - increase / 0.02) AS value,
+    least(1 - highest / 1.2, value) AS low,
+    if(value < 1 - increase / 0.02, 1 - lowest / 1.2, value) AS high
 FROM losses
 CROSS JOIN (
-    SELECT max(greatest(flops_exponent, seconds_exponent)) AS exponent
+    SELECT
+        max(greatest(flops_exponent, seconds_exponent)) AS exponent,
+        max(greatest(flops_exponent, coalesce(seconds_exponent_low, seconds_exponent))) AS lowest,
+        max(greatest(flops_exponent, coalesce(seconds_exponent_high, seconds_exponent))) AS highest
     FROM cost_exponents
     WHERE study = $study AND attention = 'local' AND axis = 'n_ctx'
 )

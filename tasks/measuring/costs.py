@@ -44,8 +44,8 @@ def time_passes(
             own.append(timed.seconds())
         on_progress((1 + repeat) / (2 + config.repeats))
     rows = [
-        {"study": study, **timed.row(), "seconds": statistics.median(own[1:])}  # the first time is slower
-        for own, timed in zip(seconds, passes, strict=True)
+        {"study": study, **timed.row(), "seconds": statistics.median(own), "seconds_by_round": own}
+        for (_, *own), timed in zip(seconds, passes, strict=True)  # the first time is slower
     ]
     if rows:
         write_table(folder, "costs", rows)

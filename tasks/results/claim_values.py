@@ -21,7 +21,7 @@ class Value(NamedTuple):
     value: float
     control: float | None
     counted: float
-    low: float | None = None  # ends of the value's own 95 % interval over text, where all seeds share that text
+    low: float | None = None  # ends of the value's own 95 % interval, over what all seeds share: a text, or a clock
     high: float | None = None
 
 
@@ -92,7 +92,8 @@ def seed_values(
     """
     given = f"({claim.select.replace('$study', quoted(study))}\n) AS given"
     if claim.rule and claim.rule.every:
-        query = f"SELECT '', 0, value::DOUBLE, NULL, 1 FROM {given} WHERE value IS NOT NULL"
+        own_ends = "low::DOUBLE, high::DOUBLE" if "low" in columns else "NULL, NULL"
+        query = f"SELECT '', 0, value::DOUBLE, NULL, 1, {own_ends} FROM {given} WHERE value IS NOT NULL"
     else:
         of_models = "configuration" not in columns
         place = "drop_axes(own_cells.cell, 'seed'), own_cells.seed" if of_models else "configuration, seed"

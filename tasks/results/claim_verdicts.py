@@ -36,14 +36,20 @@ Row = dict[str, Any]
 
 
 def of_the_worst(claim: Claim, rule: Rule, values: Sequence[Value]) -> Row:
-    """The row of a claim about every model, or the like: the largest value decides."""
+    """The row of a claim about every model, or the like: the largest value decides, the whole of its interval."""
     if not values:
         return {"verdict": "not tested", "reason": claim.empty or nothing_in(claim)}
     worst = max(value.value for value in values)
-    verdict = rule.verdict(worst, worst)
+    lowest = max(value.value if value.low is None else value.low for value in values)
+    highest = max(value.value if value.high is None else value.high for value in values)
+    verdict = rule.verdict(lowest, highest)
     if claim.kind == "self-check":
         verdict = verdict.replace("holds", "passes")
-    return {"verdict": verdict, "estimate": worst, "n": len(values), "over": f"{rule.every}s"}
+    found = {"verdict": verdict, "estimate": worst, "n": len(values), "over": f"{rule.every}s"}
+    if lowest == highest:
+        return found
+    reason = "the interval holds the bar" if verdict == "undecided" else None
+    return found | {"ci_low": lowest, "ci_high": highest, "reason": reason}
 
 
 def of_configuration(

@@ -36,8 +36,12 @@ def mean_interval(values: SeedValues, within: Range = (-inf, inf), tail: float =
 
 
 def fraction_interval(values: SeedValues, counted: SeedValues, tail: float = TAIL) -> Interval:
-    """Student's t of fractions that move in steps of one over `counted`: a step to each side at least."""
-    return _cut(float(values.mean()), max(_half_width(values, tail), float((1 / counted).max())), (0, 1))
+    """Student's t of fractions that move in steps of one over `counted`.
+
+    To each side at least a step, which equal values of few seeds hide; from SEEDS_FOR_LIKENESS seeds on, its error.
+    """
+    step = float((1 / counted).max()) / (sqrt(len(values)) if len(values) >= SEEDS_FOR_LIKENESS else 1)
+    return _cut(float(values.mean()), max(_half_width(values, tail), step), (0, 1))
 
 
 def share_interval(values: SeedValues, counted: SeedValues, tail: float = TAIL) -> Interval:

@@ -1,4 +1,5 @@
 import re
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ from claimed_studies import (
     CASES,
     RANDOM,
     Tables,
+    add_cost,
     around,
     heads_cost_constant,
     qk_change_patterns,
@@ -264,6 +266,43 @@ def test_heads_that_never_close_at_little_loss_are_all_active(database):
     fill_in(study)
     found = row_of(connection, CLAIMS["dynamic-heads"], "s")
     assert (found["verdict"], found["estimate"]) == ("fails", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "noise", "verdict"),
+    [(1.4, 0.0, "holds"), (1.4, 0.01, "holds"), (1.4, 0.2, "undecided"), (1.6, 0.2, "undecided"), (1.6, 0.01, "fails")],
+)
+def test_the_clocks_own_noise_is_in_what_passes_cost(database, ratio, noise, verdict):
+    """By how much rounds of timing differ, the machine may be wrong: the interval of the ratio decides."""
+    connection, fill_in = database
+    study = Tables("s")
+    study.model()
+    for n_heads, seconds in ((1, 2.0), (8, 2.0 * ratio)):
+        rounds = [seconds * exp(noise * sign * (n_heads == 8)) for sign in (1, -1, 1, -1, 0)]
+        columns = {"seconds": seconds, "seconds_by_round": rounds, "n_heads": n_heads, "n_ctx": 128}
+        add_cost(study, "n_heads", flops=1e6, **columns)
+    fill_in(study)
+    found = row_of(connection, CLAIMS["heads-cost-constant"], "s")
+    assert found["verdict"] == verdict
+    assert found["estimate"] == pytest.approx(ratio)
+    if noise:
+        half = 2.776 * noise / 5**0.5  # Student's t of five rounds; their standard deviation is the noise itself
+        assert [found["ci_low"], found["ci_high"]] == pytest.approx([ratio * exp(-half), ratio * exp(half)], rel=1e-3)
+
+
+def test_an_exponent_of_seconds_has_an_interval_over_rounds(database):
+    connection, fill_in = database
+    study = Tables("s")
+    study.model()
+    slopes = [1.0, 1.1, 1.2]
+    for size in (64, 128, 256):
+        rounds = [size**slope for slope in slopes]
+        add_cost(study, "n_ctx", flops=1e6 * size, seconds=rounds[1], seconds_by_round=rounds, n_ctx=size)
+    fill_in(study)
+    columns = "seconds_exponent, seconds_exponent_low, seconds_exponent_high"
+    found = connection.execute(f"SELECT {columns} FROM cost_exponents WHERE study = 's'").fetchone()
+    half = 4.303 * 0.1 / 3**0.5
+    assert found == pytest.approx((1.1, 1.1 - half, 1.1 + half), rel=1e-3)
 
 
 def test_an_induction_head_without_an_earlier_layer_composes_with_nothing(database):
