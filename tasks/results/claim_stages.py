@@ -13,10 +13,16 @@ from headstream.tasks.study.analyses import ANALYSES
 _READ = re.compile(r"(LEFT )?\b(?:FROM|JOIN) (\w+)")
 
 
-def stages_left_out(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) -> str | None:
-    """The stages that a claim lacks in a study, like `the stage pruning`; None if it lacks none."""
-    left_out = [stages for stages in stages_read(claim) if not any(_has(connection, study, own) for own in stages)]
-    named = [" or ".join(sorted(stages)) for stages in left_out]
+def stages_left_out(
+    connection: duckdb.DuckDBPyConnection, claim: Claim, study: str, *, has_values: bool = True
+) -> str | None:
+    """The stages that a claim lacks in a study, like `the stage pruning`; None if it lacks none.
+
+    Of a table that several stages fill, one is enough, unless it is known to have no values.
+    """
+    missing = [{own for own in stages if not _has(connection, study, own)} for stages in stages_read(claim)]
+    whole = [own for own, stages in zip(missing, stages_read(claim), strict=True) if own == stages]
+    named = [" or ".join(sorted(stages)) for stages in whole or ([] if has_values else list(filter(None, missing)))]
     return f"the {'stage' if len(named) == 1 else 'stages'} {' and '.join(named)}" if named else None
 
 

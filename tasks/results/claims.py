@@ -204,7 +204,7 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
         return {"verdict": "not tested", "reason": f"lacks {claim.lacks}"}, []
     columns = columns_of(connection, claim, study)
     values = every_value = seed_values(connection, claim, study, columns)
-    if not values and (left_out := stages_left_out(connection, claim, study)):
+    if not values and (left_out := stages_left_out(connection, claim, study, has_values=False)):
         return {"verdict": "not tested", "reason": f"lacks {left_out}"}, []
     if claim.rule and claim.rule.every:
         return of_the_worst(claim, claim.rule, values), []

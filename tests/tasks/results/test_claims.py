@@ -1,3 +1,4 @@
+import json
 import re
 from math import exp
 from typing import NamedTuple
@@ -531,3 +532,48 @@ def test_the_study_that_trained_longest_speaks(database):
         ("e", "short", "fails", None),
         ("f", "long", "holds", "short: undecided"),
     ]
+
+
+# Stages that a study leaves out
+
+
+@pytest.mark.parametrize(
+    ("stages", "claim_id", "lacking"),
+    [
+        (["behaviour"], "one-k-pair-dominates", "the stage weight-circuits"),
+        (["behaviour"], "matching-circuit", "the stages weight-circuits and activation-circuits"),
+        (["behaviour"], "information-persists", "the stage weight-circuits"),  # which fills other columns of `heads`
+        (["pruning"], "composition-matters", "the stage behaviour"),
+        (["behaviour", "weight-circuits", "activation-circuits"], "matching-circuit", None),
+    ],
+)
+def test_a_finding_without_values_names_the_stage_that_it_lacks(database, stages, claim_id, lacking):
+    connection, fill_in = database
+    study = Tables("s")
+    for seed in range(3):
+        for n_layers, n_heads in ((1, 4), (2, 2)):
+            study.model(seed=seed, n_layers=n_layers, n_heads=n_heads, loss=None)
+    study["studies"][0]["config"] = json.dumps({"analysis": {"stages": stages}})
+    fill_in(study)
+    found = row_of(connection, CLAIMS[claim_id], "s")
+    assert found["verdict"] == "not tested"
+    if lacking:
+        assert found["reason"] == f"lacks {lacking}"
+    else:
+        assert "the stage" not in found["reason"]
+
+
+def test_models_that_came_as_they_are_have_no_other_seeds(database):
+    connection, fill_in = database
+    study = Tables("s")
+    study.head(study.model(imported_as="theirs"), 1, 0, induction_random_period=0.5)
+    fill_in(study)
+    found = row_of(connection, CLAIMS["induction-needs-two-layers"], "s")
+    assert found["verdict"] == "not tested"
+    found = row_of(connection, CLAIMS["composition-matters"], "s")
+    assert (found["verdict"], found["reason"]) == (
+        "not tested",
+        "lacks models of one and of two layers with as many heads in all",
+    )
+    lacks = lacking_for_claims(connection, [CLAIMS["one-k-pair-dominates"]], "s")
+    assert lacks == {"one-k-pair-dominates": "models trained here, in 3 seeds or more"}
