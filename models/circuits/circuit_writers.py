@@ -6,8 +6,9 @@ head then copies is the token in its own values, or what an earlier head wrote t
 Sources: Elhage et al. 2021; Olsson et al. 2022, "pointer arithmetic".
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import chain
 from typing import NamedTuple
 
@@ -26,13 +27,16 @@ from headstream.models.heads.head_behaviour import random_period_scores
 from headstream.models.losses import sem_of_parts
 from headstream.models.multiple_tests import significant
 from headstream.models.nodes import HEAD_PORTS, Edge, Head, Port
+from headstream.models.repeats import Repeats
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import Transformer
 
 MIN_ATTENTION = 0.3  # mean attention that a writer gives to its keys
 MIN_INDUCTION = 0.05  # induction_random_period of a head whose writers are looked for
 MIN_EFFECT = 0.1  # of the reader's own score: what a writer must take away, or give back, to be one
+CARRIED = 0.2  # induction_random_period of a head whose carriers are looked for: that of an induction head
 MAX_WRITERS = 8  # of a circuit: taking out all of many tells nothing about any
+RANKED_BY = 4  # one in so many sequences tells which heads may be carriers, where many may; the others test those
 
 WRITERS_KEYS: Mapping[Port, Callable[[Tensor, int], Tensor]] = {"K": previous_token_keys, "Q": duplicate_token_keys}
 
@@ -74,11 +78,14 @@ def circuit_writers(model: Transformer, stimuli: Stimuli, level: float, max_circ
         return []
     scores = random_period_scores(model, stimuli)
     readers = sorted((head for head in later if scores[head] >= MIN_INDUCTION), key=lambda head: -scores[head])
-    attention = _mean_attention(model, stimuli.text, stimuli.bos)
-    possible = [_possible(model, attention, reader, port) for reader in readers[:max_circuits] for port in HEAD_PORTS]
+    attention, tried = _mean_attention(model, stimuli.text, stimuli.bos), readers[:max_circuits]
+    possible = [_possible_writers(model, attention, reader, port) for reader in tried for port in WRITERS_KEYS]
+    ranking, testing = _apart(stimuli.random_period)
+    copying = [reader for reader in tried if scores[reader] >= CARRIED]
+    possible += _possible_carriers(model, ranking, stimuli.bos, copying)
     questions = list(chain.from_iterable(map(_questions, possible)))
     removals = {key for own in questions for key in (own.having, own.lacking) if not isinstance(key, Head)}
-    found = induction_without(model, stimuli.random_period, stimuli.bos, removals)
+    found = induction_without(model, testing, stimuli.bos, removals)
     effects = _effects(questions, found, level)
     return [
         InductionCircuit(reader, port, _strongest_first(effects.get((reader, port), {})))
@@ -87,16 +94,41 @@ def circuit_writers(model: Transformer, stimuli: Stimuli, level: float, max_circ
     ]
 
 
-def _possible(
+def _possible_writers(
     model: Transformer, attention: Mapping[Port, Mapping[Head, float]], reader: Head, port: Port
 ) -> InductionCircuit:
     """All heads that may be writers of a reader: they attend to what they would have to know."""
-    earlier = [head for head in heads_of(model) if head.layer < reader.layer]
-    if port == "V":
-        return InductionCircuit(reader, port, tuple(earlier))
     own = attention[port]
-    known = sorted((head for head in earlier if own[head] >= MIN_ATTENTION), key=lambda head: -own[head])
-    return InductionCircuit(reader, port, tuple(sorted(known[:MAX_WRITERS])))
+    known = [head for head in heads_of(model) if head.layer < reader.layer and own[head] >= MIN_ATTENTION]
+    most = sorted(known, key=lambda head: -own[head])[:MAX_WRITERS]
+    return InductionCircuit(reader, port, tuple(sorted(most)))
+
+
+def _possible_carriers(
+    model: Transformer, ranking: Repeats, bos: int, readers: Sequence[Head]
+) -> list[InductionCircuit]:
+    """All earlier heads of each reader or, if they are many, those that change most of what it adds to logits."""
+    earlier = {reader: [head for head in heads_of(model) if head.layer < reader.layer] for reader in readers}
+    edges = {
+        (Edge(head, reader, "V"),) for reader, heads in earlier.items() for head in heads if len(heads) > MAX_WRITERS
+    }
+    found = induction_without(model, ranking, bos, edges)
+
+    circuits = []
+    for reader, heads in earlier.items():
+        if len(heads) > MAX_WRITERS:
+            without = {head: found[(Edge(head, reader, "V"),)].copying.mean for head in heads}
+            change = {head: (mean - found[reader].copying.mean).abs().item() for head, mean in without.items()}
+            heads = nlargest(MAX_WRITERS, change, key=change.__getitem__)
+        circuits.append(InductionCircuit(reader, "V", tuple(sorted(heads))))
+    return circuits
+
+
+def _apart(repeats: Repeats) -> tuple[Repeats, Repeats]:
+    """Some sequences to rank heads by, and the others to test them on, so that the choice decides no test."""
+    ranks = torch.arange(len(repeats.tokens)) % RANKED_BY == 0
+    ranking, testing = (Repeats(repeats.tokens[own], repeats.occurrence[own]) for own in (ranks, ~ranks))
+    return ranking, testing
 
 
 def _questions(circuit: InductionCircuit) -> Iterator[_Question]:

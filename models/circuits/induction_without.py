@@ -24,6 +24,7 @@ from headstream.models.nodes import Head
 from headstream.models.repeats import Repeats
 from headstream.models.transformer import Transformer
 
+MISSING = Score(torch.full((1,), torch.nan), torch.empty(1, 0))
 PATTERN_NUMBERS = 2**27  # attention weights of all removals held at once, added up over sequences
 
 
@@ -43,18 +44,20 @@ class SeenOnRepeats:
 
     def add(
         self,
-        pattern: Float[Tensor, "batch q_pos k_pos"],
+        pattern: Float[Tensor, "batch q_pos k_pos"] | None,
         keys: Bool[Tensor, "batch q_pos k_pos"],
         logits: Float[Tensor, "batch pos"],
     ) -> None:
         """Count more sequences: the pattern, the keys that follow earlier copies, and what the head adds to logits."""
-        self.attention.add(pattern[:, None], keys)
+        if pattern is not None:
+            self.attention.add(pattern[:, None], keys)
         self.logits.append(logits.double().where(keys.any(-1), torch.nan).cpu())
 
     def induction(self) -> Induction:
         """The scores of all sequences."""
         logits = torch.cat(self.logits)[None]
-        return Induction(self.attention.score(), Score(logits.nanmean(dim=(1, 2)), parts_of_mean(logits)))
+        attention = self.attention.score() if self.attention.has_any else MISSING
+        return Induction(attention, Score(logits.nanmean(dim=(1, 2)), parts_of_mean(logits)))
 
 
 @torch.inference_mode()
@@ -68,6 +71,10 @@ def induction_without(
         for batch in batches(model, repeats.tokens):
             _add_batch(seen, model, batch, bos, some)
         found |= {key: own.induction() for key, own in seen.items()}
+    for removal in removals:
+        reader, port = entered(removal)
+        if port == "V":  # which changes no pattern
+            found[removal] = Induction(found[reader].attention, found[removal].copying)
     return found
 
 
@@ -96,4 +103,5 @@ def _add_batch(
             z = pattern @ variant.values[:, reader.head]
             if gates is not None:
                 z = z * gates[:, reader.head, :, None]
-            seen[removal].add(pattern, keys, (z * reads[variant.layer][:, reader.head]).sum(-1))
+            logits = (z * reads[variant.layer][:, reader.head]).sum(-1)
+            seen[removal].add(None if variant.port == "V" else pattern, keys, logits)

@@ -51,7 +51,7 @@ def _add_batch(
             for first, second in wanted:
                 if (first.layer, second.layer) == (i, j):
                     pattern = later.trace.pattern[:, second.head]
-                    z = pattern @ later.values(outputs[first.head])[:, second.head]
+                    z = pattern @ (later.norm_before(outputs[first.head]) @ later.attention.W_V[second.head])
                     if later.trace.gates is not None:
                         z = z * later.trace.gates[:, second.head, :, None]
                     through = pattern @ layer.trace.pattern[:, first.head]

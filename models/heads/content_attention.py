@@ -37,6 +37,11 @@ class ContentAttention:
         self._attention.append(attention_on(pattern, keys))
         self._keys.append(keys)
 
+    @property
+    def has_any(self) -> bool:
+        """Tell if any sequences were added."""
+        return self._total is not None
+
     def score(self) -> Score:
         """Attention on the keys beyond what place earns, as a share of the most that could be beyond it.
 
@@ -47,7 +52,7 @@ class ContentAttention:
         if self._total is None:
             raise ValueError("no sequences were added")
         attention, keys = torch.cat(self._attention).double(), torch.cat(self._keys)
-        from_all = torch.einsum("hqk,bqk->bhq", self._total.double(), keys.double())
+        from_all = torch.einsum("hqk,bqk->bhq", self._total, keys.float()).double()
         n_others = (keys.any(-1).sum(0) - 1).double()
         by_place = (from_all - attention) / n_others.where(n_others > 0, torch.nan)  # NaN where no query counts
         beyond, most = (values.nan_to_num().transpose(0, 1) for values in (attention - by_place, 1 - by_place))
