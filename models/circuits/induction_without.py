@@ -24,7 +24,7 @@ from headstream.models.nodes import Head
 from headstream.models.repeats import Repeats
 from headstream.models.transformer import Transformer
 
-MISSING = Score(torch.full((1,), torch.nan), torch.empty(1, 0))
+NO_SCORE = Score(torch.full((1,), torch.nan), torch.empty(1, 0))
 PATTERN_NUMBERS = 2**27  # attention weights of all removals held at once, added up over sequences
 
 
@@ -56,7 +56,7 @@ class SeenOnRepeats:
     def induction(self) -> Induction:
         """The scores of all sequences."""
         logits = torch.cat(self.logits)[None]
-        attention = self.attention.score() if self.attention.has_any else MISSING
+        attention = self.attention.score() if self.attention.has_any else NO_SCORE
         return Induction(attention, Score(logits.nanmean(dim=(1, 2)), parts_of_mean(logits)))
 
 
