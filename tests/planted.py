@@ -333,9 +333,7 @@ def induction_through_values(
     model = planted_induction(heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed)
     bias = attention_of(model, carrier[0]).position_bias
     bias[carrier[1], :2] = torch.tensor([SHARP, 0.0])  # it looks at itself
-    _move(model, *reader, "next_token", of="carried")
-    attention_of(model, reader[0]).W_V[reader[1], dimensions(model, "token")] = 0
-    return model
+    return _copying_what_was_carried(model, reader)
 
 
 def virtual_induction_model(
@@ -353,6 +351,11 @@ def virtual_induction_model(
     """
     model = planted_induction(heads_per_layer, reader, (writer,), (carrier,), d_vocab=d_vocab, n_ctx=n_ctx, seed=seed)
     attention_of(model, writer[0]).position_bias[writer[1], 1:3] = torch.tensor([0.0, SHARP])
+    return _copying_what_was_carried(model, reader)
+
+
+def _copying_what_was_carried(model: Transformer, reader: Head) -> Transformer:
+    """The model, its reader moving what `carried` has instead of the token itself."""
     _move(model, *reader, "next_token", of="carried")
     attention_of(model, reader[0]).W_V[reader[1], dimensions(model, "token")] = 0
     return model

@@ -24,6 +24,8 @@ from headstream.models.circuits.virtual_heads import VirtualPattern, virtual_cop
 from headstream.models.circuits.virtual_induction import virtual_induction
 from headstream.models.losses import sem_of_parts
 from headstream.models.nodes import Head
+from headstream.models.stimuli import Stimuli
+from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
 from headstream.tasks.measuring.sequences import build_stimuli
 from headstream.tasks.measuring.trained_model import Rows, TrainedModel
@@ -47,11 +49,10 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         UserError: the text is too short for one sequence.
         WorkError: the weights are not finite.
     """
-    tokens, model, step = trained.tokens, trained.model, trained.steps[-1]
-    architecture = model.architecture
+    model, step = trained.model, trained.steps[-1]
     stimuli = build_stimuli(
-        tokens,
-        architecture.n_ctx,
+        trained.tokens,
+        model.architecture.n_ctx,
         windows=config.path_windows,
         pattern_windows=config.path_windows,
         fixed_period_sequences=config.fixed_period_sequences,
@@ -59,47 +60,70 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         seed=config.seed,
     )
     text, bos = stimuli.text, stimuli.bos
-    pairs = paths.virtual_heads_of(architecture.heads_per_layer)
-    composes = why_no_circuits(architecture) is None
-    weights = checkpoint_weights(model, step) if composes else None
+    tables = _paths(config, trained, stimuli)
+    trained.on_progress(0.4)
+    scores = {at: score_terms(trained.at(at), text, bos, config.max_sources) for at in sorted({trained.steps[0], step})}
+    trained.on_progress(0.5)
+    tables |= _checks(config, model, stimuli, scores[step])
+    trained.on_progress(0.8)
+    tables |= _bigrams(config, trained, bos)
+    identities = identity_errors(model, text[:N_IDENTITY_WINDOWS, :-1])
+    tables["score_terms"] = [_score_row(at, term) for at, terms in scores.items() for term in terms]
+    tables["identities"] = [{"identity": name, "difference": error} for name, error in identities.items()]
+    for name, rows in tables.items():
+        trained.write(name, rows)
+
+
+def _paths(config: ActivationCircuitsConfig, trained: TrainedModel, stimuli: Stimuli) -> dict[str, Rows]:
+    """What paths through heads do to the loss, and what virtual heads are like."""
+    model, text, bos = trained.model, stimuli.text, stimuli.bos
+    pairs = paths.virtual_heads_of(model.architecture.heads_per_layer)
+    composes = why_no_circuits(model.architecture) is None
+    weights = checkpoint_weights(model, trained.steps[-1]) if composes else None
     norms = virtual_norms(weights) if weights else {}
     virtual_heads = sorted(pairs, key=lambda pair: -norms.get(pair, 0))[: config.max_pairs]
     copying = virtual_copying(weights, virtual_heads) if weights else {}
-
     terms = order_of_terms(model, text, virtual_heads)
     trained.on_progress(0.25)
     patterns = virtual_patterns(model, text, bos, virtual_heads)
     inductions = virtual_induction(model, stimuli.random_period, bos, virtual_heads)
-    trained.on_progress(0.4)
-    scores = {at: score_terms(trained.at(at), text, bos, config.max_sources) for at in sorted({trained.steps[0], step})}
-    trained.on_progress(0.5)
+    return {
+        "path_terms": [_term_row(term) | _linearised(model) for term in terms],
+        "virtual_heads": _virtual_rows(pairs, norms, copying, patterns, inductions, terms),
+    }
+
+
+def _checks(
+    config: ActivationCircuitsConfig, model: Transformer, stimuli: Stimuli, scores: Sequence[ScoreTerm]
+) -> dict[str, Rows]:
+    """Induction circuits, and what becomes of later heads without the earlier ones that have most to do with them."""
+    pairs = paths.virtual_heads_of(model.architecture.heads_per_layer)
     circuits = circuit_writers(model, stimuli, config.level, config.max_circuits)
     checked = [circuit for circuit in circuits if circuit.writers]
     in_circuits = {(writer, circuit.reader) for circuit in checked for writer in circuit.writers}
-    checked_pairs = strongest_pairs(scores[step], pairs, config.max_pairs) | in_circuits
+    checked_pairs = strongest_pairs(scores, pairs, config.max_pairs) | in_circuits
     removals = [*((edge,) for edge in edges_of(checked_pairs)), *(circuit.edges for circuit in checked)]
     checks = {found.removal: found for found in causal_checks(model, stimuli, removals)}
-    joint = {circuit: checks[circuit.edges] for circuit in checked}
-    trained.on_progress(0.8)
-    means = mean_contributions(model, training_text(tokens, architecture.n_ctx, config.bigram_windows).sequences)
-    counts = count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)
-    bigrams = Bigrams(*map(torch.from_numpy, counts))
-    logits = bigram_logits(model, bigrams, means, bos, config.bigram_sources)
-    identities = identity_errors(model, text[:N_IDENTITY_WINDOWS, :-1])
-
-    linearised = {"linearised": architecture.normalization != "none"}
-    tables: dict[str, Rows] = {
-        "path_terms": [_term_row(term) | linearised for term in terms],
-        "score_terms": [_score_row(at, term) for at, terms in scores.items() for term in terms],
-        "virtual_heads": _virtual_rows(pairs, norms, copying, patterns, inductions, terms),
-        "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | linearised],
-        "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
+    return {
         "causal_checks": _check_rows(checked_pairs, checks),
-        "joint_checks": [_joint_row(circuit, joint.get(circuit)) for circuit in circuits],
-        "identities": [{"identity": name, "difference": error} for name, error in identities.items()],
+        "joint_checks": [_joint_row(circuit, checks.get(circuit.edges)) for circuit in circuits],
     }
-    for name, rows in tables.items():
-        trained.write(name, rows)
+
+
+def _bigrams(config: ActivationCircuitsConfig, trained: TrainedModel, bos: int) -> dict[str, Rows]:
+    """How well the direct path fits the bigrams of the training text."""
+    tokens, model = trained.tokens, trained.model
+    windows = training_text(tokens, model.architecture.n_ctx, config.bigram_windows).sequences
+    bigrams = Bigrams(*map(torch.from_numpy, count_bigrams(tokens.train, tokens.vocabulary, config.bigram_tokens)))
+    logits = bigram_logits(model, bigrams, mean_contributions(model, windows), bos, config.bigram_sources)
+    return {
+        "bigrams": [fit_bigrams(logits, int(bigrams.count.sum())) | _linearised(model)],
+        "bigram_samples": _sample_rows(logits, tokens.token_labels(), config.bigram_samples),
+    }
+
+
+def _linearised(model: Transformer) -> dict[str, bool]:
+    return {"linearised": model.architecture.normalization != "none"}
 
 
 def strongest_pairs(scores: Sequence[ScoreTerm], pairs: Sequence[paths.HeadPath], n: int) -> set[paths.HeadPath]:
