@@ -38,7 +38,7 @@ SELECT
         WHEN corpus_probability > 2 * output_probability AND round(corpus_probability * n_pairs) >= 5 THEN 'right'
         ELSE 'neither'
     END AS verdict,
-    ltrim(output, '·') = ltrim(source, '·') AND ltrim(source, '·') <> '' AS copies,
+    output = source OR (ltrim(output, '·') = ltrim(source, '·') AND ltrim(source, '·') <> '') AS copies,
     source || ' … ' || other_destination || ' → ' || output AS right_output,
     source || ' … ' || destination || ' → ' || other_output AS right_destination
 FROM ranked

@@ -99,7 +99,7 @@ def _circuit(circuit: Circuit) -> list[str]:
     if not circuit["n_earlier"]:
         return ["It is in layer 0, so it has no earlier head to read: there is no induction circuit."]
     if circuit["n_writers"] is None:
-        return ["Whether its keys or queries read earlier heads is missing."]
+        return ["Whether its keys or queries read earlier heads was not measured."]
     if not circuit["n_writers"]:
         return [
             f"Of {circuit['n_earlier']} earlier heads, its keys read none that attends to the token before, and by its "
@@ -131,7 +131,7 @@ def _otherwise(circuit: Circuit) -> list[str]:
 
 
 def _other_seeds(circuit: Circuit) -> list[str]:
-    if circuit["n_models"] == 1:
+    if circuit["n_models"] == 1 or (circuit["n_earlier"] and circuit["n_writers"] is None):
         return []
     return [f"An induction circuit was found in {circuit['n_found']} of {circuit['n_models']} seeds."]
 

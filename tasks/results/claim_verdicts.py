@@ -149,7 +149,7 @@ class _Measured:
 def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, str]) -> Row:
     """The claim's own row: what its configurations agree on, or what they depend on."""
     looked_at = [part for part in parts if part["n"]]
-    undertrained = [names[part["place"]] for part in parts if part["n_undertrained"]]
+    undertrained = [_left_out(part, names[part["place"]]) for part in parts if part["n_undertrained"]]
     named_so = f"undertrained: {', '.join(undertrained)}" if undertrained else None
     if not looked_at:
         return {"verdict": "not tested", "reason": named_so or claim.empty or nothing_in(claim)}
@@ -171,6 +171,12 @@ def over_configurations(claim: Claim, parts: Sequence[Row], names: Mapping[str, 
     row["look"] = max((part["look"] for part in looked_at if part.get("look")), default=None)
     row["chance"] = agreement_chance(looked_at, verdict)
     return row | {"verdict": verdict, "reason": "; ".join(filter(None, [reason, named_so])) or None}
+
+
+def _left_out(part: Row, name: str) -> str:
+    """The undertrained models of a configuration: all of them, or some seeds."""
+    n = part["n_undertrained"]
+    return f"{n} of {n + part['n']} seeds of {name}" if part["n"] else name
 
 
 def models_to_hold(rule: Rule, claim: Claim) -> int:

@@ -167,7 +167,7 @@ def test_what_was_not_measured_is_missing(told):
     (paragraph,) = told(Model(), without={"heads"})
     assert "is missing: no head's induction_random_period was measured" in paragraph
     (paragraph,) = told(Model(), without=set(CIRCUITS))
-    assert "Whether its keys or queries read earlier heads is missing." in paragraph
+    assert "Whether its keys or queries read earlier heads was not measured." in paragraph
     without = {"joint_checks.loss_effect_nats", "compositions.matching_eigenvalues", "heads.previous_token"}
     (paragraph,) = told(Model(), without=without)
     assert f"Its keys read L0H0 (previous_token {MISSING}, z = 36.1) by K-composition" in paragraph
@@ -221,7 +221,7 @@ def test_skip_trigrams_are_right_or_bugs_or_neither(tmp_path):
         ("L0H1", "a … x → ·a", "right", True, 0, 0),
         ("L0H1", "a … x → b", "neither", False, 0, 1),
         ("L0H1", "c … x → d", "neither", False, 1, 0),
-        ("L0H1", "· … x → ·", "bug", False, 2, 0),
+        ("L0H1", "· … x → ·", "bug", True, 2, 0),
     ]
 
 

@@ -450,7 +450,7 @@ def test_undertrained_models_are_named_and_decide_nothing(database):
     fill_in(study)
     ((found, parts),) = decide(connection, [CLAIMS["virtual-heads-small"]], "s")
     assert (found["verdict"], found["reason"]) == (
-        "undecided", "needs 3 seeds; holds in 1 of 2 configurations; undertrained: 2 heads a layer",
+        "undecided", "needs 3 seeds; holds in 1 of 2 configurations; undertrained: 2 of 3 seeds of 2 heads a layer",
     )  # fmt: skip
     assert [(part["n"], part["n_undertrained"]) for part in parts] == [(3, 0), (1, 2)]
 

@@ -6,7 +6,7 @@ SELECT
     n_findings_not_tested,
     n_findings,
     n_decided,
-    format('{:.1f}', n_by_chance) AS n_by_chance,
+    format('{:.2g}', n_by_chance) AS n_by_chance,
     n_surviving,
     array_to_string(not_surviving, ', ') AS not_surviving
 FROM claims_in_short
