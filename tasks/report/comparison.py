@@ -85,11 +85,14 @@ def changes(before: Summary, after: Summary) -> list[Change]:
 
 
 def metric_changes(before: Summary, after: Summary) -> list[Change]:
-    """Metrics of the same kind of model that differ: beyond a 95 % interval, or with too few seeds for one."""
+    """Metrics of the same kind of model that differ: beyond a 95 % interval, or with too few seeds for one.
+
+    What differs by less than is printed is the same.
+    """
     changes = []
     for label, old, new in _pairs(before, after):
         apart = new.minus(old)
-        if new.mean != old.mean and not (apart and abs(apart.mean) <= apart.ci95):
+        if _printed(new) != _printed(old) and not (apart and abs(apart.mean) <= apart.ci95):
             note = (
                 f"by {_number(apart.mean, 3)} ± {_number(apart.ci95, 2)}" if apart else "under three seeds: no interval"
             )

@@ -65,6 +65,12 @@ def test_under_three_seeds_every_change_is_told_as_such():
     assert by_chance(BEFORE, after) == ""
 
 
+def test_what_prints_alike_is_the_same():
+    was = replace(BEFORE, metrics=[Metric("2L4H", "gain", [0], [0.43791])])
+    assert metric_changes(was, with_metrics(Metric("2L4H", "gain", [0], [0.437912]))) == []
+    assert len(metric_changes(was, with_metrics(Metric("2L4H", "gain", [0], [0.4389])))) == 1
+
+
 def test_large_numbers_are_written_out():
     was = replace(BEFORE, metrics=[Metric("0L", "tokens_per_second", [0, 1], [135_512.4, 134_012.2])])
     (change,) = metric_changes(was, with_metrics(Metric("0L", "tokens_per_second", [0], [99_000.0])))
