@@ -50,7 +50,7 @@ def models_left_out(n: int) -> str:
 
 
 def risen(what: str, curve: "DataFrame", score: str, smallest: float, digits: int = 2) -> str:
-    """How far and when a score rose over tokens: `it rises from 0.01 to 0.35, halfway by 1.2 M tokens`."""
+    """How far and when a score rose: `it rises from 0.01 at 4.1 k tokens to 0.35, halfway by 1.2 M tokens`."""
     known = curve.dropna(subset=[score])
     if known.empty:
         return f"{what} is missing"
@@ -58,4 +58,5 @@ def risen(what: str, curve: "DataFrame", score: str, smallest: float, digits: in
     if last - first < smallest:
         return f"{what} does not clearly rise ({first:z.{digits}f} to {last:z.{digits}f})"
     half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
-    return f"{what} rises from {first:z.{digits}f} to {last:z.{digits}f}, halfway by {short_count(half_way)} tokens"
+    start = f"{first:z.{digits}f} at {short_count(known.tokens.iloc[0])} tokens"
+    return f"{what} rises from {start} to {last:z.{digits}f}, halfway by {short_count(half_way)} tokens"

@@ -196,8 +196,11 @@ def test_maps_and_their_cells_are_no_higher_than_declared(n_layers):
 
 def test_trajectories_say_when_heads_formed(results):
     picture = draw("head_trajectories", results)[0]
-    assert "previous_token of L0H0, the highest at the end, rises from 0.01 to 0.64" in picture.sentence
-    assert "induction_random_period of L1H3, the highest at the end, rises from 0.01 to 0.35" in picture.sentence
+    assert "previous_token of L0H0, the highest at the end, rises from 0.01 at 4.1 k tokens to 0.64" in picture.sentence
+    assert (
+        "induction_random_period of L1H3, the highest at the end, rises from 0.01 at 4.1 k tokens to 0.35"
+        in picture.sentence
+    )
 
 
 def test_attention_counts_what_it_outlines(results):
