@@ -165,16 +165,12 @@ def places_that_score(n_ctx: int, n: int) -> int:
 
 def with_virtual_head(models: Callable[[int], Iterator[Trained]], n: int) -> int:
     """How many models have two heads in a row that do induction as one."""
-    query = "SELECT count(DISTINCT model_id) FROM virtual_induction"
-    ((found,),) = rows_about(models(n), STAGES, query)
-    return found
+    return sum(found.has_virtual_head for found in _found_in(models, n))
 
 
 def with_carrier(models: Callable[[int], Iterator[Trained]], n: int) -> int:
     """How many models have a head that copies what another one wrote."""
-    query = "SELECT count(DISTINCT model_id) FROM joint_checks WHERE kind = 'V' AND len(writers) > 0"
-    ((found,),) = rows_about(models(n), STAGES, query)
-    return found
+    return sum(found.has_carrier for found in _found_in(models, n))
 
 
 def random_models(scale: float, n: int) -> Iterator[Trained]:
@@ -194,24 +190,38 @@ def shuffled_models(n: int) -> Iterator[Trained]:
         yield Trained(initial_like(model, i), model)
 
 
+class Found(NamedTuple):
+    """What is said of a model: roles of its heads, and whether there is a circuit, a carrier, a virtual head."""
+
+    roles: list[str]
+    has_circuit: bool
+    has_carrier: bool
+    has_virtual_head: bool
+
+
 @cache
-def _found_in(models: Callable[[int], Iterator[Trained]], n: int) -> list[tuple[list[str], bool]]:
-    """Of each model the roles of its heads, and whether it has an induction circuit: measured once for both trials."""
-    query = (
-        "SELECT list(DISTINCT role), model_id IN (SELECT model_id FROM induction_circuits WHERE found)"
-        " FROM head_summary GROUP BY model_id"
-    )
-    return [(roles, has_circuit) for roles, has_circuit in rows_about(models(n), STAGES, query)]
+def _found_in(models: Callable[[int], Iterator[Trained]], n: int) -> list[Found]:
+    """What is found in each model, which is measured once for all trials."""
+    query = """
+        SELECT
+            list(DISTINCT role),
+            model_id IN (SELECT model_id FROM induction_circuits WHERE found),
+            model_id IN (SELECT model_id FROM joint_checks WHERE kind = 'V' AND len(writers) > 0),
+            model_id IN (SELECT model_id FROM virtual_induction)
+        FROM head_summary
+        GROUP BY model_id
+    """
+    return [Found(*row) for row in rows_about(models(n), STAGES, query)]
 
 
 def with_role(models: Callable[[int], Iterator[Trained]], roles: Sequence[str], n: int) -> int:
     """How many models have a head with one of these roles."""
-    return sum(not {*roles}.isdisjoint(found) for found, _ in _found_in(models, n))
+    return sum(not {*roles}.isdisjoint(found.roles) for found in _found_in(models, n))
 
 
 def with_circuit(models: Callable[[int], Iterator[Trained]], n: int) -> int:
     """How many models have an induction circuit."""
-    return sum(has_circuit for _, has_circuit in _found_in(models, n))
+    return sum(found.has_circuit for found in _found_in(models, n))
 
 
 ROLES = ("induction", "anti-induction", "previous token", "duplicate token", "positional", "BOS")

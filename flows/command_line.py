@@ -96,6 +96,11 @@ def run(
 
     with stopping_at_signals() as words:
         loaded, file = _load(study)
+        if within is not None and loaded.until_decided is None:
+            raise UserError(
+                f"--within is for studies that add seeds until claims are decided, which {loaded.name!r} doesn't."
+                ' Leave it out, or write `seed = { until = "decided" }` in [grid].'
+            )
         reserve_name(loaded, file, replace=replace)
         loaded = loaded.with_resources(runner, jobs)
         from headstream.tasks.graph.finished_study import finished_result_lines

@@ -39,7 +39,8 @@ def run_with_progress(
             server.result()
         report = run_study(study, within_hours)
     lines = result_lines(answer_of(study.name), report)
-    if more := next_look(at_its_look(study)):
-        n_more = len(more.cells) - len(at_its_look(study).cells)
+    look = at_its_look(study)
+    if more := next_look(look):
+        n_more = len(more.cells) - len(look.cells)
         lines.append(f"Undecided, and out of time: the same command goes on with {n_more} models more.")
     return lines

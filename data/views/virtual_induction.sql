@@ -3,14 +3,12 @@
 --
 -- named_models.*
 -- virtual_head: the two heads, like `L0H1 and L1H2`
--- second: the later head, like L1H2
 -- induction_random_period: virtual_heads.induction_random_period
 -- induction_copying_logit: virtual_heads.induction_copying_logit
 -- rank: 1 for the highest induction_copying_logit of its model
 SELECT
     named_models.*,
     head_label(first_layer, first_head) || ' and ' || head_label(second_layer, second_head) AS virtual_head,
-    head_label(second_layer, second_head) AS second,
     induction_random_period,
     induction_copying_logit,
     row_number() OVER (

@@ -6,7 +6,7 @@ head then copies is the token in its own values, or what an earlier head wrote t
 Sources: Elhage et al. 2021; Olsson et al. 2022, "pointer arithmetic".
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import chain
@@ -20,7 +20,7 @@ from torch import Tensor
 from headstream.models.batching import batches
 from headstream.models.circuits.induction_without import Induction, induction_without
 from headstream.models.circuits.removals import Removal
-from headstream.models.heads.attended_keys import attention_on, duplicate_token_keys, previous_token_keys
+from headstream.models.heads.attended_keys import KeysOf, attention_on, duplicate_token_keys, previous_token_keys
 from headstream.models.heads.content_attention import Score
 from headstream.models.heads.head import heads_of
 from headstream.models.heads.head_behaviour import random_period_scores
@@ -38,7 +38,7 @@ CARRIED = 0.2  # induction_random_period of a head whose carriers are looked for
 MAX_WRITERS = 8  # of a circuit: taking out all of many tells nothing about any
 RANKED_BY = 4  # one in so many sequences tells which heads may be carriers, where many may; the others test those
 
-WRITERS_KEYS: Mapping[Port, Callable[[Tensor, int], Tensor]] = {"K": previous_token_keys, "Q": duplicate_token_keys}
+WRITERS_KEYS: Mapping[Port, KeysOf] = {"K": previous_token_keys, "Q": duplicate_token_keys}
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,13 @@
 A mask is True at the keys that count. BOS never counts, as a query or as a key: heads rest on it.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+KeysOf = Callable[[Tensor, int], Tensor]  # a mask of the keys that count, from tokens and BOS
 
 
 def previous_token_keys(tokens: Int[Tensor, "batch pos"], bos: int) -> Bool[Tensor, "batch q_pos k_pos"]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from headstream.models.batching import batches
 from headstream.models.frozen import freeze_trace
 from headstream.models.heads.attended_keys import (
+    KeysOf,
     attention_on,
     duplicate_token_keys,
     induction_keys,
@@ -37,7 +38,6 @@ from headstream.models.transformer import LayerTrace, Trace, Transformer
 ByQuery = dict[str, Float[Tensor, "_batch head q_pos"]]
 ByHead = dict[str, Float[Tensor, "_"]]
 Statistics = Callable[[Trace, Tensor, Tensor], list[ByQuery]]  # from a run, its tokens and targets, for each layer
-KeysOf = Callable[[Tensor, int], Tensor]  # a mask of the keys that count, from tokens and BOS
 
 CONTENT_ON_TEXT: Mapping[str, KeysOf] = {"duplicate_token": duplicate_token_keys, "induction_natural": induction_keys}
 CONTENT_ON_REPEATS: Mapping[str, KeysOf] = {"induction_random_period": induction_keys}

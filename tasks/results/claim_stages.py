@@ -20,8 +20,9 @@ def stages_left_out(
 
     Of a table that several stages fill, one is enough, unless it is known to have no values.
     """
-    missing = [{own for own in stages if not _has(connection, study, own)} for stages in stages_read(claim)]
-    whole = [own for own, stages in zip(missing, stages_read(claim), strict=True) if own == stages]
+    read = stages_read(claim)
+    missing = [{own for own in stages if not _has(connection, study, own)} for stages in read]
+    whole = [own for own, stages in zip(missing, read, strict=True) if own == stages]
     named = [" or ".join(sorted(stages)) for stages in whole or ([] if has_values else list(filter(None, missing)))]
     return f"the {'stage' if len(named) == 1 else 'stages'} {' and '.join(named)}" if named else None
 

@@ -3,7 +3,7 @@
 import pytest
 from small_study import BEHAVIOUR, small_study
 
-from headstream.flows import plan_command, study
+from headstream.flows import command_line, plan_command, study
 from headstream.flows.study import run_study
 from headstream.tasks.graph import finished_study
 from headstream.tasks.graph.finished_study import finished_result_lines
@@ -53,3 +53,11 @@ def test_the_plan_says_the_least_and_the_most(capsys):
     plan_command.print_plan(grown_study(at_most=9), StudyFile("grown.toml", ""), False)
     said = " ".join(capsys.readouterr().out.split())
     assert "until claims are decided: 5 models (1 kind) at least, 9 (9 seeds of each kind) at most" in said
+
+
+def test_a_time_limit_is_for_such_studies_alone(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["headstream", "run", "quick", "--within", "2h"])
+    with pytest.raises(SystemExit) as stop:
+        command_line.main()
+    assert stop.value.code == 2
+    assert "--within is for studies that add seeds until claims are decided" in capsys.readouterr().err
