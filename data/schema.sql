@@ -838,6 +838,7 @@ CREATE TABLE claim_configurations (
     control         DOUBLE,    -- mean of the same measure of random weights; NULL if the claim has none
     verdict         VARCHAR,   -- holds, holds, as for random weights, fails, undecided, described or not tested
     chance          DOUBLE,    -- p-value of that verdict, two-sided; NULL unless it is decided
+    kinds           VARCHAR[], -- where seeds are added until it is decided: places of the kinds of model of which more may decide it
     reason          VARCHAR,   -- why it is undecided or not tested
     PRIMARY KEY (study, claim_id, configuration)
 );

@@ -8,6 +8,7 @@ from platformdirs import user_data_path
 
 ROOT = Path(__file__).resolve().parents[1]  # the repository or, where Headstream is installed, its package
 STUDIES = ROOT / "flows" / "studies"
+CLAIMS = ROOT / "reports" / "claims"
 
 
 def home() -> Path:

@@ -371,7 +371,8 @@ def add_cost(tables: Tables, axis: str, flops: float, attention: str = "full", *
     """Adds a row of costs, to a study that asks for all sizes."""
     sizes = {"n_ctx": [16, 256], "d_model": [16, 256], "n_heads": [1, 2, 8]}
     tables["studies"][0]["config"] = json.dumps({"costs": sizes})
-    row = {"study": tables.study, "axis": axis, "pass": "forward", "attention": attention, **columns}
+    rounds = {"seconds_by_round": [columns["seconds"]] * 3} if "seconds" in columns else {}
+    row = {"study": tables.study, "axis": axis, "pass": "forward", "attention": attention, **rounds, **columns}
     config = f"{attention} {columns}"
     tables["costs"].append({**{"n_ctx": 64, "d_model": 16}, **row, "config_id": config, "flops_counted": round(flops)})
 

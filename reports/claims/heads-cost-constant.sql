@@ -7,7 +7,8 @@
 -- lacks: 1 and 8 among the n_heads of [costs]
 -- rule: holds if every configuration < 1.5
 -- unit: times the seconds
--- empty: no sequences of 8 d_model tokens or more were timed, which show what scores and softmaxes of each head cost
+-- empty: no sequences of 8 d_model tokens or more, which show what scores and softmaxes of each head cost, were timed three
+--   times or more
 -- changed: 2026-11-28, at 128 tokens alone nothing shows of the scores, softmaxes and biases that each head has of its own;
 --   2026-11-30, the clock's own noise, now ratios round by round have an interval, whose whole must be below the bar, or above
 -- evidence: Costs
@@ -21,7 +22,7 @@ WITH passes AS (
         any_value(seconds_by_round) FILTER (n_heads = 8) AS of_eight,
         any_value(seconds_by_round) FILTER (n_heads = 1) AS of_one
     FROM costs
-    WHERE study = $study AND axis = 'n_heads' AND attention = 'full'
+    WHERE study = $study AND axis = 'n_heads' AND attention = 'full' AND len(seconds_by_round) >= 3
     GROUP BY pass, n_ctx, d_model
     HAVING seconds_ratio IS NOT NULL AND flops_ratio IS NOT NULL
     QUALIFY max(n_ctx) OVER (PARTITION BY d_model) >= 8 * d_model
@@ -33,7 +34,7 @@ rounds AS (
 )
 SELECT
     greatest(seconds_ratio, if(flops_ratio = 1, 0, 1.5 * greatest(flops_ratio, 1 / flops_ratio))) AS value,
-    if(value > seconds_ratio, value, value * exp(-coalesce(noise, 0))) AS low,
-    if(value > seconds_ratio, value, value * exp(coalesce(noise, 0))) AS high
+    if(value > seconds_ratio, value, value * exp(-noise)) AS low,
+    if(value > seconds_ratio, value, value * exp(noise)) AS high
 FROM passes
 LEFT JOIN rounds USING (pass, n_ctx, d_model)

@@ -9,6 +9,7 @@
 -- rule: holds if estimate > 0
 -- unit: margin over the nearer bar
 -- evidence: Costs
+-- empty: passes were not timed three times or more at several n_ctx
 -- changed: 2026-11-28, models of different shapes were pooled; now each configuration is decided from its seeds;
 --   2026-11-30, the clock's own noise, now exponents have an interval over rounds of timing
 WITH losses AS (
@@ -31,9 +32,9 @@ FROM losses
 CROSS JOIN (
     SELECT
         max(greatest(flops_exponent, seconds_exponent)) AS exponent,
-        max(greatest(flops_exponent, coalesce(seconds_exponent_low, seconds_exponent))) AS lowest,
-        max(greatest(flops_exponent, coalesce(seconds_exponent_high, seconds_exponent))) AS highest
+        max(greatest(flops_exponent, seconds_exponent_low)) AS lowest,
+        max(greatest(flops_exponent, seconds_exponent_high)) AS highest
     FROM cost_exponents
-    WHERE study = $study AND attention = 'local' AND axis = 'n_ctx'
+    WHERE study = $study AND attention = 'local' AND axis = 'n_ctx' AND seconds_exponent_low IS NOT NULL
 )
 WHERE exponent IS NOT NULL AND increase IS NOT NULL

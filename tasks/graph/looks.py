@@ -1,6 +1,6 @@
 """The looks of a study that trains seeds until its claims are decided: the study with as many seeds as it has at each.
 
-After a look, the kinds of model that an undecided finding looks at get the seeds of the next one; others train no more.
+After a look, the kinds of model that an undecided finding is of get the seeds of the next one; others train no more.
 """
 
 import json
@@ -16,11 +16,12 @@ from headstream.tasks.storage.latest_records import latest_record
 from headstream.tasks.study.schema import Study
 
 _UNDECIDED = """
-    SELECT DISTINCT place
+    SELECT DISTINCT unnest(kinds) AS kind
     FROM claim_configurations
     JOIN claims USING (study, claim_id)
     WHERE study = {study} AND kind = 'finding' AND claim_configurations.verdict = 'undecided'
-    ORDER BY place
+        AND (len({claims}::VARCHAR[]) = 0 OR claim_id IN {claims})
+    ORDER BY kind
 """
 
 
@@ -44,8 +45,10 @@ def next_look(study: Study) -> Study | None:
     """
     if study.until_decided is None:
         return None
-    found = run_sql(places.warehouse_file(), _UNDECIDED.format(study=quoted(study.name)))
-    undecided = [_settings(place) for place in found["place"].to_pylist()]
+    found = run_sql(
+        places.warehouse_file(), _UNDECIDED.format(study=quoted(study.name), claims=[*study.until_decided.claims])
+    )
+    undecided = [_settings(kind) for kind in found["kind"].to_pylist()]
     more = {
         kind: seeds
         for kind in study.kinds

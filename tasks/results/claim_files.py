@@ -13,8 +13,7 @@ from headstream.tasks import places
 from headstream.tasks.errors import UserError
 from headstream.tasks.results.intervals import QUANTITIES, Range
 
-CLAIMS = places.ROOT / "reports" / "claims"
-SOURCES = CLAIMS / "sources.toml"
+SOURCES = places.CLAIMS / "sources.toml"
 KINDS = ("finding", "description", "self-check")
 REQUIRED = ("statement", "source", "needs", "lacks")
 OPTIONAL = (
@@ -94,7 +93,7 @@ def read_claims() -> list[Claim]:
         UserError: a file isn't a claim; says which, what must hold, what came and what to do.
     """
     sources = tomllib.loads(SOURCES.read_text(encoding="utf-8"))
-    return [_read_claim(path, sources) for path in sorted(CLAIMS.glob("*.sql"))]
+    return [_read_claim(path, sources) for path in sorted(places.CLAIMS.glob("*.sql"))]
 
 
 def _read_claim(path: Path, sources: Mapping[str, Mapping[str, str]]) -> Claim:

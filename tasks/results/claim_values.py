@@ -113,6 +113,35 @@ def seed_values(
     return rows
 
 
+def kinds_of_values(
+    connection: duckdb.DuckDBPyConnection, claim: Claim, study: str, columns: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """For each configuration the places of the kinds of model that its values are of: without these, they differ.
+
+    Of a comparison, these are all that it compares.
+    """
+    kinds = connection.execute("SELECT DISTINCT drop_axes(cell, 'seed') FROM own_cells ORDER BY ALL").fetchall()
+    if "configuration" not in columns:
+        return {kind: [kind] for (kind,) in kinds}
+    whole = _by_place(seed_values(connection, claim, study, columns))
+    of_place: dict[str, list[str]] = {place: [] for place in whole}
+    for (kind,) in kinds:
+        show_cells(connection, f"drop_axes(cell, 'seed') <> {quoted(kind)}")
+        without = _by_place(seed_values(connection, claim, study, columns))
+        for place, values in whole.items():
+            if without.get(place) != values:
+                of_place[place].append(kind)
+    show_cells(connection)
+    return of_place
+
+
+def _by_place(values: list[Value]) -> dict[str, list[Value]]:
+    found: dict[str, list[Value]] = {}
+    for value in values:
+        found.setdefault(value.place, []).append(value)
+    return found
+
+
 def _wrong_select(claim: Claim, error: duckdb.Error) -> UserError:
     must, do = "its SELECT must run and give numbers or booleans", "`headstream sql` lists the tables."
     return claim_error(claim.claim_id, must, first_line(error), do)

@@ -29,6 +29,7 @@ from headstream.tasks.results.intervals import (
 from headstream.tasks.study.until_decided import LOOKS
 
 AS_RANDOM = "holds, as for random weights"
+BEYOND_SEEDS = "the interval holds the bar, by the error over the text that all seeds share alone"
 MIN_CHANCE = 1e-9  # below which a p-value isn't told
 MAX_SEEDS = 100  # that agreeing models are asked for, before a plan gives up
 
@@ -93,7 +94,10 @@ def _at_look(claim: Claim, place: str, learned: Iterable[Value], every: Iterable
     measured = _Measured(claim, claim.rule, own, values, controls, counted)
     tail = LOOKS[look] / 2 if look else TAIL
     found, verdict = measured.interval(tail), measured.verdict(tail)
-    reason = _why_undecided(claim, claim.rule, n, counted) if verdict == "undecided" else None
+    reason = None
+    if verdict == "undecided":
+        beyond = measured.without_scatter(tail) == "undecided"
+        reason = BEYOND_SEEDS if beyond else _why_undecided(claim, claim.rule, n, counted)
     ends = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
     # Of an error that only a look's part may be spent of, a p-value is as much larger.
     chance = None if verdict == "undecided" else min(1.0, measured.chance(tail) * TAIL / tail)
@@ -124,6 +128,12 @@ class _Measured:
             if all(self.rule.verdict(own.low, own.high) == "holds" for own in each):
                 return AS_RANDOM
         return verdict
+
+    def without_scatter(self, tail: float = TAIL) -> str:
+        """The verdict if any number of seeds came to the same: that of the error over text alone."""
+        estimate = self._over_seeds(tail).estimate
+        found = with_error_over_text(Interval(estimate, estimate, estimate), self.own, self.claim.within, tail)
+        return self.rule.verdict(found.low, found.high)
 
     def chance(self, tail: float = TAIL) -> float:
         """Of how many intervals that miss the truth the widest still gives this verdict: its p-value, two-sided."""

@@ -15,11 +15,13 @@ from headstream.tasks.results.claim_values import (
     columns_of,
     keep_cells,
     keep_cells_of,
+    kinds_of_values,
     needed_cells,
     seed_values,
     show_cells,
 )
 from headstream.tasks.results.claim_verdicts import (
+    BEYOND_SEEDS,
     Row,
     models_to_hold,
     of_configuration,
@@ -221,4 +223,9 @@ def _verdict(connection: duckdb.DuckDBPyConnection, claim: Claim, study: str) ->
     overall = over_configurations(claim, parts, names)
     for part in parts:
         part["configuration"] = names[part["place"]]
+    open_ones = [part for part in parts if part["verdict"] == "undecided" and part["reason"] != BEYOND_SEEDS]
+    if at_most and open_ones:
+        kinds = kinds_of_values(connection, claim, study, columns)
+        for part in open_ones:
+            part["kinds"] = kinds[part["place"]]
     return overall, parts

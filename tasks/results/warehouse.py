@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 from filelock import FileLock
 
+from headstream.tasks import places
 from headstream.tasks.errors import WorkError
 from headstream.tasks.files.system_errors import disk_is_full
 from headstream.tasks.results import claim_files, claims, deliveries, head_matches, kept_rows, tables, views
@@ -96,7 +97,7 @@ def _fingerprint(found: Sequence[Artifact]) -> str:
 def _code_fingerprint() -> str:
     """A hash of all that decides what rows artifacts give."""
     sources = [tables.SCHEMA, claim_files.SOURCES]
-    for folder in (views.VIEWS, claim_files.CLAIMS):
+    for folder in (views.VIEWS, places.CLAIMS):
         sources += sorted(folder.glob("*.sql"))
     return _sha256([code_version(__name__), [(path.name, path.read_text(encoding="utf-8")) for path in sources]])
 

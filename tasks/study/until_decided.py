@@ -2,7 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+
+from headstream.tasks import places
+from headstream.tasks.study.mistakes import nearest
 
 # Seeds at which the claims of a study are looked at, and the part of an error of 5 % that each look spends: whatever is
 # found at one of them, a claim at its bar is decided in 5 % of studies or less (Bonferroni over looks).
@@ -15,9 +18,19 @@ class UntilDecided(BaseModel, frozen=True, extra="forbid"):
 
     until: Literal["decided"] = Field(description="What ends it: all claims that the study can decide are decided.")
     at_most: Literal[3, 5, 9, 17] = Field(17, description="Seeds of a kind of model after which it ends undecided.")
+    claims: tuple[str, ...] = Field((), description="Claims of which it is; if left out, of all.")
     so_far: dict[str, Annotated[int, Field(ge=1, le=17)]] = Field(
         {}, description="Seeds of kinds of model that have more than 3 so far; runs keep count of them."
     )
+
+    @field_validator("claims")
+    @classmethod
+    def _check_claims(cls, claims: tuple[str, ...]) -> tuple[str, ...]:
+        known = sorted(path.stem for path in places.CLAIMS.glob("*.sql"))
+        for claim in claims:
+            if claim not in known:
+                raise ValueError(f"there is no claim {claim!r}.{nearest(claim, known)}")
+        return claims
 
     @property
     def looks(self) -> list[int]:

@@ -8,7 +8,6 @@ from claimed_studies import CASES, Tables
 from test_command_line import call
 
 from headstream.tasks import places
-from headstream.tasks.results import claim_files
 from headstream.tasks.results.tables import table_named, write_table
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.storage.store import Store
@@ -83,7 +82,7 @@ def test_models_that_learned_nothing_are_said_first(monkeypatch, capsys, tmp_pat
 
 def test_a_new_claim_needs_no_run(monkeypatch, capsys, tmp_path):
     call(monkeypatch, capsys, "claims", "quick")
-    monkeypatch.setattr(claim_files, "CLAIMS", tmp_path)
+    monkeypatch.setattr(places, "CLAIMS", tmp_path)
     header = ("statement: x", "source: elhage-2021", "needs: true", "lacks: models")
     lines = [f"-- {line}\n" for line in (*header, "rule: holds if every model < 4")]
     select = "SELECT 3 AS value"

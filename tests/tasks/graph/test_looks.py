@@ -36,10 +36,12 @@ def undecided():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         with empty_warehouse(path) as connection:
-            connection.execute("INSERT INTO claims (study, claim_id, kind) VALUES ('grown', 'c', ?)", [kind])
+            connection.execute(
+                "INSERT INTO claims (study, claim_id, kind) VALUES ('grown', 'composition-matters', ?)", [kind]
+            )
             for i, (verdict, place) in enumerate([("holds", "n_layers=1"), *(("undecided", own) for own in places_of)]):
-                row = ["grown", "c", str(i), place, verdict]
-                columns = "study, claim_id, configuration, place, verdict"
+                row = ["grown", "composition-matters", str(i), [place], verdict]
+                columns = "study, claim_id, configuration, kinds, verdict"
                 connection.execute(f"INSERT INTO claim_configurations ({columns}) VALUES (?, ?, ?, ?, ?)", row)
 
     return say
@@ -68,6 +70,9 @@ def test_kinds_of_which_something_is_undecided_get_more_seeds(undecided):
     assert next_look(more) is None
     undecided(FOUR, kind="description")
     assert next_look(more) is None
+    undecided(FOUR)
+    assert next_look(grown_study(claims=["gap-filling"])) is None, "it is another claim that is undecided"
+    assert next_look(grown_study(claims=["gap-filling", "composition-matters"])).until_decided.so_far == {FOUR: 5}
 
 
 def test_a_list_of_seeds_stays_what_it_is(undecided):
@@ -92,6 +97,7 @@ def test_the_seeds_so_far_are_recorded_and_do_not_make_another_study():
     [
         ({"grid": {"seed": {"until": "bored"}}}, r"\[grid.seed\] until: must be 'decided'"),
         ({"grid": {"seed": {"until": "decided", "at_most": 4}}}, "must be 3, 5, 9 or 17"),
+        ({"grid": {"seed": {"until": "decided", "claims": ["gap-fill"]}}}, "no claim 'gap-fill'.*mean 'gap-filling'"),
         ({"grid": {"seed": {"until": "decided"}}, "training": {"seed": 1}}, "seed is given twice"),
         ({"grid": {"seed": {"until": "decided"}, "n_heads": [*range(1, 13)]}}, "got 204"),
     ],

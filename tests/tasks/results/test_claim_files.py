@@ -7,7 +7,6 @@ from decided_claims import CLAIMS, row_of
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.results import claim_files
 from headstream.tasks.results.claim_files import Claim, _parse_rule, read_claims
 from headstream.tasks.results.claims import decide
 
@@ -54,7 +53,7 @@ SELECT model_id, seed / 10 + 0.9 AS value FROM cells
 
 def read(tmp_path, monkeypatch, text: str) -> Claim:
     (tmp_path / "many-heads.sql").write_text(text)
-    monkeypatch.setattr(claim_files, "CLAIMS", tmp_path)
+    monkeypatch.setattr(places, "CLAIMS", tmp_path)
     (claim,) = read_claims()
     return claim
 

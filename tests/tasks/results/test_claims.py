@@ -21,7 +21,7 @@ from empty_warehouse import empty_warehouse
 
 from headstream.tasks.results import claims
 from headstream.tasks.results.claim_values import Value, keep_cells
-from headstream.tasks.results.claim_verdicts import with_error_over_text
+from headstream.tasks.results.claim_verdicts import BEYOND_SEEDS, of_configuration, with_error_over_text
 from headstream.tasks.results.claims import decide, insert_claims, lacking_for_claims
 from headstream.tasks.results.configurations import depends_on, named
 from headstream.tasks.results.intervals import Interval, mean_interval
@@ -291,6 +291,16 @@ def test_the_clocks_own_noise_is_in_what_passes_cost(database, ratio, noise, ver
         assert [found["ci_low"], found["ci_high"]] == pytest.approx([ratio * exp(-half), ratio * exp(half)], rel=1e-3)
 
 
+@pytest.mark.parametrize("claim_id", ["heads-cost-constant", "sparse-is-linear"])
+def test_passes_timed_once_or_twice_decide_nothing(database, claim_id):
+    connection, fill_in = database
+    study = CASES[claim_id].tables("s", CASES[claim_id].holds)[0]
+    for row in study["costs"]:
+        row["seconds_by_round"] = [row["seconds"]] * 2
+    fill_in(study)
+    assert row_of(connection, CLAIMS[claim_id], "s")["reason"] == CLAIMS[claim_id].empty
+
+
 def test_an_exponent_of_seconds_has_an_interval_over_rounds(database):
     connection, fill_in = database
     study = Tables("s")
@@ -490,6 +500,45 @@ def test_more_seeds_do_not_lessen_the_error_over_the_text_that_they_share():
     rule = CLAIMS["heads-are-linguistic"].rule
     assert (rule.verdict(*seeds[1:]), rule.verdict(*found[1:])) == ("holds", "undecided")
     assert with_error_over_text(seeds, [Value("", 0, 0.05, None, 1.0)], (-1, 1)) == seeds
+
+
+@pytest.mark.parametrize(("low", "reason"), [(0.01, BEYOND_SEEDS), (0.03, "the interval holds the bar")])
+def test_what_a_text_alone_leaves_undecided_takes_no_more_seeds(low, reason):
+    own = [Value("", seed, value, None, 1.0, low=low, high=0.07) for seed, value in enumerate((0.04, 0.05, 0.06))]
+    row = of_configuration(CLAIMS["heads-are-linguistic"], "", own, own, 17)
+    assert (row["verdict"], row["reason"]) == ("undecided", reason)
+
+
+# Kinds of model that take more seeds
+
+
+def grown(case: str, values: list[float]) -> Tables:
+    """A study that adds seeds until claims are decided: models that a claim is about, and others."""
+    study = Tables("s")
+    study["studies"][0]["config"] = json.dumps({"until_decided": {"at_most": 17}})
+    for i, value in enumerate(values):
+        CASES[case].add(study, i, value)
+        study.model(seed=i, n_layers=1, loss=5.0, feed_forward="none")
+        study["models"][-1]["parameters"] = 9999
+    return study
+
+
+def test_a_comparison_is_of_all_models_that_it_compares_and_of_no_others(database):
+    connection, fill_in = database
+    fill_in(grown("feed-forward-adds", [0.1, -0.1, 0.0]))
+    ((found, (part,)),) = decide(connection, [CLAIMS["feed-forward-adds"]], "s")
+    assert (found["verdict"], part["place"]) == ("undecided", "feed_forward=gelu d_mlp=8")
+    compared = ["feed_forward=gelu d_mlp=8", "feed_forward=none n_layers=3", "feed_forward=none n_layers=4"]
+    assert part["kinds"] == compared
+
+
+def test_a_value_of_one_model_is_of_its_kind_and_what_is_decided_of_none(database):
+    connection, fill_in = database
+    study = grown("more-heads-diminish", [0.05, 0.06, 0.04])
+    fill_in(of_heads(study, {2: [0.1, 0.3, 0.2], 4: [0.100, 0.1001, 0.0999]}))
+    ((_, parts),) = decide(connection, [CLAIMS["virtual-heads-small"]], "s")
+    kinds = {part["place"]: (part["verdict"], part.get("kinds")) for part in parts}
+    assert kinds == {"n_heads=2": ("undecided", ["n_heads=2"]), "n_heads=4": ("holds", None)}
 
 
 # All studies

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headstream.tasks import places
 from headstream.tasks.errors import WorkError
 from headstream.tasks.measuring.trained_model import Rows
-from headstream.tasks.results import claim_files, deliveries, warehouse
+from headstream.tasks.results import deliveries, warehouse
 from headstream.tasks.results import views as view_files
 from headstream.tasks.results.indexed_artifacts import indexed_artifacts
 from headstream.tasks.results.sql import run_sql
@@ -87,14 +88,14 @@ def few_claims(tmp_path_factory):
     """A folder with two claims: to decide all 38 would take most of a build."""
     folder = tmp_path_factory.mktemp("claims")
     for name in ("heads-specialise", "heads-prunable"):
-        shutil.copy(claim_files.CLAIMS / f"{name}.sql", folder)
+        shutil.copy(places.CLAIMS / f"{name}.sql", folder)
     return folder
 
 
 @pytest.fixture
 def archive(tmp_path, monkeypatch, few_claims):
     archive = Archive(tmp_path)
-    monkeypatch.setattr(claim_files, "CLAIMS", few_claims)
+    monkeypatch.setattr(places, "CLAIMS", few_claims)
     monkeypatch.setattr("headstream.tasks.storage.sealing.datetime", SimpleNamespace(now=lambda zone: archive.now))
     monkeypatch.setattr("os.fsync", lambda path: None)
     return archive

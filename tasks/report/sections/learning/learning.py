@@ -40,7 +40,9 @@ def learning_curves(results: StudyResults) -> list[Picture]:
     lowest, trained = extreme(final), _last(training, "loss_nats")
     if with_training and lowest and lowest.label in trained:
         ends = list(trained[lowest.label].values())
-        sentence += f" Training loss of {lowest.label} ends at {sum(ends) / len(ends):.2f} nats."
+        sentence += (
+            f" Training loss of {lowest.label}, on the last batches logged, ends at {sum(ends) / len(ends):.2f} nats."
+        )
     look = "The more text a model has read, the better it predicts what comes next: the lower its line."
     return [Picture(name, sentence, queries, figure, look)]
 

@@ -44,9 +44,9 @@ def _sentence(label: str, found: DataFrame, best: DataFrame) -> str:
         in_stream = found[found.is_best & found["head"].isna() & (found.task == top.task)].itertuples()
         stream = "".join(f"; the best place in the stream, {place.site}, gains {_gain(place)}" for place in in_stream)
         said = (
-            f"Heads of {label} tell {listed(list(above.task))} better than the baselines, of {of_tasks}. Of {top.task} "
-            f"a probe of {top.site} is right for {_share(top.accuracy)} of tokens, {_gain(top)} more than the best "
-            f"baseline, {_share(top.accuracy - top.gain)}{stream}."
+            f"The best head of {label} tells {listed(list(above.task))} better than the baselines, of {of_tasks}. "
+            f"Of {top.task} a probe of {top.site} is right for {_share(top.accuracy)} of tokens, {_gain(top)} more "
+            f"than the best baseline, {_share(top.accuracy - top.gain)}{stream}."
         )
     return said + (f" Of {listed(list(below.task))} the best head tells less than a baseline." if len(below) else "")
 
