@@ -5,7 +5,7 @@ import { el } from "./elements.js";
 import { readable } from "./numbers.js";
 import { headName } from "./study.js";
 
-/** @import { Edge } from "./composition.js" */
+/** @import { Edge, Kind } from "./composition.js" */
 /** @import { Page } from "./page.js" */
 /** @import { Head, Model } from "./study.js" */
 
@@ -25,7 +25,7 @@ export function neighbours(page, head) {
   return el(
     "section",
     { class: "pairs" },
-    el("div", {}, el("h3", {}, "Heads it reads"), edgeList(page, read, "writer")),
+    el("div", {}, el("h3", {}, "Heads it reads"), edgeList(page, read, "writer"), ...jointSentences(model, head)),
     el("div", {}, el("h3", {}, "Heads that read it"), edgeList(page, readBy, "reader")),
   );
 }
@@ -47,6 +47,27 @@ function edgeList(page, edges, side) {
   });
   const others = edges.length - MAX_LINKS;
   return el("ul", {}, ...items, others > 0 && el("li", { class: "hint" }, `and ${others} more`));
+}
+
+/**
+ * What became of the head without all earlier heads that its induction takes, by queries, keys and values.
+ * @param {Model} model
+ * @param {Head} head
+ */
+function jointSentences({ rows }, head) {
+  const own = rows.joint_checks.filter((row) => headName(row.reader_layer, row.reader_head) === head.name);
+  return own.map((row) => {
+    const [what, measure] =
+      row.kind === "V"
+        ? ["the logit of what followed", "induction_copying_logit"]
+        : ["prefix matching", "prefix_matching"];
+    const change = `${readable(row[`${measure}_without`])} instead of ${readable(row[measure])}`;
+    return el(
+      "p",
+      {},
+      `Without ${row.writers} in its ${KIND_WORDS[/** @type {Kind} */ (row.kind)]}: ${what} ${change}.`,
+    );
+  });
 }
 
 /**

@@ -129,6 +129,7 @@ def test_the_card_names_what_the_head_reads_and_leads_there(visit):
     read = page.locator("aside .pairs > div").first
     assert "L0H0 by its keys" in read.text_content()
     assert "without it, prefix matching" in read.text_content()
+    assert re.search(r"Without L0H0.* in its keys: prefix matching \S+ instead of \S+\.", read.text_content())
     read.get_by_role("link", name="L0H0").click()
     assert page.locator("aside h2").text_content() == "L0H0"
     titles = page.locator("aside h3").all_text_contents()
