@@ -120,11 +120,15 @@ def run(
 def plan(
     study: StudyArgument,
     every_line: Annotated[bool, typer.Option("--all", help="List every artifact, even for a large grid.")] = False,
+    export: Annotated[bool, typer.Option("--export", help="Say which formats its models can be exported to.")] = False,
 ) -> None:
     """Show what `run` would do and why, how long it would take, and which claims the study can decide."""
-    from headstream.flows.plan_command import print_plan
+    from headstream.flows.plan_command import print_export_formats, print_plan
 
-    print_plan(*_load(study), every_line)
+    loaded, file = _load(study)
+    print_plan(loaded, file, every_line)
+    if export:
+        print_export_formats(loaded)
 
 
 class _Query(TyperCommand):

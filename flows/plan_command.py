@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from headstream.models.architecture import Architecture
 from headstream.tasks.graph.looks import at_its_look, at_the_last_look
 from headstream.tasks.graph.planned_claims import plan_claims, training_warnings
 from headstream.tasks.graph.planning import PlannedArtifact, plan_artifacts, seconds_left
@@ -47,6 +48,26 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     _print_claims(console, lacking)
     for warning in training_warnings(study):
         console.print(f"[yellow]{warning}[/]")
+
+
+def print_export_formats(study: Study) -> None:
+    """Print which formats each kind of model fits as it will be trained; models that fit alike share a line."""
+    from headstream.tasks.importing.export_formats import fit_of
+    from headstream.tasks.importing.model_export import FORMATS
+
+    kinds: dict[Architecture, str] = {}
+    for cell in study.cells:
+        kinds.setdefault(cell.architecture, cell.label)
+    console = Console(soft_wrap=True)
+    console.print("\nIts models can be exported --to headstream, and from there opened by `headstream` alone; besides")
+    for format in FORMATS:
+        by_fit: dict[str, list[str]] = defaultdict(list)
+        for architecture, label in kinds.items():
+            by_fit[fit_of(format, architecture)].append(label)
+        console.print(f"[bold]--to {format}[/]")
+        for fit, labels in by_fit.items():
+            more = f" and {len(labels) - 1} more like it" if len(labels) > 1 else ""
+            console.print(Text(f"  {labels[0]}{more}: {fit}"))
 
 
 def _line_by_line(planned: list[PlannedArtifact]) -> Table:

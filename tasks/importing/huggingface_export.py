@@ -26,17 +26,18 @@ def as_huggingface(model: ExportedModel) -> ExportedFiles:
         UserError: no model type can represent it.
     """
     shared = with_half_split_pairs(with_learned_positions(model))
-    lacking = {kind: _lacking(shared.architecture, family) for kind, family in FAMILIES.items()}
-    kind = min(lacking, key=lambda each: len(lacking[each]))
-    if lacking[kind]:
+    choices = [(kind, written) for kind in FAMILIES for written in _with_feed_forward(shared.architecture)]
+    lacking = [_lacking(written, FAMILIES[kind]) for kind, written in choices]
+    nearest = min(range(len(choices)), key=lambda each: len(lacking[each]))
+    kind, written = choices[nearest]
+    if lacking[nearest]:
         raise UserError(
             f"no model type of Hugging Face ({', '.join(FAMILIES)}) can represent the model: the nearest, {kind}, can't"
-            f" have {', '.join(lacking[kind])}. Export it --to headstream."
+            f" have {', '.join(lacking[nearest])}. Export it --to headstream."
         )
     family = FAMILIES[kind]
-    config = family.config(shared.architecture)
-    placements = family.placements(shared.architecture, config)
-    tensors = written_tensors(shared, _read_back(shared.architecture, family), placements, kind)
+    config = family.config(written)
+    tensors = written_tensors(shared, _read_back(written, family), family.placements(written, config), kind)
     about: dict[str, Any] = {"architectures": [family.class_name], "model_type": kind, "torch_dtype": "float32"}
     about |= {"vocab_size": model.d_vocab, "bos_token_id": model.bos, "eos_token_id": None, "pad_token_id": None}
     notes = [f"written as {kind}"]
@@ -44,7 +45,17 @@ def as_huggingface(model: ExportedModel) -> ExportedFiles:
         notes.append(f"{model.architecture.positions} positions are written as a table of learned ones")
     if model.architecture.rotary_pairs != shared.architecture.rotary_pairs:
         notes.append("dimensions of queries and keys are reordered alike, so that rotary pairs lie half a head apart")
+    if written.feed_forward != shared.architecture.feed_forward:
+        notes.append("it gets feed-forward layers whose weights are 0, since every model type has some")
     return ExportedFiles(about | config, tensors, notes)
+
+
+def _with_feed_forward(architecture: Architecture) -> list[Architecture]:
+    """The architecture, if it has feed-forward layers; else it with small ones of each kind, which may add nothing."""
+    if architecture.feed_forward != "none" or not architecture.n_layers:
+        return [architecture]
+    kinds = ("swiglu", "gelu_tanh")
+    return [architecture.model_copy(update={"feed_forward": kind, "d_mlp": 1}) for kind in kinds]
 
 
 def _lacking(architecture: Architecture, family: Family) -> list[str]:

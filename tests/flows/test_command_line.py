@@ -121,8 +121,9 @@ def test_plan_says_what_is_there_and_what_is_not(smoke, monkeypatch, capsys):
     code, out, _ = call(monkeypatch, capsys, "plan", "smoke")
     assert code == 0
     assert "Nothing to run" in out
-    code, out, _ = call(monkeypatch, capsys, "plan", "quick")
+    code, out, _ = call(monkeypatch, capsys, "plan", "quick", "--export")
     assert "not made yet" in out
+    assert "n_layers=2 n_heads=4 seed=0: no: TransformerLens can't represent positions = 'relative'." in out
     assert "MB of disk" in out
 
 

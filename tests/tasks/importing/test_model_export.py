@@ -13,6 +13,7 @@ from written_models import gpt2_architecture, gpt_neox_architecture, llama_archi
 from headstream.models.architecture import Architecture
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
+from headstream.tasks.importing.export_formats import fit_of
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.model_export import export_checkpoints
 from headstream.tasks.importing.open_foreign import open_foreign
@@ -108,6 +109,8 @@ def test_its_tokenizer_and_bos_come_back(tmp_path):
         {"positions": "shortformer"},
         {"positions": "rotary", "rotary_fraction": 0.7, "parallel_sublayers": True},
         {"positions": "rotary", "normalization": "rmsnorm", "feed_forward": "geglu", "d_head": 6, "biases": False},
+        {"positions": "rotary", "normalization": "rmsnorm", "feed_forward": "none", "biases": False},
+        {"positions": "learned", "feed_forward": "none", "biases": False},
         {"positions": "sinusoidal", "n_layers": 0},
     ],
 )
@@ -123,7 +126,7 @@ def test_what_a_format_says_in_other_words_computes_the_same(format, options, tm
 
 
 UNREPRESENTABLE = [
-    ("huggingface", plain(), "positions = 'relative', normalization = 'none', feed_forward = 'none'"),
+    ("huggingface", plain(), "positions = 'relative', normalization = 'none'."),
     ("huggingface", gpt2_architecture(normalization_place="post"), "gpt2, can't have normalization_place = 'post'"),
     ("huggingface", gpt2_architecture(d_head=4), "d_head = 4, d_value = 4"),
     ("huggingface", gpt2_architecture(gates="dynamic"), "gpt2, can't have gates = 'dynamic'"),
@@ -146,6 +149,20 @@ def test_what_a_format_can_not_say_is_named(format, architecture, words, tmp_pat
         export_checkpoints(format, tmp_path / "stored", tiny_tokens(), [40], tmp_path / "out")
     assert words in str(refused.value)
     assert "--to headstream" in str(refused.value)
+    assert fit_of(format, architecture).removeprefix("no: ") in str(refused.value), "as it is told before training"
+
+
+@pytest.mark.parametrize(
+    ("format", "architecture", "fit"),
+    [
+        ("huggingface", llama_architecture(), "written as mistral"),
+        ("huggingface", gpt2_architecture(biases=False), "written as gpt2"),
+        ("huggingface", gpt2_architecture(), "no: gpt2 has no tensor for b_U, which is not 0 throughout."),
+        ("transformer-lens", llama_architecture(), "yes"),
+    ],
+)
+def test_what_a_model_fits_is_known_before_it_is_trained(format, architecture, fit):
+    assert fit_of(format, architecture) == fit
 
 
 def test_a_bias_of_logits_is_refused_where_a_format_has_none(tmp_path):
