@@ -123,7 +123,7 @@ def test_plan_says_what_is_there_and_what_is_not(smoke, monkeypatch, capsys):
     assert "Nothing to run" in out
     code, out, _ = call(monkeypatch, capsys, "plan", "quick", "--export")
     assert "not made yet" in out
-    assert "n_layers=2 n_heads=4 seed=0: no: TransformerLens can't represent positions = 'relative'." in out
+    assert "and 1 more like it: no: TransformerLens can't represent positions = 'relative'." in out
     assert "MB of disk" in out
 
 
