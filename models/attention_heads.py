@@ -66,7 +66,7 @@ class Attention(DeclaringModule):
     ]:
         """Project the stream, by one matrix product for all heads and all three maps if they have the same input."""
         x = x.to(self.W_Q.dtype)
-        W_K, W_V, b_K, b_V = self.stored_keys_and_values()
+        W_K, W_V, _, _ = self.stored_keys_and_values()
         added = self.added_positions(x)
         if added is None:
             joined = cat([_flat(self.W_Q), _flat(W_K), _flat(W_V)], dim=1)
@@ -79,6 +79,20 @@ class Attention(DeclaringModule):
             part.unflatten(2, (weight.shape[0], weight.shape[2])).transpose(1, 2)
             for part, weight in ((q, self.W_Q), (k, W_K), (v, W_V))
         )
+        return self.finished(q, k, v)
+
+    def finished(
+        self,
+        q: Float[Tensor, "batch head pos d_head"],
+        k: Float[Tensor, "batch group pos d_head"],
+        v: Float[Tensor, "batch group pos d_value"],
+    ) -> tuple[
+        Float[Tensor, "batch head pos d_head"],
+        Float[Tensor, "batch head pos d_head"],
+        Float[Tensor, "batch head pos d_value"],
+    ]:
+        """Queries, keys and values from products with W_Q, W_K and W_V: biases, norms, rotations, one for each head."""
+        _, _, b_K, b_V = self.stored_keys_and_values()
         if self.b_Q is not None and b_K is not None and b_V is not None:
             q, k, v = q + self.b_Q[:, None], k + b_K[:, None], v + b_V[:, None]
         q, k = self.q_norm(q), self.k_norm(k)
@@ -126,6 +140,15 @@ class Attention(DeclaringModule):
         q, k, v = self.queries_keys_values(x)
         pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
         return pattern, self._gated(pattern @ v, x)
+
+    def mix_projected(
+        self,
+        q: Float[Tensor, "batch head pos d_head"],
+        k: Float[Tensor, "batch head pos d_head"],
+        v: Float[Tensor, "batch head pos d_value"],
+    ) -> Float[Tensor, "batch head pos d_value"]:
+        """The values that each head mixed, before gates, from queries, keys and values that are given."""
+        return self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3)) @ v
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
         """The values that each head mixed, gated, computed the fastest way: most hidden keys are skipped."""

@@ -2,7 +2,7 @@
 
 Nodes write to the residual stream and read the outputs of earlier ones: `embedding`, a separate `position` embedding,
 `bias` (all biases but those of values, which belong to their heads), heads (`L0H3`), feed-forward layers (`L0MLP`) and
-`logits`.
+`logits`. Heads that share keys and values read through a group (`L0G1`).
 """
 
 import re
@@ -38,11 +38,22 @@ class MLP(NamedTuple):
         return f"L{self.layer}MLP"
 
 
-Node = Terminal | Head | MLP
+class KeyValueGroup(NamedTuple):
+    """The keys and values that a group of heads shares, by its layer and its index there."""
+
+    layer: int
+    group: int
+
+    def __str__(self) -> str:
+        return f"L{self.layer}G{self.group}"
+
+
+Node = Terminal | Head | MLP | KeyValueGroup
 Port = Literal["Q", "K", "V", "in"]  # the queries, keys or values of a head; "in" for the whole input of other nodes
 HEAD_PORTS: tuple[Port, ...] = ("Q", "K", "V")
 HEAD_LABEL = re.compile(r"\bL(\d+)H(\d+)\b")
 _MLP_LABEL = re.compile(r"L(\d+)MLP")
+_GROUP_LABEL = re.compile(r"L(\d+)G(\d+)")
 
 
 class Edge(NamedTuple):
@@ -63,6 +74,8 @@ def parse_node(label: str) -> Node:
         return Head(int(head[1]), int(head[2]))
     if layer := _MLP_LABEL.fullmatch(label):
         return MLP(int(layer[1]))
+    if group := _GROUP_LABEL.fullmatch(label):
+        return KeyValueGroup(int(group[1]), int(group[2]))
     if label in list(Terminal):
         return Terminal(label)
     raise ValueError(f"no node has the label {label!r}")

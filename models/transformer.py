@@ -96,7 +96,7 @@ class Layer(nn.Module):
         z, attention_out, feed_forward_out, residual_out = self.write(x, z, mask, fill)
         return LayerTrace(x, pattern, gates, z, W_O, attention_out, feed_forward_out, residual_out)
 
-    def read(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
+    def read(self, x: Float[Tensor, "*batch pos d_model"]) -> Float[Tensor, "*batch pos d_model"]:
         """The heads' input: the stream, after the norm if that comes first."""
         return x if self.post else self.attention_norm(x)
 

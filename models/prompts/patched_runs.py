@@ -1,0 +1,136 @@
+"""Runs of a model in which every reader has an input of its own: what each writer writes may be that of another run.
+
+A reader's input is the stream of a run that is there already, the base, changed by what some writers write differently.
+With norms after sublayers the stream is normalised anew, sublayer by sublayer, for each reader.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headstream.models.architecture import Architecture
+from headstream.models.norms import Norm
+from headstream.models.prompts.graph import Level, PromptGraph
+from headstream.models.transformer import Layer, LayerTrace, Transformer
+
+Stream = Float[Tensor, "*runs pos d_model"]
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """The attention or feed-forward layer of a run: its output, biases included, and the writers that it is of."""
+
+    writers: slice  # of the graph's
+    output: Float[Tensor, "pair pos d_model"]
+    norm_after: Norm | None
+
+
+@dataclass(frozen=True)
+class BaseRun:
+    """A run whose readers can be given other inputs."""
+
+    model: Transformer
+    graph: PromptGraph
+    embedding: Float[Tensor, "pair pos d_model"]
+    written: Float[Tensor, "writer pair pos d_model"]  # by each writer to the stream
+    traces: tuple[LayerTrace, ...]
+    sublayers: tuple[Sublayer, ...]  # in the order of levels
+    streams: tuple[Float[Tensor, "pair pos d_model"], ...]  # that each level reads
+    logits: Float[Tensor, "pair d_vocab"]  # after the last token
+
+    def inputs(
+        self, level: Level, mask: Float[Tensor, "run writer"], changes: Float[Tensor, "writer pair pos d_model"]
+    ) -> Float[Tensor, "run pair pos d_model"]:
+        """The stream that a level reads, for each row of a mask: with the changes of its writers added."""
+        if not self.normalises_after:
+            place = self.graph.levels.index(level)
+            return self.streams[place] + _mixed(mask, changes[: level.n_writers])
+        x = self.embedding + _mixed(mask[:, :1], changes[:1])
+        for sublayer in self.sublayers:
+            if sublayer.writers.stop > level.n_writers:
+                break
+            x = x + sublayer.output + _mixed(mask[:, sublayer.writers], changes[sublayer.writers])
+            x = x if sublayer.norm_after is None else sublayer.norm_after(x)
+        return x
+
+    @property
+    def normalises_after(self) -> bool:
+        return any(sublayer.norm_after is not None for sublayer in self.sublayers)
+
+
+def why_refused(architecture: Architecture) -> str | None:
+    """The option with which a model has no such graph, as `field = value`; None if it has one."""
+    if architecture.gates == "dynamic":  # they read the stream, too, at no port of their own
+        return "gates = 'dynamic'"
+    return None
+
+
+@torch.inference_mode()
+def base_run(model: Transformer, tokens: Int[Tensor, "pair pos"]) -> BaseRun:
+    """Run the model, and keep what each writer writes and each level reads."""
+    graph = PromptGraph(model.architecture)
+    x = embedding = model.embed(tokens)
+    written, traces, sublayers, streams = [embedding[None]], list[LayerTrace](), list[Sublayer](), list[Tensor]()
+    n_writers = 1
+    for layer in model.layers:
+        traced = layer.trace(x)
+        traces.append(traced)
+        heads = traced.head_outputs.transpose(0, 1)
+        written.append(heads)
+        streams.append(x)
+        sublayers.append(_sublayer(layer, n_writers, len(heads), traced.attention_out, layer.attention_norm))
+        n_writers += len(heads)
+        if traced.feed_forward_out is not None:
+            streams.append(x if layer.parallel else layer.residual_mid(x, traced.attention_out))
+            written.append(traced.feed_forward_out[None])
+            sublayers.append(_sublayer(layer, n_writers, 1, traced.feed_forward_out, layer.feed_forward_norm))
+            n_writers += 1
+        x = traced.residual_out
+    logits = logits_of(model, x)
+    return BaseRun(model, graph, embedding, torch.cat(written), tuple(traces), tuple(sublayers), (*streams, x), logits)
+
+
+def _sublayer(layer: Layer, first: int, n: int, output: Tensor, norm: Norm) -> Sublayer:
+    after = norm if layer.post and norm.kind != "none" else None
+    return Sublayer(slice(first, first + n), output, after)
+
+
+def logits_of(model: Transformer, stream: Float[Tensor, "*runs pos d_model"]) -> Float[Tensor, "*runs d_vocab"]:
+    """Logits after the last token, from the stream after all layers."""
+    return model.unembed(model.final_norm(stream[..., -1, :]))
+
+
+def heads_written(
+    layer: Layer, inputs: Float[Tensor, "reader pair pos d_model"]
+) -> Float[Tensor, "head pair pos d_model"]:
+    """What each head of a layer writes if its queries, keys and values read inputs of their own, in a level's order."""
+    attention = layer.attention
+    read = layer.read(inputs).to(attention.W_Q.dtype)
+    added = attention.added_positions(inputs[0])
+    W_K, W_V, _, _ = attention.stored_keys_and_values()
+    n_heads, n_groups = len(attention.W_Q), len(W_K)
+    from_queries, from_keys, from_values = read.split([n_heads, n_groups, n_groups])
+    if added is not None:
+        from_queries, from_keys = from_queries + added, from_keys + added
+    q, k, v = (
+        torch.einsum("hbpd,hdw->bhpw", part, weight)
+        for part, weight in ((from_queries, attention.W_Q), (from_keys, W_K), (from_values, W_V))
+    )
+    z = attention.mix_projected(*attention.finished(q, k, v))
+    if attention.gates is not None:
+        z = z * attention.gates(read[0])[..., None].to(z.dtype)
+    return torch.einsum("bhpv,hvd->hbpd", z, attention.W_O)
+
+
+def feed_forward_written(layer: Layer, inputs: Stream) -> Stream:
+    """What a feed-forward layer writes if it reads this input."""
+    assert layer.feed_forward is not None
+    return layer.feed_forward(inputs if layer.post else layer.feed_forward_norm(inputs))
+
+
+def _mixed(
+    mask: Float[Tensor, "run writer"], changes: Float[Tensor, "writer pair pos d_model"]
+) -> Float[Tensor, "run pair pos d_model"]:
+    return torch.einsum("ru,ubpd->rbpd", mask.to(changes.dtype), changes)
