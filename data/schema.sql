@@ -843,6 +843,129 @@ CREATE TABLE claim_configurations (
     PRIMARY KEY (study, claim_id, configuration)
 );
 
+-- One row a pair of prompts that a model was tried on, last checkpoint: what it reads, and whether it was measured.
+CREATE TABLE prompts (
+    model_id      VARCHAR,    -- models.model_id
+    prompts       VARCHAR,    -- the prompt set
+    pair          INTEGER,    -- number of the pair in the set
+    template      VARCHAR,    -- pairs of one template are alike
+    prompt        VARCHAR,    -- the clean prompt; of the set repeats, its tokens' labels
+    corrupt       VARCHAR,    -- the prompt that differs in what the behaviour depends on
+    answers       VARCHAR[],  -- texts that would be right to go on with
+    wrong         VARCHAR[],  -- texts that would be wrong
+    why_dropped   VARCHAR,    -- why it is not measured: how the tokenizer reads it; NULL if it is
+    n_tokens      INTEGER,    -- tokens of each prompt, the first ones that all answers share included; NULL if it is dropped
+    clean_nats    DOUBLE,     -- log-odds of the answers against the wrong ones at the clean prompt
+    corrupt_nats  DOUBLE,     -- the same at the corrupt prompt
+    PRIMARY KEY (model_id, prompts, pair)
+);
+
+-- One row a model, prompt set and checkpoint: whether the model can do what the set asks. Intervals are over templates if there are
+-- four or more, else over pairs (CR2).
+CREATE TABLE prompt_scores (
+    model_id              VARCHAR,  -- models.model_id
+    prompts               VARCHAR,  -- the prompt set
+    step                  INTEGER,  -- training step
+    n_pairs               INTEGER,  -- pairs that are measured
+    accuracy              DOUBLE,   -- fraction of pairs whose log-odds at the clean prompt are above 0
+    accuracy_low          DOUBLE,   -- lower end of its 95 % interval; NULL if all pairs are right, or all wrong
+    accuracy_high         DOUBLE,   -- upper end
+    clean_nats            DOUBLE,   -- mean log-odds of the answers at the clean prompt
+    clean_low_nats        DOUBLE,   -- lower end of its 95 % interval
+    clean_high_nats       DOUBLE,   -- upper end
+    corrupt_nats          DOUBLE,   -- mean log-odds at the corrupt prompt
+    corrupt_low_nats      DOUBLE,   -- lower end of its 95 % interval
+    corrupt_high_nats     DOUBLE,   -- upper end
+    difference_nats       DOUBLE,   -- clean_nats minus corrupt_nats: the whole difference, of which effects are shares
+    difference_low_nats   DOUBLE,   -- lower end of its 95 % interval
+    difference_high_nats  DOUBLE,   -- upper end
+    can_do_it             BOOLEAN,  -- the intervals of the difference and of accuracy are above 0 and 0.5; NULL if not measured
+    why_refused           VARCHAR,  -- why the set is not measured; NULL if it is
+    PRIMARY KEY (model_id, prompts, step)
+);
+
+-- One row a head or feed-forward layer, last checkpoint, of a prompt set that the model can do: its exact effect on the log-odds.
+CREATE TABLE node_effects (
+    model_id           VARCHAR,  -- models.model_id
+    prompts            VARCHAR,  -- the prompt set
+    node               VARCHAR,  -- the head or feed-forward layer [node]
+    effect_nats        DOUBLE,   -- fall of the log-odds if it writes what it writes at the corrupt prompt (noising)
+    effect_sem_nats    DOUBLE,   -- standard error
+    share              DOUBLE,   -- effect_nats over the whole difference
+    restored_nats      DOUBLE,   -- rise of the log-odds at the corrupt prompt if it writes what it writes at the clean one (denoising)
+    restored_sem_nats  DOUBLE,   -- standard error
+    restored_share     DOUBLE,   -- restored_nats over the whole difference
+    PRIMARY KEY (model_id, prompts, node)
+);
+
+-- One row an edge, last checkpoint, of a prompt set that the model can do: those in the circuit, and those patched one by one.
+CREATE TABLE prompt_edges (
+    model_id        VARCHAR,  -- models.model_id
+    prompts         VARCHAR,  -- the prompt set
+    writer          VARCHAR,  -- who writes: the embedding, a head or a feed-forward layer [node]
+    reader          VARCHAR,  -- who reads; L0G1 are the keys or values that a group of heads shares [node]
+    port            VARCHAR,  -- Q, K or V of a head; in for other readers
+    score_nats      DOUBLE,   -- its effect on the log-odds to first order (EAP-IG), mean over pairs
+    score_sem_nats  DOUBLE,   -- standard error
+    in_circuit      BOOLEAN,  -- it is in the smallest circuit found that makes 0.9 of the whole difference
+    resampled       DOUBLE,   -- fraction of resamples of pairs in which it is among as many edges with the largest scores
+    exact_nats      DOUBLE,   -- fall of the log-odds if it alone carries what it carries at the corrupt prompt; NULL if not patched
+    exact_sem_nats  DOUBLE,   -- standard error
+    share           DOUBLE,   -- exact_nats over the whole difference
+    share_low       DOUBLE,   -- lower end of its 95 % interval
+    share_high      DOUBLE,   -- upper end
+    surely_in       BOOLEAN,  -- its share is above 1 %, tested together with all that were patched (Holm at 5 %)
+    PRIMARY KEY (model_id, prompts, writer, reader, port)
+);
+
+-- One row a circuit that was run, last checkpoint, of a prompt set that the model can do: how much of the whole difference it makes.
+CREATE TABLE circuit_curves (
+    model_id      VARCHAR,  -- models.model_id
+    prompts       VARCHAR,  -- the prompt set
+    edges_by      VARCHAR,  -- which edges: those with the largest scores, absolute or signed; swapped, found with right and wrong answers exchanged in half of the pairs; random
+    pairs         VARCHAR,  -- found: the pairs from which the edges were found; judged: the other half
+    fraction      DOUBLE,   -- of all edges
+    draw          INTEGER,  -- number of the random circuit; 0 of others
+    n_edges       INTEGER,  -- edges asked for
+    n_connected   INTEGER,  -- of these, edges on a path from the embedding to the logits
+    faithfulness  DOUBLE,   -- share of the whole difference that the circuit makes; 1 is the model's own, above it beats the model
+    completeness  DOUBLE,   -- share that is left without the circuit; NULL of circuits for which it wasn't measured
+    kl_nats       DOUBLE,   -- KL divergence of its predictions from the model's
+    accuracy      DOUBLE,   -- fraction of pairs that it gets right
+    PRIMARY KEY (model_id, prompts, edges_by, pairs, fraction, draw)
+);
+
+-- One row a model and prompt set that it can do, last checkpoint: its circuit in numbers, those of the judged half if nothing else is said.
+CREATE TABLE prompt_circuits (
+    model_id             VARCHAR,  -- models.model_id
+    prompts              VARCHAR,  -- the prompt set
+    n_edges              INTEGER,  -- edges of the model
+    n_edges_enough       INTEGER,  -- edges of the smallest circuit found that makes 0.9 of the whole difference where it was found
+    n_connected_enough   INTEGER,  -- of these, edges on a path from the embedding to the logits
+    faithfulness_enough  DOUBLE,   -- share of the whole difference that this circuit makes
+    kl_enough_nats       DOUBLE,   -- KL divergence of its predictions from the model's
+    accuracy_enough      DOUBLE,   -- fraction of pairs that it gets right
+    cmd_absolute         DOUBLE,   -- CMD: area between faithfulness and 1 over fractions of edges, the largest absolute scores first
+    cmd_where_found      DOUBLE,   -- the same on the pairs from which the edges were found
+    cmd_signed           DOUBLE,   -- CMD with the largest scores first
+    cmd_swapped          DOUBLE,   -- CMD of edges found with right and wrong answers exchanged in half of the pairs
+    cmd_random           DOUBLE,   -- CMD of random circuits
+    cpr_absolute         DOUBLE,   -- CPR: area under faithfulness, the largest absolute scores first
+    cpr_signed           DOUBLE,   -- CPR with the largest scores first; above 1 where circuits beat the model
+    cpr_swapped          DOUBLE,   -- CPR of edges found with answers exchanged
+    cpr_random           DOUBLE,   -- CPR of random circuits
+    n_surely_in          INTEGER,  -- edges that are surely in
+    n_patched            INTEGER,  -- edges that were patched one by one
+    n_drawn              INTEGER,  -- of these, edges drawn at random, on which scores are compared with exact effects
+    scores_pearson       DOUBLE,   -- correlation of scores with exact effects over edges drawn at random
+    scores_spearman      DOUBLE,   -- rank correlation of the two
+    scores_right_signs   DOUBLE,   -- fraction of edges of which both have the same sign
+    scores_slope         DOUBLE,   -- slope of scores over exact effects, through 0
+    mean_jaccard         DOUBLE,   -- of circuits of this size found from resampled pairs: edges that two share over those that either has
+    seconds              DOUBLE,   -- that the circuit took
+    PRIMARY KEY (model_id, prompts)
+);
+
 -- One row an artifact that the warehouse was built from.
 CREATE TABLE artifacts (
     stage    VARCHAR,    -- stage that made the artifact

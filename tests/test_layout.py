@@ -142,7 +142,7 @@ def test_the_tree_says_something_of_everything_in_it():
 
 # The rooms of tasks/, each above those that it may import; report says what results holds, without measuring, and
 # its explorer shows models and texts as they are stored.
-TASK_ROOMS = ("files", "words", "study", "storage", "results", "text", "training", "measuring")
+TASK_ROOMS = ("files", "words", "study", "storage", "results", "text", "training", "prompts", "measuring")
 BESIDE = {
     "machines": {"files", "study", "storage"},
     "studies": {"files", "words", "study", "storage", "results", "training"},
@@ -150,7 +150,7 @@ BESIDE = {
     "report": {"files", "words", "storage", "results", "text", "training"},
     "watching": {"files", "study", "storage", "results", "text", "training", "measuring", "report"},
 }
-MODEL_ROOMS = ("", "heads", "circuits")  # what models are, what their heads do, how they do it
+MODEL_ROOMS = ("", "heads", "prompts", "circuits")  # what models are, what their heads do, how they do it
 
 
 @pytest.mark.parametrize("room", [*TASK_ROOMS, *BESIDE])

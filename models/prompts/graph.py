@@ -18,7 +18,7 @@ from torch import Tensor
 from headstream.models.architecture import Architecture
 from headstream.models.nodes import MLP, Edge, Head, KeyValueGroup, Node, Port, Terminal
 
-Reader = tuple[Node, Port]
+_Reader = tuple[Node, Port]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Level:
 
     layer: int  # number of layers, if it is that of the logits
     kind: Literal["attention", "feed_forward", "logits"]
-    readers: tuple[Reader, ...]
+    readers: tuple[_Reader, ...]
     n_writers: int  # that it reads: so many of the graph's, the first ones
     first_edge: int
 
@@ -58,7 +58,7 @@ class PromptGraph:
         self,
         kind: Literal["attention", "feed_forward", "logits"],
         layer: int,
-        readers: tuple[Reader, ...],
+        readers: tuple[_Reader, ...],
         n_writers: int,
     ) -> None:
         first = self.levels[-1].edges.stop if self.levels else 0
@@ -119,7 +119,7 @@ class PromptGraph:
         return reader is Terminal.LOGITS or any(bool(leads[place[node]]) for node in self._nodes_of(reader))
 
 
-def _heads_readers(layer: int, n_heads: int, n_groups: int) -> Iterator[Reader]:
+def _heads_readers(layer: int, n_heads: int, n_groups: int) -> Iterator[_Reader]:
     """Queries of each head, then keys and then values of each head or group."""
     heads: list[Node] = [Head(layer, head) for head in range(n_heads)]
     groups = heads if n_groups == n_heads else [KeyValueGroup(layer, group) for group in range(n_groups)]

@@ -61,7 +61,8 @@ def analysis_steps(study: Study, model: Step, shared: Mapping[str, StepName]) ->
     """The steps that measure the model that a step makes; `shared` are those that give the other roles, by role."""
     roles = {**shared, **model.inputs, "model": model.name}
     for name in study.analysis.stages:
-        yield _analysis_step(ANALYSES[name], study, model, roles)
+        if not ANALYSES[name].is_idle(study.analysis):
+            yield _analysis_step(ANALYSES[name], study, model, roles)
 
 
 def _analysis_step(stage: Stage, study: Study, model: Step, roles: Mapping[str, StepName]) -> Step:

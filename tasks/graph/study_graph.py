@@ -86,7 +86,8 @@ def _text_steps(study: Study) -> Iterator[Step]:
 
 def _shared_inputs(study: Study) -> Iterator[Step]:
     """The steps that make what analyses read besides models and text, each once for all models."""
-    read = {role for name in study.analysis.stages for role in ANALYSES[name].reads}
+    busy = (ANALYSES[name] for name in study.analysis.stages if not ANALYSES[name].is_idle(study.analysis))
+    read = {role for stage in busy for role in stage.reads}
     for stage in DECLARED.values():
         if stage.name in read:
             yield _shared_input(stage, stage.part_of(study.analysis))

@@ -105,6 +105,16 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             return {**given, "grid": rest, "until_decided": grid["seed"]}
         return given
 
+    @model_validator(mode="before")
+    @classmethod
+    def _take_prompts_in(cls, given: Any) -> Any:
+        """Of [[prompts]], the field that they stand for: prompt sets are what stages of [analysis] read."""
+        if not isinstance(given, Mapping) or "prompts" not in given:
+            return given
+        rest = {name: value for name, value in given.items() if name != "prompts"}
+        analysis = rest.get("analysis") or {}
+        return {**rest, "analysis": {**analysis, "prompts": {**analysis.get("prompts", {}), "sets": given["prompts"]}}}
+
     @field_validator("grid")
     @classmethod
     def _check_axes(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:

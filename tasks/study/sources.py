@@ -42,6 +42,9 @@ class StudyFile:
         corpus = content.get("corpus")
         if self.path and isinstance(corpus, dict) and isinstance(corpus.get("paths"), list):
             corpus["paths"] = [_located(path, self.path.parent) for path in corpus["paths"]]
+        for own in content.get("prompts") or []:
+            if self.path and isinstance(own, dict) and isinstance(own.get("path"), str):
+                own["path"] = _located(own["path"], self.path.parent)
         models = content.get("models")
         if self.path and isinstance(models, list):
             content["models"] = [_with_located_files(model, self.path.parent) for model in models]

@@ -63,6 +63,7 @@ class Stage:
     description: str = ""  # of its section in [analysis]
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
+    idle_without: str = ""  # `section.field` of [analysis] that is empty where it has nothing to do
     trial_fields: Mapping[str, Any] = field(default_factory=dict)  # values of its section with which trials run it
     order: int = 0  # of analyses: the place in plans and reports
     title: str = "measure {stage} of {subject}"
@@ -83,6 +84,11 @@ class Stage:
         """Its section of an [analysis]."""
         part: BaseModel = getattr(analysis, self.section)
         return part
+
+    def is_idle(self, analysis: BaseModel) -> bool:
+        """True if a study gives it nothing to do."""
+        section, _, field = self.idle_without.partition(".")
+        return bool(section) and not getattr(getattr(analysis, section), field)
 
     @property
     def measures_models(self) -> bool:
