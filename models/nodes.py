@@ -43,6 +43,7 @@ class KeyValueGroup(NamedTuple):
 
     layer: int
     group: int
+    kind: str = "keys and values"  # so that it equals no head
 
     def __str__(self) -> str:
         return f"L{self.layer}G{self.group}"

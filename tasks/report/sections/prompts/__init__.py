@@ -1,0 +1,3 @@
+"""Circuits of behaviours, found on pairs of prompts."""
+
+ORDER = 75

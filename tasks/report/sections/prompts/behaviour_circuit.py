@@ -1,0 +1,117 @@
+"""The circuit of each behaviour as a drawing: layers upward, edges by what they enter, as wide as their share."""
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from pandas import DataFrame
+
+from headstream.models.nodes import MLP, Head, KeyValueGroup, Node, Terminal, parse_node
+from headstream.tasks.report.figures.by_model import best_models
+from headstream.tasks.report.figures.style import CARD, DASHED, KIND_COLORS, MUTED, WIDTH, as_map, panel
+from headstream.tasks.report.pictures import Picture
+from headstream.tasks.report.sentences import counted, listed, not_drawn
+from headstream.tasks.results.study_results import StudyResults
+
+_QUERIES = ("behaviour_edges", "behaviours")
+_LOOK = "Read upwards: who reads whom while the model does it; the wider a line, the more is lost without it."
+MAX_EDGES = 30
+_RADIUS = 13  # points
+_WORDS = {"Q": "into queries", "K": "into keys", "V": "into values", "in": "the whole input"}
+
+Places = Mapping[Node, tuple[float, float]]
+
+
+def behaviour_circuit(results: StudyResults) -> list[Picture]:
+    """A drawing for each prompt set, of the best kind of model that can do it."""
+    edges, about = (results.frame(query) for query in _QUERIES)
+    pictures = []
+    for prompts, own in edges.groupby("prompts", sort=True):
+        (label, *_), _ = best_models(results, own.label)
+        row = about[(about.prompts == prompts) & (about.model == label)].iloc[0]
+        drawn = own[own.label == label]
+        name = f"behaviour_circuit_{prompts}"
+        sentence = _sentence(str(prompts), label, drawn, row)
+        picture = Picture(name, sentence, _QUERIES, _graph(f"{prompts}: {label}", drawn.head(MAX_EDGES)), _LOOK)
+        pictures.append(picture)
+    if not pictures:
+        return [Picture("behaviour_circuit", "No picture: no model was shown to do what a prompt set asks.", _QUERIES)]
+    return pictures
+
+
+def _sentence(prompts: str, label: str, edges: DataFrame, about: object) -> str:
+    sure = edges[edges.surely_in]
+    first = listed([f"{_named(edge)} ({edge.share:.2f})" for edge in sure.head(3).itertuples()]) if len(sure) else ""
+    told = f"; of the whole difference, the largest carry: {first}" if first else ""
+    return (
+        f"On {prompts}, {about.edges_for_nine_tenths} edges of {label} make {about.these_make:.2f} of the difference "  # type: ignore[attr-defined]
+        f"between the prompts, on pairs that they were not found on. {counted(len(sure), 'edge')} "
+        f"{'is' if len(sure) == 1 else 'are'} surely in{told}. CMD is {about.cmd:.3f}, that of random circuits "  # type: ignore[attr-defined]
+        f"{about.cmd_of_random:.3f}.{not_drawn(len(edges) - MAX_EDGES, 'edge', 'with smaller shares')}"  # type: ignore[attr-defined]
+    )
+
+
+def _named(edge: object) -> str:
+    port = "" if edge.port == "in" else f"{edge.port} of "  # type: ignore[attr-defined]
+    return f"{edge.writer} to {port}{edge.reader}"  # type: ignore[attr-defined]
+
+
+def _graph(title: str, edges: DataFrame) -> Figure:
+    """Only nodes that an edge joins; those of one height side by side."""
+    nodes = {parse_node(label) for label in (*edges.writer, *edges.reader)}
+    levels: dict[tuple[float, int], list[Node]] = {}
+    for node in sorted(nodes, key=lambda node: (_level(node), node if isinstance(node, tuple) else ())):
+        levels.setdefault(_level(node), []).append(node)
+    places: dict[Node, tuple[float, float]] = {}
+    widest = max(map(len, levels.values()))
+    for height, level in enumerate(sorted(levels)):
+        own = levels[level]
+        for i, node in enumerate(own):
+            places[node] = (i - (len(own) - 1) / 2) * max(1.0, widest / (len(own) + 1)), float(height)
+    figure, axes = panel(0.9 + 0.85 * len(levels), min(WIDTH, max(5.2, 1.25 * widest + 1.5)))
+    most = max(edges.share.abs().max(), 1e-9)
+    for edge in edges.itertuples():
+        _draw_edge(axes, places, edge, 0.8 + 6 * abs(edge.share) / most)
+    for node, place in places.items():
+        axes.scatter(*place, s=(2 * _RADIUS) ** 2, facecolor=CARD, edgecolor=MUTED, zorder=3)
+        axes.text(*place, str(node), ha="center", va="center", fontsize=7.5, zorder=4)
+    axes.set_title(title)
+    axes.margins(x=0.12, y=0.12)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    as_map(axes)
+    there = [port for port in _WORDS if port in set(edges.port)]
+    lines = {_WORDS[port]: Line2D([], [], color=_color(port), linewidth=3) for port in there}
+    if (edges.share < 0).any():
+        lines["works against it"] = Line2D([], [], color=MUTED, linewidth=2, linestyle=DASHED)
+    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=3)
+    return figure
+
+
+def _level(node: Node) -> tuple[float, int]:
+    """The height of a node: its layer, and within it keys and values that are shared, heads, feed-forward layers."""
+    if isinstance(node, Terminal):
+        return (float("inf"), 0) if node is Terminal.LOGITS else (-1.0, 0)
+    within = 0 if isinstance(node, KeyValueGroup) else 1 if isinstance(node, Head) else 2
+    assert isinstance(node, KeyValueGroup | Head | MLP)
+    return float(node.layer), within
+
+
+def _draw_edge(axes: Axes, places: Places, edge: object, width: float) -> None:
+    start, end = places[parse_node(edge.writer)], places[parse_node(edge.reader)]  # type: ignore[attr-defined]
+    aside = {"Q": -0.13, "K": 0.0, "V": 0.13}.get(edge.port, 0.0)  # type: ignore[attr-defined]
+    tip = end[0] + aside, end[1] - 0.24
+    bow = 0.35 * (end[1] - start[1] > 1)  # past the nodes between
+    rise = 0.5 * (tip[1] - start[1])
+    curve = [start, (start[0] + bow, start[1] + rise), (tip[0] + bow, tip[1] - rise), tip]
+    path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    color, style = _color(edge.port), DASHED if edge.share < 0 else "solid"  # type: ignore[attr-defined]
+    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=color, linewidth=width, linestyle=style, zorder=2))
+    axes.plot(*tip, "^", color=color, markersize=5 + width / 2, zorder=2.5)
+
+
+def _color(port: str) -> str:
+    return KIND_COLORS.get(port, MUTED)
