@@ -18,7 +18,7 @@ from headstream.tasks.results.study_results import StudyResults
 
 _QUERIES = ("behaviour_edges", "behaviours")
 _LOOK = "Read upwards: who reads whom while the model does it; the wider a line, the more is lost without it."
-MAX_EDGES = 30
+MAX_DRAWN_EDGES = 30
 _RADIUS = 13  # points
 _WORDS = {"Q": "into queries", "K": "into keys", "V": "into values", "in": "the whole input"}
 
@@ -35,7 +35,7 @@ def behaviour_circuit(results: StudyResults) -> list[Picture]:
         drawn = own[own.label == label]
         name = f"behaviour_circuit_{prompts}"
         sentence = _sentence(str(prompts), label, drawn, row)
-        picture = Picture(name, sentence, _QUERIES, _graph(f"{prompts}: {label}", drawn.head(MAX_EDGES)), _LOOK)
+        picture = Picture(name, sentence, _QUERIES, _graph(f"{prompts}: {label}", drawn.head(MAX_DRAWN_EDGES)), _LOOK)
         pictures.append(picture)
     if not pictures:
         return [Picture("behaviour_circuit", "No picture: no model was shown to do what a prompt set asks.", _QUERIES)]
@@ -50,7 +50,7 @@ def _sentence(prompts: str, label: str, edges: DataFrame, about: object) -> str:
         f"On {prompts}, {about.edges_for_nine_tenths} edges of {label} make {about.these_make:.2f} of the difference "  # type: ignore[attr-defined]
         f"between the prompts, on pairs that they were not found on. {counted(len(sure), 'edge')} "
         f"{'is' if len(sure) == 1 else 'are'} surely in{told}. CMD is {about.cmd:.3f}, that of random circuits "  # type: ignore[attr-defined]
-        f"{about.cmd_of_random:.3f}.{not_drawn(len(edges) - MAX_EDGES, 'edge', 'with smaller shares')}"  # type: ignore[attr-defined]
+        f"{about.cmd_of_random:.3f}.{not_drawn(len(edges) - MAX_DRAWN_EDGES, 'edge', 'with smaller shares')}"  # type: ignore[attr-defined]
     )
 
 
