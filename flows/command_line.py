@@ -278,6 +278,26 @@ def inspect(path: Annotated[Path, typer.Argument(help="File or folder of a model
     print_description(path)
 
 
+@app.command(epilog="Example: headstream prompts closing --model 2L4H --study quick")
+def prompts(
+    prompts: Annotated[
+        str | None, typer.Argument(help="A set that ships, or a file of pairs; default: list the sets.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="A model's label in reports, like 2L4H, or its id.")] = "",
+    study: Annotated[str | None, typer.Option(help="Study of the model, if several have one with that label.")] = None,
+    pairs: Annotated[int, typer.Option(min=8, max=100_000, help="Maximum number of pairs that are tried.")] = 200,
+) -> None:
+    """List prompt sets, or say what a model makes of one: pairs kept and dropped, accuracy, log-odds."""
+    from headstream.flows.prompts_command import print_asked, print_prompt_sets
+
+    if prompts is None:
+        print_prompt_sets()
+    elif not model:
+        raise UserError(f"{prompts!r} is asked of a model, got none. Add --model, like `--model 2L4H --study quick`.")
+    else:
+        print_asked(prompts, model, study, pairs)
+
+
 @app.command(epilog="Example: headstream index")
 def index() -> None:
     """Rebuild the warehouse from the store, and print its path."""

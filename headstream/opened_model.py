@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
@@ -19,6 +20,9 @@ from headstream.tasks.report.sentences import counted
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model, tokens_at
 from headstream.tasks.words.markdown import short_count
+
+if TYPE_CHECKING:
+    from headstream.asked_model import AskedPairs
 
 
 @dataclass(frozen=True)
@@ -170,6 +174,33 @@ class Model:
             named |= {f"L{i}.{part}": getattr(layer, part) for part in (*parts, "residual_out")}
         named |= {"residual_final": traced.residual_final, "logits": traced.logits}
         return NamedTensors(self.tokens(text), {name: each[0] for name, each in named.items() if each is not None})
+
+    def prompts(self, prompts: str | Path | pd.DataFrame, pairs: int = 200, seed: int = 0) -> "AskedPairs":
+        """What the model makes of a prompt set: one that ships, a file, or a frame of prompt, corrupt, answer, wrong.
+
+        >>> model.prompts("repeats").scores.accuracy  # of `pairs`, a row for each pair
+
+        Raises:
+            UserError: there is no such set or file, or it isn't as it must be.
+        """
+        from headstream.asked_model import ask
+
+        return ask(self.module, self._tokens, prompts, pairs, seed)
+
+    def patch(self, clean: str, corrupt: str, answer: str, wrong: str) -> pd.DataFrame:
+        """The exact effect of every head and feed-forward layer on the log-odds of an answer, for one pair of prompts.
+
+        >>> model.patch("f(a[1", "f[a(1", "]", ")").head()
+
+        A node's effect is what is lost if it writes what it writes at the corrupt prompt; restored is what it alone
+        brings back there; shares are of the whole difference between the prompts.
+
+        Raises:
+            UserError: the prompts have different numbers of tokens, or an answer merges with their ends.
+        """
+        from headstream.asked_model import patch
+
+        return patch(self.module, self._tokens, clean, corrupt, answer, wrong)
 
     def __repr__(self) -> str:
         a = self.module.architecture

@@ -66,6 +66,12 @@ class Results:
             UserError: that doesn't match exactly one model, or no weights were kept at that step.
             WorkError: its weights in the store are missing or damaged.
         """
+        model_id, label = self._named(name, settings)
+        model = Model(label, model_id, *stored_folders(Store(places.store_folder()), model_id, self.study))
+        return model if step is None and tokens is None else model.at(step, tokens)
+
+    def _named(self, name: str | None, settings: dict[str, Any]) -> tuple[str, str]:
+        """The id and the label of one of the study's models."""
         models = self.models
         found = models if name is None else models[(models[NAMES] == name).any(axis=1)]
         for column, value in settings.items():
@@ -76,11 +82,26 @@ class Results:
             asked = " ".join(filter(None, [name, *(f"{column}={value}" for column, value in settings.items())]))
             matches = f"{asked!r} matches {len(found)} models" if asked else f"the study has {len(found)} models"
             raise UserError(f"{matches}; name exactly one of {_listed(models if found.empty else found)}.")
-        model_id = found.model_id.iloc[0]
-        model = Model(
-            found.label.iloc[0], model_id, *stored_folders(Store(places.store_folder()), model_id, self.study)
-        )
-        return model if step is None and tokens is None else model.at(step, tokens)
+        return found.model_id.iloc[0], found.label.iloc[0]
+
+    def circuit(self, prompts: str, name: str | None = None, **settings: Any) -> pd.DataFrame:
+        """The edges that carry a behaviour in one of the study's models, the largest share first.
+
+        `prompts` is a prompt set of the study; `name` and `settings` choose a model as `model` does.
+
+        >>> hs.open("quick").circuit("repeats", "2L4H")
+
+        Raises:
+            UserError: no circuit was found, or that doesn't match exactly one model.
+        """
+        model_id, _ = self._named(name, settings)
+        where = f"model_id = {quoted(model_id)} AND prompts = {quoted(prompts)}"
+        edges = _query(f"FROM circuit_edges WHERE {where}").drop(columns=["model_id", "studies", "prompts"])
+        if edges.empty:
+            known = _query(f"SELECT DISTINCT prompts FROM prompt_circuits WHERE model_id = {quoted(model_id)}").prompts
+            there = f"Those that have one are {', '.join(known)}." if len(known) else "It has none."
+            raise UserError(f"no circuit of {prompts!r} was found in {model_id}. {there}")
+        return edges
 
     def frame(self, name: str) -> pd.DataFrame:
         """The rows of a table or view (data/README.md describes them) that are about this study.

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headstream.models.clustered_errors import ClusteredMean, clustered_mean
+from headstream.models.clustered_errors import clustered_mean
 from headstream.models.prompts.certainty import agreement, clusters_of, halves, surely_in
 from headstream.models.prompts.circuits import (
     FRACTIONS,
@@ -30,9 +29,9 @@ from headstream.models.prompts.graph import PromptGraph
 from headstream.models.prompts.patched_runs import base_run, why_refused
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.trained_model import TrainedModel
-from headstream.tasks.prompts.kept_pairs import KeptPairs, kept_of_text, kept_repeats
+from headstream.tasks.prompts.asked_pairs import kept_pairs, log_odds, pair_rows, score_row
+from headstream.tasks.prompts.kept_pairs import KeptPairs
 from headstream.tasks.prompts.prompt_writing import read_written
-from headstream.tasks.prompts.shipped_prompts import REPEATS
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
 
 AT_ONCE = 16  # pairs
@@ -48,11 +47,7 @@ def measure_prompt_circuits(config: PromptCircuitsConfig, trained: TrainedModel)
     tables: dict[str, _Rows] = {}
     sets = read_written(trained.others["prompts"])
     for i, (name, candidates) in enumerate(sets.items()):
-        if name == REPEATS:
-            counts = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64))
-            kept = kept_repeats(tokens, counts, n_ctx, config.pairs, config.seed)
-        else:
-            kept = kept_of_text(candidates, tokens, n_ctx, config.pairs)
+        kept = kept_pairs(name, candidates, tokens, n_ctx, config.pairs, config.seed)
         why = kept.why_refused or (f"there is no such graph of models with {refused}" if refused else None)
         found = _Set(config, model, kept).tables(
             trained, why, lambda part, i=i: trained.on_progress((i + part) / len(sets))
@@ -77,62 +72,17 @@ class _Set:
         """Rows of each table about this set."""
         if why_not:
             row = {"step": trained.steps[-1], "n_pairs": len(self.kept.kept), "why_refused": why_not}
-            return {"prompts": self._pair_rows(None), "prompt_scores": [row]}
+            return {"prompts": pair_rows(self.kept, None), "prompt_scores": [row]}
         clusters = clusters_of(self.kept.templates)
         scores = []
         for step in trained.steps:
-            odds = self._log_odds(self.model if step == trained.steps[-1] else trained.at(step))
-            scores.append({"step": step} | _score_row(odds, clusters))
-        found: dict[str, _Rows] = {"prompts": self._pair_rows(odds), "prompt_scores": scores}
+            odds = log_odds(self.model if step == trained.steps[-1] else trained.at(step), self.kept)
+            scores.append({"step": step} | score_row(odds, clusters))
+        found: dict[str, _Rows] = {"prompts": pair_rows(self.kept, odds), "prompt_scores": scores}
         on_progress(0.1)
         if scores[-1]["can_do_it"]:
             found |= _Circuit(self.config, self.model, self.kept, odds, clusters).tables(on_progress)
         return found
-
-    def _log_odds(self, model: Transformer) -> Float[Tensor, "2 pair"]:
-        """Log-odds of the answers at the clean and at the corrupt prompt of every pair."""
-        odds = torch.empty(2, len(self.kept.kept), dtype=torch.float64)
-        for places, pairs in self.kept.by_length():
-            for start in range(0, len(places), AT_ONCE):
-                some = slice(start, start + AT_ONCE)
-                batch = pairs[some]
-                for side, prompts in enumerate((batch.clean, batch.corrupt)):
-                    odds[side, places[some]] = batch.log_odds(model(prompts)[:, -1]).double()
-        return odds
-
-    def _pair_rows(self, odds: Float[Tensor, "2 pair"] | None) -> _Rows:
-        rows, n_kept = [], 0
-        for number, tried in enumerate(self.kept.tried):
-            pair = tried.pair
-            row: dict[str, Any] = {"pair": number, "template": pair.template, "prompt": pair.prompt}
-            row |= {"corrupt": pair.corrupt, "answers": list(pair.answers), "wrong": list(pair.wrong)}
-            if isinstance(tried.tokens, str):
-                row["why_dropped"] = tried.tokens
-            elif odds is not None:
-                row |= {"n_tokens": len(tried.tokens.clean), "clean_nats": odds[0, n_kept].item()}
-                row["corrupt_nats"] = odds[1, n_kept].item()
-                n_kept += 1
-            rows.append(row)
-        return rows
-
-
-def _score_row(odds: Float[Tensor, "2 pair"], clusters: Int[Tensor, "pair"]) -> dict[str, Any]:
-    """Means over pairs with their intervals, and whether the model can do it."""
-    row: dict[str, Any] = {"n_pairs": odds.shape[1]}
-    parts = {"accuracy": (odds[0] > 0).double(), "clean": odds[0], "corrupt": odds[1], "difference": odds[0] - odds[1]}
-    for name, values in parts.items():
-        mean, low, high = _interval(clustered_mean(values, clusters))
-        unit = "" if name == "accuracy" else "_nats"
-        row |= {f"{name}{unit}": mean, f"{name}_low{unit}": low, f"{name}_high{unit}": high}
-    if row["accuracy"] in (0.0, 1.0):  # no pair differs, so that the error is not 0 but unknown
-        row |= {"accuracy_low": None, "accuracy_high": None}
-    accurate = row["accuracy"] == 1 or (row["accuracy_low"] or 0) > 0.5
-    return row | {"can_do_it": bool(accurate and row["difference_low_nats"] > 0)}
-
-
-def _interval(mean: ClusteredMean) -> tuple[float, float, float]:
-    low, high = mean.interval()
-    return mean.mean.item(), low.item(), high.item()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import csv
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,16 @@ def read_prompts(path: Path) -> list[PromptPair]:
     rows = list(_rows(path))
     if not rows:
         raise UserError(f"{path} must hold pairs of prompts, got none. Add a row with {', '.join(_NEEDED)}.")
-    pairs = [_pair(path, line, row) for line, row in rows]
+    return pairs_of_rows(str(path), rows)
+
+
+def pairs_of_rows(source: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> list[PromptPair]:
+    """The pairs of numbered rows; those that say the same count once.
+
+    Raises:
+        UserError: a row lacks a text, or there is a column that nothing reads.
+    """
+    pairs = [_pair(source, line, row) for line, row in rows]
     return list({pair[:4]: pair for pair in reversed(pairs)}.values())[::-1]
 
 
@@ -78,7 +87,7 @@ def _separated_rows(path: Path, delimiter: str) -> Iterator[tuple[int, _Row]]:
             line = reader.line_num + 1
 
 
-def _pair(path: Path, line: int, row: _Row) -> PromptPair:
+def _pair(path: str, line: int, row: _Row) -> PromptPair:
     for column in row:
         if column not in _NEEDED + _OPTIONAL:
             near = difflib.get_close_matches(str(column), _NEEDED + _OPTIONAL, n=1)
@@ -90,7 +99,7 @@ def _pair(path: Path, line: int, row: _Row) -> PromptPair:
     return PromptPair(prompt, corrupt, texts["answer"], texts["wrong"], str(template or f"pair {line}"), line)
 
 
-def _texts(path: Path, line: int, column: str, value: Any) -> tuple[str, ...]:
+def _texts(path: str, line: int, column: str, value: Any) -> tuple[str, ...]:
     """The text in a cell, or the texts of a list."""
     texts = value if isinstance(value, list) and column in ("answer", "wrong") else [value]
     if not texts or any(not isinstance(text, str) or not text for text in texts):

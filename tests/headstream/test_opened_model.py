@@ -2,6 +2,7 @@
 
 import pickle
 
+import pandas as pd
 import pytest
 import torch
 
@@ -74,3 +75,34 @@ def test_no_text_is_bos_alone(model):
 
 def test_a_module_can_be_sent_to_another_process(model):
     assert torch.equal(pickle.loads(pickle.dumps(model.module)).W_E, model.module.W_E)
+
+
+# Prompts
+
+PAIRS = pd.DataFrame(
+    {"prompt": ["the river", "a hill"] * 6, "corrupt": ["the hill", "a river"] * 6, "answer": " runs", "wrong": " sees"}
+)
+
+
+def test_a_model_is_asked_by_pairs_of_prompts(model):
+    asked = model.prompts(
+        PAIRS.assign(prompt=[f"{text} {'runs ' * i}" for i, text in enumerate(PAIRS.prompt)]), pairs=12
+    )
+    assert set(asked.pairs.columns) >= {"prompt", "corrupt", "why_dropped"}
+    assert asked.why_refused or asked.scores.n_pairs >= 8
+    assert repr(asked).startswith("prompts: ")
+    shipped = model.prompts("repeats", pairs=16)
+    assert shipped.scores.n_pairs == 16
+    assert "16 pairs, 0 dropped; right in" in repr(shipped)
+    with pytest.raises(hs.UserError, match=r"prompts must be a file or one of repeats, ioi.*got 'iio'"):
+        model.prompts("iio")
+
+
+def test_heads_are_patched_on_one_pair(model):
+    effects = model.patch("7 8 7", "7 9 7", "q", "z")
+    assert set(effects.index) == {"L0H0", "L0H1", "L1H0", "L1H1", "L1H2"}
+    assert effects.attrs["difference_nats"] != 0
+    assert (effects.effect_nats.abs().diff().dropna() <= 0).all()
+    assert (effects.share - effects.effect_nats / effects.attrs["difference_nats"]).abs().max() < 1e-9
+    with pytest.raises(hs.UserError, match="the pair can't be compared: the prompts are the same"):
+        model.patch("the river", "the river", "a", "b")

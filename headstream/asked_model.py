@@ -1,0 +1,103 @@
+"""A model asked by pairs of prompts: what it makes of a prompt set, and what each head is worth on one pair."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from headstream.models.bos import NO_BOS
+from headstream.models.prompts.certainty import clusters_of
+from headstream.models.prompts.exact_effects import exact_node_effects
+from headstream.models.prompts.pairs import Pairs, answer_rows
+from headstream.models.prompts.patched_runs import base_run, why_refused
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.prompts.asked_pairs import kept_pairs, log_odds, pair_rows, score_row
+from headstream.tasks.prompts.prompt_files import pairs_of_rows
+from headstream.tasks.prompts.prompt_pair import PromptPair
+from headstream.tasks.prompts.prompt_writing import candidates
+from headstream.tasks.prompts.shipped_prompts import SHIPPED
+from headstream.tasks.prompts.tokenised_pairs import tokenised
+from headstream.tasks.study.analyses.prompts_config import PromptSetConfig
+from headstream.tasks.text.token_reading import Tokens
+
+
+class AskedPairs:
+    """What a model makes of a prompt set: `pairs`, a row for each pair that was tried, and `scores` over all kept."""
+
+    def __init__(self, name: str, pairs: pd.DataFrame, scores: pd.Series, why_refused: str | None) -> None:
+        self.name, self.pairs, self.scores, self.why_refused = name, pairs, scores, why_refused
+
+    def __repr__(self) -> str:
+        if self.why_refused:
+            return f"{self.name}: not measured, {self.why_refused}"
+        s = self.scores
+        dropped = int(self.pairs.get("why_dropped", pd.Series(dtype=object)).notna().sum())
+        interval = "" if s.accuracy_low is None else f" ({s.accuracy_low:.2f} to {min(s.accuracy_high, 1):.2f})"
+        return (
+            f"{self.name}: {s.n_pairs:.0f} pairs, {dropped} dropped; right in {s.accuracy:.2f}{interval}\n"
+            f"log-odds of the answer {s.clean_nats:.2f} ({s.clean_low_nats:.2f} to {s.clean_high_nats:.2f}), corrupt"
+            f" {s.corrupt_nats:.2f} ({s.corrupt_low_nats:.2f} to {s.corrupt_high_nats:.2f}) nats\n"
+            f"{'it can do it' if s.can_do_it else 'that it can do it is not shown'}"
+        )
+
+
+def ask(model: Transformer, tokens: Tokens, prompts: str | Path | pd.DataFrame, most: int, seed: int) -> AskedPairs:
+    """Measure a model on a prompt set that ships, on a file of pairs, or on a data frame with a file's columns.
+
+    Raises:
+        UserError: there is no such set or file, or it isn't as it must be.
+    """
+    if isinstance(prompts, pd.DataFrame):
+        name, pairs = "prompts", pairs_of_rows("the frame", enumerate(prompts.to_dict("records"), 1))
+    elif str(prompts) in SHIPPED:
+        name, pairs = str(prompts), candidates(PromptSetConfig(set=str(prompts)), seed)
+    elif Path(prompts).suffix:
+        name, pairs = Path(prompts).name, candidates(PromptSetConfig(name="own", path=str(prompts)), seed)
+    else:
+        raise UserError(f"prompts must be a file or one of {', '.join(SHIPPED)}, got {prompts!r}. Choose one.")
+    kept = kept_pairs(name, pairs, tokens, model.architecture.n_ctx, most, seed)
+    if kept.why_refused:
+        return AskedPairs(name, pd.DataFrame(pair_rows(kept, None)), pd.Series(dtype=object), kept.why_refused)
+    odds = log_odds(model, kept)
+    scores = pd.Series(score_row(odds, clusters_of(kept.templates)), dtype=object)
+    return AskedPairs(name, pd.DataFrame(pair_rows(kept, odds)), scores, None)
+
+
+def patch(
+    model: Transformer,
+    tokens: Tokens,
+    clean: str,
+    corrupt: str,
+    answer: str | Sequence[str],
+    wrong: str | Sequence[str],
+) -> pd.DataFrame:
+    """The exact effect of every head and feed-forward layer on one pair of prompts, the largest first.
+
+    Raises:
+        UserError: the tokenizer reads the two prompts as different numbers of tokens, or an answer merges with them.
+    """
+    if why := why_refused(model.architecture):
+        raise UserError(f"a model with {why} has no graph of nodes that could be patched. Choose another model.")
+    answers, wrongs = ((text,) if isinstance(text, str) else tuple(text) for text in (answer, wrong))
+    opening = () if tokens.bos == NO_BOS else (tokens.bos,)
+    pair = PromptPair(clean, corrupt, answers, wrongs, "")
+    read = tokenised(
+        pair,
+        lambda text: tokens.tokenizer.encode(text, add_special_tokens=False).ids,
+        opening,
+        model.architecture.n_ctx,
+    )
+    if isinstance(read, str):
+        raise UserError(f"the pair can't be compared: {read}. Choose prompts and answers that differ in one word each.")
+    pairs = Pairs(
+        torch.tensor([read.clean]), torch.tensor([read.corrupt]), answer_rows([read.answers]), answer_rows([read.wrong])
+    )
+    runs = base_run(model, pairs.clean), base_run(model, pairs.corrupt)
+    whole = (pairs.log_odds(runs[0].logits) - pairs.log_odds(runs[1].logits)).item()
+    noised, restored = (effects[1:, 0].tolist() for effects in exact_node_effects(*runs, pairs))
+    frame = pd.DataFrame({"effect_nats": noised, "restored_nats": restored}, index=map(str, runs[0].graph.writers[1:]))
+    frame["share"], frame["restored_share"] = frame.effect_nats / whole, frame.restored_nats / whole
+    frame.attrs |= {"clean_nats": pairs.log_odds(runs[0].logits).item(), "difference_nats": whole}
+    return frame.rename_axis("node").sort_values("effect_nats", key=abs, ascending=False, kind="stable")
