@@ -4,14 +4,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headstream.asked_model import ask
+from headstream.opened_model import Model
 from headstream.tasks import places
 from headstream.tasks.prompts.shipped_prompts import SHIPPED, drawn_pairs
 from headstream.tasks.results.stored_models import named_model, stored_folders
 from headstream.tasks.results.warehouse import build_warehouse
 from headstream.tasks.storage.home_store import open_store
-from headstream.tasks.text.token_reading import Tokens
-from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
 from headstream.tasks.words.plain_text import terminal_safe
 
 SHOWN_PAIRS = 3
@@ -35,8 +33,8 @@ def print_asked(prompts: str, model: str, study: str | None, pairs: int) -> None
     store = open_store()
     build_warehouse(store, places.warehouse_file())
     named = named_model(places.warehouse_file(), model, study)
-    weights, tokens = stored_folders(store, named.model_id, named.study)
-    asked = ask(load_model(weights, checkpoint_steps(weights)[-1]), Tokens.open(tokens), prompts, pairs, seed=0)
+    folders = stored_folders(store, named.model_id, named.study)
+    asked = Model(named.label, named.model_id, *folders).prompts(prompts, pairs)
     print(terminal_safe(f"{named}\n{asked}"))
     table = Table("prompt", "corrupt", "answer", "log-odds", "corrupt", box=None, header_style="bold")
     kept = asked.pairs[asked.pairs.clean_nats.notna()] if "clean_nats" in asked.pairs else asked.pairs[:0]

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.architecture import Architecture
+from headstream.models.known_options import KnownOptions, unknown_options
 from headstream.models.norms import Norm
 from headstream.models.prompts.graph import Level, PromptGraph
 from headstream.models.transformer import Layer, LayerTrace, Transformer
@@ -60,11 +61,22 @@ class BaseRun:
         return any(sublayer.norm_after is not None for sublayer in self.sublayers)
 
 
+# Dynamic gates are left out: they read the stream, too, at no port of their own.
+KNOWN: KnownOptions = {
+    **dict.fromkeys(("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx")),
+    **dict.fromkeys(("positions", "rotary_base", "rotary_fraction", "rotary_pairs")),
+    "normalization": ("none", "layernorm", "rmsnorm"),
+    "normalization_place": ("pre", "post"),
+    **dict.fromkeys(("norm_epsilon", "feed_forward", "parallel_sublayers", "tied_embeddings", "qk_normalization")),
+    **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
+    **dict.fromkeys(("attention", "attention_window", "stride", "top_k")),
+    "gates": ("none", "hard_concrete"),
+}
+
+
 def why_refused(architecture: Architecture) -> str | None:
-    """The option with which a model has no such graph, as `field = value`; None if it has one."""
-    if architecture.gates == "dynamic":  # they read the stream, too, at no port of their own
-        return "gates = 'dynamic'"
-    return None
+    """The options with which a model has no such graph, as `field = value`; None if it has one."""
+    return ", ".join(unknown_options(architecture, KNOWN)) or None
 
 
 @torch.inference_mode()
