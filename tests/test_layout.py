@@ -147,7 +147,7 @@ BESIDE = {
     "machines": {"files", "study", "storage"},
     "studies": {"files", "words", "study", "storage", "results", "training"},
     "importing": {"files", "study", "storage", "results", "text", "training"},
-    "report": {"files", "words", "storage", "results", "text", "training"},
+    "report": {"files", "words", "storage", "prompts", "results", "text", "training"},
     "watching": {"files", "study", "storage", "results", "text", "training", "measuring", "report"},
 }
 MODEL_ROOMS = ("", "heads", "prompts", "circuits")  # what models are, what their heads do, how they do it

@@ -1,6 +1,7 @@
 """The circuit of each behaviour as a drawing: layers upward, edges by what they enter, as wide as their share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,6 +11,7 @@ from matplotlib.path import Path
 from pandas import DataFrame
 
 from headstream.models.nodes import MLP, Head, KeyValueGroup, Node, Terminal, parse_node
+from headstream.tasks.prompts.shipped_prompts import REPEATS
 from headstream.tasks.report.figures.by_model import best_models
 from headstream.tasks.report.figures.style import CARD, DASHED, KIND_COLORS, MUTED, WIDTH, as_map, panel
 from headstream.tasks.report.pictures import Picture
@@ -19,8 +21,11 @@ from headstream.tasks.results.study_results import StudyResults
 _QUERIES = ("behaviour_edges", "behaviours")
 _LOOK = "Read upwards: who reads whom while the model does it; the wider a line, the more is lost without it."
 MAX_DRAWN_EDGES = 30
-_RADIUS = 13  # points
+_PITCH = 0.85  # inches between levels
+_PORTS = {"Q": -0.16, "K": 0.0, "V": 0.16}  # where edges enter a head from below, in inches
 _WORDS = {"Q": "into queries", "K": "into keys", "V": "into values", "in": "the whole input"}
+
+_SIDES = {"Q": "queries", "K": "keys", "V": "values"}
 
 Places = Mapping[Node, tuple[float, float]]
 
@@ -35,6 +40,8 @@ def behaviour_circuit(results: StudyResults) -> list[Picture]:
         drawn = own[own.label == label]
         name = f"behaviour_circuit_{prompts}"
         sentence = _sentence(str(prompts), label, drawn, row)
+        if prompts == REPEATS:
+            sentence += _beside_composition(drawn, results.rows("induction_circuits"), label)
         picture = Picture(name, sentence, _QUERIES, _graph(f"{prompts}: {label}", drawn.head(MAX_DRAWN_EDGES)), _LOOK)
         pictures.append(picture)
     if not pictures:
@@ -54,6 +61,24 @@ def _sentence(prompts: str, label: str, edges: DataFrame, about: object) -> str:
     )
 
 
+def _beside_composition(edges: DataFrame, circuits: Sequence[Mapping[str, Any]], label: str) -> str:
+    """Whether patching finds the same writers of the induction head as composition and removal, or which not."""
+    circuit = next((row for row in circuits if row["label"] == label and row["is_circuit"]), None)
+    if circuit is None:
+        return ""
+    into = edges[(edges.reader == circuit["reader"]) & (edges.port == circuit["kind"]) & (edges.writer != "embedding")]
+    patched, composed = {*into.writer}, {*circuit["writers"]}
+    what = f"the {_SIDES[circuit['kind']]} of {circuit['reader']}"
+    if patched == composed:
+        return f" Composition and removal name the same writers of {what}: {listed(sorted(composed))}."
+    parts = [
+        f"{listed(sorted(only))} only {how}"
+        for only, how in ((patched - composed, "patching finds"), (composed - patched, "composition"))
+        if only
+    ]
+    return f" Of the writers of {what}, {' and '.join(parts)}."
+
+
 def _named(edge: object) -> str:
     port = "" if edge.port == "in" else f"{edge.port} of "  # type: ignore[attr-defined]
     return f"{edge.writer} to {port}{edge.reader}"  # type: ignore[attr-defined]
@@ -65,21 +90,23 @@ def _graph(title: str, edges: DataFrame) -> Figure:
     levels: dict[tuple[float, int], list[Node]] = {}
     for node in sorted(nodes, key=lambda node: (_level(node), node if isinstance(node, tuple) else ())):
         levels.setdefault(_level(node), []).append(node)
-    places: dict[Node, tuple[float, float]] = {}
     widest = max(map(len, levels.values()))
+    width = min(WIDTH, max(4.6, 1.1 * widest + 1.2))
+    places: dict[Node, tuple[float, float]] = {}
     for height, level in enumerate(sorted(levels)):
         own = levels[level]
         for i, node in enumerate(own):
-            places[node] = (i - (len(own) - 1) / 2) * max(1.0, widest / (len(own) + 1)), float(height)
-    figure, axes = panel(0.9 + 0.85 * len(levels), min(WIDTH, max(5.2, 1.25 * widest + 1.5)))
+            places[node] = (i + 0.5) * width / len(own), float(height)  # in inches, and in levels
+    figure, axes = panel(0.7 + _PITCH * len(levels), width)
     most = max(edges.share.abs().max(), 1e-9)
     for edge in edges.itertuples():
         _draw_edge(axes, places, edge, 0.8 + 6 * abs(edge.share) / most)
     for node, place in places.items():
-        axes.scatter(*place, s=(2 * _RADIUS) ** 2, facecolor=CARD, edgecolor=MUTED, zorder=3)
-        axes.text(*place, str(node), ha="center", va="center", fontsize=7.5, zorder=4)
+        box = {"boxstyle": "round,pad=0.45", "facecolor": CARD, "edgecolor": MUTED}
+        axes.text(*place, str(node), ha="center", va="center", fontsize=8.5, zorder=4, bbox=box)
     axes.set_title(title)
-    axes.margins(x=0.12, y=0.12)
+    axes.set_xlim(0, width)
+    axes.set_ylim(-0.5, len(levels) - 0.5)
     axes.set_xticks([])
     axes.set_yticks([])
     as_map(axes)
@@ -87,7 +114,7 @@ def _graph(title: str, edges: DataFrame) -> Figure:
     lines = {_WORDS[port]: Line2D([], [], color=_color(port), linewidth=3) for port in there}
     if (edges.share < 0).any():
         lines["works against it"] = Line2D([], [], color=MUTED, linewidth=2, linestyle=DASHED)
-    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=3)
+    figure.legend(list(lines.values()), list(lines), loc="outside upper left", ncols=4)
     return figure
 
 
@@ -102,10 +129,9 @@ def _level(node: Node) -> tuple[float, int]:
 
 def _draw_edge(axes: Axes, places: Places, edge: object, width: float) -> None:
     start, end = places[parse_node(edge.writer)], places[parse_node(edge.reader)]  # type: ignore[attr-defined]
-    aside = {"Q": -0.13, "K": 0.0, "V": 0.13}.get(edge.port, 0.0)  # type: ignore[attr-defined]
-    tip = end[0] + aside, end[1] - 0.24
-    bow = 0.35 * (end[1] - start[1] > 1)  # past the nodes between
+    tip = end[0] + _PORTS.get(edge.port, 0.0), end[1] - 0.3  # type: ignore[attr-defined]
     rise = 0.5 * (tip[1] - start[1])
+    bow = 0.45 * (end[1] - start[1] > 1) * (1 if abs(tip[0] - start[0]) < 0.3 else 0)  # past the nodes between
     curve = [start, (start[0] + bow, start[1] + rise), (tip[0] + bow, tip[1] - rise), tip]
     path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
     color, style = _color(edge.port), DASHED if edge.share < 0 else "solid"  # type: ignore[attr-defined]

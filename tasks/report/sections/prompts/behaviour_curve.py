@@ -34,8 +34,8 @@ def _sentence(prompts: str, label: str, curves: DataFrame) -> str:
     signed = curves[(curves.edges_by == "signed")].faithfulness.max()
     random = curves[(curves.edges_by == "random") & (curves.fraction == small.fraction)].faithfulness
     return (
-        f"On {prompts}, {small.fraction:.0%} of the edges of {label} make {small.faithfulness:.2f} of the difference; "
-        f"as many random ones {random.mean():z.2f}, and without them the model keeps {small.completeness:z.2f}. "
+        f"On {prompts}, {small.fraction * 100:.0f} % of the edges of {label} make {small.faithfulness:.2f} of the "
+        f"difference; as many random ones {random.mean():z.2f}, and without them the model keeps {small.completeness:z.2f}. "
         f"With helping edges alone it is at most {signed:.2f}."
     )
 
@@ -53,6 +53,7 @@ def _panel(title: str, curves: DataFrame) -> Figure:
     )
     axes.axhline(1, color=MUTED, linewidth=0.8)
     axes.set_xscale("log")
+    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1 %", "1 %", "10 %", "all"])
     axes.set_xlabel("fraction of all edges")
     axes.set_title(title)
     figure.legend(loc="outside upper left", ncols=4)
