@@ -1,7 +1,8 @@
-"""What a study found, in up to five lines of plain words."""
+"""What a study found, in up to five lines of plain words, and two more of behaviours that it asked for."""
 
 from collections.abc import Sequence
 
+from headstream.tasks.report.behaviour_words import behaviour_lines
 from headstream.tasks.report.circuit_words import circuit_line
 from headstream.tasks.report.differences import ValueBySeed, extreme
 from headstream.tasks.report.over_seeds import Group, mean_of, values_of
@@ -37,7 +38,7 @@ def answer_lines(results: StudyResults) -> list[str]:
         seed = best["typical_seed"] if best["n_models"] > 1 else None
         line = circuit_line(circuit, seed) if circuit else None
         lines += [line] if line else _previous_token(best)
-    return lines[:MAX_LINES]
+    return [*lines[:MAX_LINES], *behaviour_lines(results)]
 
 
 def answered_by(results: StudyResults) -> str | None:
