@@ -31,7 +31,7 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.prompts.asked_pairs import kept_pairs, log_odds, pair_rows, score_row
 from headstream.tasks.prompts.kept_pairs import KeptPairs
-from headstream.tasks.prompts.prompt_writing import read_written
+from headstream.tasks.prompts.written_prompts import read_written
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
 
 AT_ONCE = 16  # pairs

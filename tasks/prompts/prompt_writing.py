@@ -10,9 +10,8 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.prompts.prompt_files import read_prompts
 from headstream.tasks.prompts.prompt_pair import PromptPair
 from headstream.tasks.prompts.shipped_prompts import SHIPPED, drawn_pairs
+from headstream.tasks.prompts.written_prompts import PROMPTS
 from headstream.tasks.study.analyses.prompts_config import PromptsConfig, PromptSetConfig
-
-PROMPTS = "prompts.json"
 
 
 def prompts_fingerprint(config: PromptsConfig) -> dict[str, str]:
@@ -48,15 +47,6 @@ def candidates(own: PromptSetConfig, seed: int) -> list[PromptPair]:
         return drawn_pairs(own.name, seed)
     pairs = read_prompts(Path(own.path).expanduser())
     return sorted(pairs, key=lambda pair: hashlib.sha256(repr(pair[:4]).encode()).digest())
-
-
-def read_written(folder: Path) -> dict[str, list[PromptPair]]:
-    """The sets that `write_prompts` wrote, by name."""
-    sets = json.loads((folder / PROMPTS).read_text(encoding="utf-8"))
-    return {
-        name: [PromptPair(pair[0], pair[1], tuple(pair[2]), tuple(pair[3]), *pair[4:]) for pair in pairs]
-        for name, pairs in sets.items()
-    }
 
 
 def _sha256(own: PromptSetConfig) -> str:

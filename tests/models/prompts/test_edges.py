@@ -22,7 +22,7 @@ ARCHITECTURES = {
     },
     "grouped": {"n_heads": 4, "n_key_value_heads": 2, "qk_normalization": True, "qkv_biases": True},
     "norms after": {"normalization": "layernorm", "normalization_place": "post", "feed_forward": "relu", "n_layers": 3},
-    "uneven heads": {"n_heads": (1, 3), "normalization": "rmsnorm"},
+    "uneven heads": {"n_heads": (1, 0, 3), "n_layers": 3, "normalization": "rmsnorm"},
     "local": {"attention": "local", "attention_window": 4, "positions": "shortformer"},
     "top k": {"attention": "top_k", "top_k": 3, "positions": "sinusoidal", "tied_embeddings": True},
     "gated": {"gates": "hard_concrete", "positions": "learned_shortformer"},

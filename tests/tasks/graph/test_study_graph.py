@@ -38,10 +38,18 @@ def test_a_study_has_its_text_once_and_its_analyses_for_each_model():
     assert [step.is_shared for step in steps] == [True, True] + [False] * (len(steps) - 2)
     for seed in (0, 1):
         own = [stage for stage, subject in names if subject == f"seed={seed}"]
-        assert own == ["training", *ANALYSES]
+        assert own == ["training", *(name for name in ANALYSES if name != "prompt-circuits")]
     assert [step.run_name for step in steps[:4]] == [
         "read the corpus", "tokenise", "train seed=0", "measure behaviour of seed=0",
     ]  # fmt: skip
+
+
+def test_prompts_are_read_once_and_asked_of_each_model():
+    steps = graph(grid={"seed": [0, 1]}, prompts=[{"set": "repeats"}])
+    (prompts,) = [step for step in steps if step.stage.name == "prompts"]
+    asked = [step for step in steps if step.stage.name == "prompt-circuits"]
+    assert [step.subject for step in asked] == ["seed=0", "seed=1"]
+    assert {step.inputs["prompts"] for step in asked} == {prompts.name}
 
 
 def test_a_model_from_elsewhere_has_tokens_of_its_own(tmp_path):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from little_analysis import CONFIG
+from little_analysis import CONFIG, inputs_of
 from tiny import tiny_tokens, tokens_without_bos
 
 from headstream.models.architecture import Architecture
@@ -104,7 +104,7 @@ def test_every_stage_on(kind, tmp_path):
         folder = tmp_path / stage
         folder.mkdir()
         heard: list[float] = []
-        facts = measure(stage, CONFIG, "m", {"model": tmp_path, "tokens": tokens.folder}, folder, heard.append)
+        facts = measure(stage, CONFIG, "m", inputs_of(stage, tmp_path, tokens.folder), folder, heard.append)
         assert facts == {"model_id": "m"}
         assert heard == sorted(heard)
         assert heard[-1] == 1

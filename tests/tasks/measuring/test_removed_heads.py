@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from empty_warehouse import empty_warehouse
+from little_analysis import inputs_of
 from test_every_stage import CONFIG, SMALL
 from tiny import tiny_tokens
 
@@ -50,7 +51,8 @@ def measured(request, tmp_path_factory):
         save_checkpoint(folder, without(whole_model(tokens, request.param), removed), step)
     for stage in ANALYSES:
         (folder / stage).mkdir()
-        measure(stage, CONFIG, "m", {"model": folder, "tokens": tokens.folder}, folder / stage, lambda fraction: None)
+        inputs = inputs_of(stage, folder, tokens.folder)
+        measure(stage, CONFIG, "m", inputs, folder / stage, lambda fraction: None)
     return folder
 
 
