@@ -79,8 +79,9 @@ def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
     settings.must_be("rope.scaling.type", (None, "none"), "scaled rotary positions")
     n_heads, d_model = settings.whole("attention.head_count"), settings.whole("embedding_length")
     n_groups = settings.whole("attention.head_count_kv", n_heads)
-    d_head = settings.whole("attention.key_length", d_model // max(n_heads, 1))
-    d_value = settings.whole("attention.value_length", d_head)
+    d_head, d_value = (
+        settings.whole(f"attention.{each}_length", d_model // max(n_heads, 1)) for each in ("key", "value")
+    )
     biases = {bias for bias, _, _ in _BIASES if f"blk.0.{bias}" in tensors}
     qkv_biases = biases == {f"attn_{part}.bias" for part in "qkv"}
     return {
