@@ -32,8 +32,8 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
         asked = read_json(options, MAX_TOKENIZER_BYTES)
         files.append(options)
     tokenizer = read_tokenizer(text, files[0])
-    bos, note = _bos(tokenizer, text, asked, config)
-    return ForeignTokenizer(text, _entries(tokenizer), bos), files, [note] if note else []
+    bos, notes = _bos(tokenizer, text, asked, config)
+    return ForeignTokenizer(text, _entries(tokenizer), bos), files, notes
 
 
 def given_tokenizer(path: Path, d_vocab: int) -> ForeignTokenizer:
@@ -100,27 +100,51 @@ def _byte_level(vocabulary: Path, merges: Path) -> str:
 
 def _bos(
     tokenizer: Tokenizer, text: str, options: dict[str, Any], config: dict[str, Any]
-) -> tuple[int | None, str | None]:
-    """The token that training put before each document, and a note on it, if there is one.
+) -> tuple[int | None, list[str]]:
+    """The token that training put before each document, and notes where the files contradict each other.
 
-    It is the one that the options add; else the one that the tokenizer adds; else the config's, unless that one ends
-    documents, too.
+    It is the one that the options ask for; else the one that the tokenizer adds; else the config's, unless that one
+    ends documents, too.
     """
+    asks, named, added = options.get("add_bos_token"), _named(tokenizer, options), _added(tokenizer, text)
+    asked = None if asks is False else named
+    in_config = config.get("bos_token_id")
+    in_config = in_config if isinstance(in_config, int) and tokenizer.id_to_token(in_config) is not None else None
+    ends = config.get("eos_token_id")
+
+    def spelled(token: int | None) -> str:
+        return "nothing" if token is None else str(tokenizer.id_to_token(token))
+
+    if asks is False or (asks is True and asked is not None):
+        bos = asked
+    elif added is not None:
+        bos = added
+    else:
+        bos = None if in_config in (ends if isinstance(ends, list) else [ends]) else in_config
+
+    notes = []
+    if asks is True and asked is None:
+        notes.append(f"{OPTIONS} asks for a BOS that the tokenizer hasn't got")
+    elif isinstance(asks, bool) and asked != added:
+        notes.append(
+            f"{OPTIONS} puts {spelled(asked)} before a text, and {TOKENIZER} {spelled(added)}: the first counts"
+        )
+    elif bos is None and in_config is not None and asks is not False:
+        notes.append(f"{spelled(in_config)} separates documents, so it isn't BOS")
+    if bos is not None and in_config not in (None, bos):
+        notes.append(f"the config's BOS is {spelled(in_config)}, and documents are read with {spelled(bos)}")
+    return bos, notes
+
+
+def _named(tokenizer: Tokenizer, options: dict[str, Any]) -> int | None:
+    """The token that the options call BOS."""
     named = options.get("bos_token")
     named = named.get("content") if isinstance(named, dict) else named
-    adds_bos = options.get("add_bos_token")
-    if adds_bos is False:
-        return None, None
-    named_bos = tokenizer.token_to_id(named) if isinstance(named, str) else None
-    if adds_bos is True and named_bos is not None:
-        return named_bos, None
+    return tokenizer.token_to_id(named) if isinstance(named, str) else None
+
+
+def _added(tokenizer: Tokenizer, text: str) -> int | None:
+    """The special token that the tokenizer itself puts before a text."""
     special = {each["id"] for each in json.loads(text).get("added_tokens", []) if each.get("special")}
-    added = tokenizer.encode("a").ids[:1]
-    if set(added) & special and added != tokenizer.encode("a", add_special_tokens=False).ids[:1]:
-        return added[0], None
-    bos, eos = config.get("bos_token_id"), config.get("eos_token_id")
-    if isinstance(bos, int) and tokenizer.id_to_token(bos) is not None:
-        if bos not in (eos if isinstance(eos, list) else [eos]):
-            return bos, None
-        return None, f"{tokenizer.id_to_token(bos)} separates documents, so it isn't BOS"
-    return None, None
+    with_it, without = (tokenizer.encode("a", add_special_tokens=adds).ids[:1] for adds in (True, False))
+    return with_it[0] if with_it != without and set(with_it) & special else None
