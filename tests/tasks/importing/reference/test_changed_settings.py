@@ -195,10 +195,35 @@ GGUF = Changes(
         ({"vocab_size": 38}, "token_embd.weight has shape"),
         ({"context_length": ...}, "context_length"),
         ({"expert_count": 4}, "expert_count must be"),
-        ({"rope.scaling.type": "yarn"}, "rope.scaling.type must be"),
+        ({"rope.scaling.factor": 2.0}, "rope.scaling.factor must be"),
+        ({"rope.scaling.factor": 4}, "rope.scaling.factor must be"),
+        ({"rope.scaling.factor": 0.5}, "rope.scaling.factor must be"),
+        ({"rope.scaling.factor": 2.0, "rope.scaling.type": "linear"}, "rope.scaling.factor must be"),
+        ({"rope.scale_linear": 2.0}, "rope.scale_linear must be"),
+        *(({"rope.scaling.type": kind}, "rope.scaling.type must be") for kind in ("yarn", "longrope", "llama3", "su")),
+        ({"rope.scaling.attn_factor": 1.5}, "rope.scaling.attn_factor must be"),
+        ({"rope.freq_base_swa": 10.0}, "rope.freq_base_swa must be"),
+        ({"rope.dimension_sections": [1, 1]}, "rope.dimension_sections must be"),
+        ({"attention.causal": False}, "attention.causal must be"),
+        ({"attention.scale": 0.25}, "attention.scale must be"),
+        ({"attention.max_alibi_bias": 8.0}, "attention.max_alibi_bias must be"),
+        ({"attention.clamp_kqv": 8.0}, "attention.clamp_kqv must be"),
+        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping must be"),
+        ({"final_logit_softcapping": 30.0}, "final_logit_softcapping must be"),
+        ({"logit_scale": 0.5}, "logit_scale must be"),
+        ({"residual_scale": 0.5}, "residual_scale must be"),
+        ({"embedding_scale": 12.0}, "embedding_scale must be"),
+        ({"use_parallel_residual": True}, "use_parallel_residual must be"),
     ),
-    idle={"context_length": 17, "vocab_size": ...},
-    idle_besides=({"rope.dimension_count": ...},),
+    idle={"context_length": 17, "vocab_size": ..., "rope.scaling.finetuned": True},
+    idle_besides=(
+        {"rope.dimension_count": ...},
+        {"rope.scaling.factor": 1.0},
+        {"rope.scaling.factor": 0.0},
+        {"rope.scaling.type": "linear"},
+        {"rope.scaling.type": "none", "rope.scaling.factor": 2.0},
+        {"rope.scaling.type": "none", "rope.scale_linear": 2.0},
+    ),
 )  # fmt: skip
 
 
@@ -365,7 +390,7 @@ OVERLOOKED = {
         "output_logits_soft_cap", "use_normalization_before", "use_qk_norm", "use_NTK", "use_yarn", "rotary_base_local",
         "rotary_scaling_factor",
     ),
-    "gguf": ("expert_count", "rope.scaling", "attention.scale"),
+    "gguf": ("expert_c", "rope.scal", "attention.scale", "attention.causal", "logit_s", "residual_s", "embedding_s"),
 }  # fmt: skip
 
 
