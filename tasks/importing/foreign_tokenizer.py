@@ -32,7 +32,7 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
         asked = read_json(options, MAX_TOKENIZER_BYTES)
         files.append(options)
     tokenizer = read_tokenizer(text, files[0])
-    bos, notes = _bos(tokenizer, text, asked, config)
+    bos, notes = _bos(tokenizer, asked, config)
     return ForeignTokenizer(text, _entries(tokenizer), bos), files, notes
 
 
@@ -98,29 +98,26 @@ def _byte_level(vocabulary: Path, merges: Path) -> str:
     return tokenizer.to_str()
 
 
-def _bos(
-    tokenizer: Tokenizer, text: str, options: dict[str, Any], config: dict[str, Any]
-) -> tuple[int | None, list[str]]:
+def _bos(tokenizer: Tokenizer, options: dict[str, Any], config: dict[str, Any]) -> tuple[int | None, list[str]]:
     """The token that training put before each document, and notes where the files contradict each other.
 
     It is the one that the options ask for; else the one that the tokenizer adds; else the config's, unless that one
     ends documents, too.
     """
-    asks, named, added = options.get("add_bos_token"), _named(tokenizer, options), _added(tokenizer, text)
+    asks, named, added = options.get("add_bos_token"), _named(tokenizer, options), _added(tokenizer)
     asked = None if asks is False else named
-    in_config = config.get("bos_token_id")
-    in_config = in_config if isinstance(in_config, int) and tokenizer.id_to_token(in_config) is not None else None
-    ends = config.get("eos_token_id")
-
-    def spelled(token: int | None) -> str:
-        return "nothing" if token is None else str(tokenizer.id_to_token(token))
-
+    in_config, ends = config.get("bos_token_id"), config.get("eos_token_id")
+    if in_config not in range(_entries(tokenizer)):
+        in_config = None
     if asks is False or (asks is True and asked is not None):
         bos = asked
     elif added is not None:
         bos = added
     else:
         bos = None if in_config in (ends if isinstance(ends, list) else [ends]) else in_config
+
+    def spelled(token: int | None) -> str:
+        return "nothing" if token is None else str(tokenizer.id_to_token(token))
 
     notes = []
     if asks is True and asked is None:
@@ -143,8 +140,7 @@ def _named(tokenizer: Tokenizer, options: dict[str, Any]) -> int | None:
     return tokenizer.token_to_id(named) if isinstance(named, str) else None
 
 
-def _added(tokenizer: Tokenizer, text: str) -> int | None:
-    """The special token that the tokenizer itself puts before a text."""
-    special = {each["id"] for each in json.loads(text).get("added_tokens", []) if each.get("special")}
-    with_it, without = (tokenizer.encode("a", add_special_tokens=adds).ids[:1] for adds in (True, False))
-    return with_it[0] if with_it != without and set(with_it) & special else None
+def _added(tokenizer: Tokenizer) -> int | None:
+    """The token that the tokenizer itself puts before a text."""
+    encoding = tokenizer.encode("a")
+    return encoding.ids[0] if encoding.special_tokens_mask[:1] == [1] else None

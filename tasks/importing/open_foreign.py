@@ -42,6 +42,12 @@ def open_foreign(path: Path) -> ForeignModel:
     raise UserError(f"there is no file or folder {path}. Correct the path.")
 
 
+def holds_model(folder: Path) -> bool:
+    """True if a folder has what describes a model, or weights."""
+    described = is_there(folder / MODEL_CARD) or is_there(folder / CONFIG)
+    return described or any(path.suffix in (*TORCH, SAFETENSORS, GGUF) for path in folder.glob("*"))
+
+
 def content_hash(model: ForeignModel) -> str:
     """A hash of the bytes of all files that define a model."""
     remembered = remembered_files("models")
@@ -60,7 +66,10 @@ def _open_folder(folder: Path) -> ForeignModel:
         return _open_file(files[0])
     inner = sorted(path for path in folder.iterdir() if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
     if inner:
-        raise UserError(f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}.")
+        raise UserError(
+            f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}; in a study, all if they are"
+            " checkpoints of one training, and have their steps in their names."
+        )
     if files:
         raise UserError(f"{folder} holds {len(files)} files of weights. Give one of them.")
     raise UserError(f"{folder} holds no model that can be read. Give {_FORMATS}.")

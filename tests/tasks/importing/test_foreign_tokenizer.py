@@ -32,7 +32,7 @@ def words(*, adds_bos: bool = False) -> Tokenizer:
         (False, None, {"bos_token_id": 1, "eos_token_id": 2}, 1, ""),
         (False, None, {"bos_token_id": 2, "eos_token_id": 2}, None, "</s> separates documents, so it isn't BOS"),
         (False, None, {"bos_token_id": 2, "eos_token_id": [1, 2]}, None, "</s> separates documents"),
-        (False, None, {"bos_token_id": 99, "eos_token_id": 2}, None, ""),
+        *((False, None, {"bos_token_id": bos, "eos_token_id": 2}, None, "") for bos in (99, -1, 1 << 40, [1], "<s>")),
         (True, None, {"bos_token_id": 1, "eos_token_id": 2}, 1, ""),
         (True, None, {"bos_token_id": 2, "eos_token_id": 2}, 1, "BOS is </s>, and documents are read with <s>"),
         (True, {"add_bos_token": None, "bos_token": "</s>"}, {}, 1, ""),

@@ -1,0 +1,103 @@
+"""The checkpoints of one training as people have them: in a folder by their steps, or as branches in a cache.
+
+Names that are known: step1000 of Pythia, stage1-step1000-tokens5B of OLMo, checkpoint-1000, global_step1000, iter_1000.
+The cache of Hugging Face keeps branches as refs/NAME, each with the name of a folder of snapshots/.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.open_foreign import holds_model
+
+SNAPSHOTS, REFS = "snapshots", "refs"
+_STEP = re.compile(r"step[-_=]?(\d+)", re.IGNORECASE)
+_CHECKPOINT = re.compile(r"(?:checkpoint|ckpt|iter|iteration)[-_=]?(\d+)|^(\d+)$", re.IGNORECASE)
+_TOKENS = re.compile(r"tokens[-_=]?(\d+(?:\.\d+)?)([KMBT]?)(?![A-Za-z0-9])", re.IGNORECASE)
+_LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+_SHOWN = 5  # names in a message
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """The checkpoints in a folder, by their steps, and the names of others whose step isn't known."""
+
+    paths: tuple[Path, ...]
+    left_out: tuple[str, ...]
+
+
+def revisions_in(folder: Path) -> Revisions | None:
+    """The checkpoints in a folder that isn't a model itself; None if it holds no models with steps in their names.
+
+    Numbers of other kinds, as in run1 and run2, are no steps.
+
+    Raises:
+        UserError: two are of one step, as those of two stages or two trainings are.
+    """
+    found = sorted(_inner(folder), key=lambda path: path.name)
+    steps = {path: _named_step(revision_name(path)) for path in found}
+    of_step: dict[int, Path] = {}
+    for path, step in steps.items():
+        if step is not None and step in of_step:
+            raise UserError(
+                f"{of_step[step]} and {path} are both of step {step:,}. Give the checkpoints of one training, such as"
+                f" path = '{folder / 'step*'}'."
+            )
+        if step is not None:
+            of_step[step] = path
+    left_out = tuple(revision_name(path) for path in found if steps[path] is None)
+    return Revisions(tuple(of_step[step] for step in sorted(of_step)), left_out) if of_step else None
+
+
+def _inner(folder: Path) -> Iterator[Path]:
+    if holds_model(folder) or not folder.is_dir():
+        return
+    within = folder / SNAPSHOTS if (folder / SNAPSHOTS).is_dir() else folder
+    yield from (path for path in within.glob("*") if path.is_dir() and holds_model(path))
+
+
+def revision_name(path: Path) -> str:
+    """A checkpoint's name: that of its folder or file, or in a cache that of its branch."""
+    if path.parent.name != SNAPSHOTS:
+        return path.name if path.is_dir() else path.stem
+    refs = path.parent.parent / REFS
+    branches = sorted(ref.name for ref in refs.glob("*") if ref.is_file() and _commit(ref) == path.name)
+    return next((name for name in branches if _named_step(name) is not None), branches[0] if branches else "")
+
+
+def _commit(ref: Path) -> str:
+    return ref.read_text("utf-8", "replace").strip()
+
+
+def step_in(path: Path) -> int | None:
+    """The step in a checkpoint's name, or else the last number there or in its folder's name.
+
+    1000 of `step1000-tokens4B`, `checkpoint-1000`, `step1000.pt` and `1000/model.pt`.
+    """
+    for name in (revision_name(path), path.parent.name):
+        step, number = _named_step(name), _LAST_NUMBER.search(name)
+        if step is None and number:
+            step = int(number[1])
+        if step is not None:
+            return step
+    return None
+
+
+def _named_step(name: str) -> int | None:
+    found = _STEP.search(name) or _CHECKPOINT.search(name)
+    return int(next(filter(None, found.groups()))) if found else None
+
+
+def tokens_in(path: Path) -> int | None:
+    """The tokens that a checkpoint was trained on, as its name has them: 4 billion of `step1000-tokens4B`."""
+    found = _TOKENS.search(revision_name(path))
+    return round(float(found[1]) * _UNITS[found[2].upper()]) if found else None
+
+
+def names_of(paths: Sequence[Path]) -> str:
+    """Paths as a message has them: the first few, and how many more there are."""
+    shown, more = [str(path) for path in paths[:_SHOWN]], len(paths) - _SHOWN
+    return f"{', '.join(shown)} and {more} more" if more > 0 else " and ".join([", ".join(shown[:-1]), shown[-1]])
