@@ -38,8 +38,8 @@ def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
 def path_notes(config: ImportedModelConfig) -> list[str]:
     """Notes on models in a folder of checkpoints that are none, or whose step isn't known."""
     folders = [] if config.package else [revisions_in(Path(path).expanduser()) for path in _given(config)]
-    left_out = [name or "a snapshot of no branch" for folder in folders if folder for name in folder.left_out]
-    return [f"left out, since their names have no step: {', '.join(left_out)}"] if left_out else []
+    left_out = [name for folder in folders if folder for name in folder.left_out]
+    return [f"left out, since its step isn't known: {name}" for name in left_out]
 
 
 def steps_of(config: ImportedModelConfig, paths: Sequence[Path], in_files: Sequence[int | None]) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from headstream.tasks.importing.torch_file import read_torch_file
 from headstream.tasks.importing.transformer_lens_model import open_transformer_lens
 from headstream.tasks.storage.remembered_files import remembered_files, sha256_of
 
+SNAPSHOTS = "snapshots"  # of a model's branches, in Hugging Face's cache
 TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
 _FORMATS = (
     "a Hugging Face folder (config.json and safetensors), a nanoGPT checkpoint, a TransformerLens state dict with its"
@@ -64,7 +65,8 @@ def _open_folder(folder: Path) -> ForeignModel:
     files = sorted(path for path in folder.iterdir() if path.suffix in (*TORCH, SAFETENSORS, GGUF))
     if len(files) == 1:
         return _open_file(files[0])
-    inner = sorted(path for path in folder.iterdir() if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
+    within = folder / SNAPSHOTS if is_there(folder / SNAPSHOTS) else folder
+    inner = sorted(path for path in within.glob("*") if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
     if inner:
         raise UserError(
             f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}; in a study, all if they are"

@@ -4,15 +4,16 @@ Names that are known: step1000 of Pythia, stage1-step1000-tokens5B of OLMo, chec
 The cache of Hugging Face keeps branches as refs/NAME, each with the name of a folder of snapshots/.
 """
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.open_foreign import holds_model
+from headstream.tasks.importing.open_foreign import SNAPSHOTS, holds_model
 
-SNAPSHOTS, REFS = "snapshots", "refs"
+REFS, MAIN = "refs", "main"
 _STEP = re.compile(r"step[-_=]?(\d+)", re.IGNORECASE)
 _CHECKPOINT = re.compile(r"(?:checkpoint|ckpt|iter|iteration)[-_=]?(\d+)|^(\d+)$", re.IGNORECASE)
 _TOKENS = re.compile(r"tokens[-_=]?(\d+(?:\.\d+)?)([KMBT]?)(?![A-Za-z0-9])", re.IGNORECASE)
@@ -32,12 +33,15 @@ class Revisions:
 def revisions_in(folder: Path) -> Revisions | None:
     """The checkpoints in a folder that isn't a model itself; None if it holds no models with steps in their names.
 
-    Numbers of other kinds, as in run1 and run2, are no steps.
+    Numbers of other kinds, as in run1 and run2, are no steps. Of a cache without steps it is the main branch.
 
     Raises:
         UserError: two are of one step, as those of two stages or two trainings are.
     """
-    found = sorted(_inner(folder), key=lambda path: path.name)
+    if not os.path.isdir(folder) or holds_model(folder):
+        return None
+    within = folder / SNAPSHOTS if (folder / SNAPSHOTS).is_dir() else folder
+    found = sorted(path for path in within.glob("*") if path.is_dir() and holds_model(path))
     steps = {path: _named_step(revision_name(path)) for path in found}
     of_step: dict[int, Path] = {}
     for path, step in steps.items():
@@ -48,15 +52,11 @@ def revisions_in(folder: Path) -> Revisions | None:
             )
         if step is not None:
             of_step[step] = path
-    left_out = tuple(revision_name(path) for path in found if steps[path] is None)
-    return Revisions(tuple(of_step[step] for step in sorted(of_step)), left_out) if of_step else None
-
-
-def _inner(folder: Path) -> Iterator[Path]:
-    if holds_model(folder) or not folder.is_dir():
-        return
-    within = folder / SNAPSHOTS if (folder / SNAPSHOTS).is_dir() else folder
-    yield from (path for path in within.glob("*") if path.is_dir() and holds_model(path))
+    chosen = [of_step[step] for step in sorted(of_step)]
+    if not chosen and within != folder:
+        chosen = found if len(found) == 1 else [path for path in found if revision_name(path) == MAIN]
+    left_out = (revision_name(path) or path.name for path in found if path not in chosen)
+    return Revisions(tuple(chosen), tuple(left_out)) if chosen else None
 
 
 def revision_name(path: Path) -> str:

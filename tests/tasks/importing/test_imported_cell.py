@@ -22,6 +22,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.importing.checkpoint_paths import steps_of
 from headstream.tasks.importing.imported_cell import read_imported
 from headstream.tasks.importing.model_import import shortened
+from headstream.tasks.importing.open_foreign import open_foreign
 from headstream.tasks.importing.revisions import step_in, tokens_in
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
@@ -102,7 +103,7 @@ def test_a_folder_of_revisions_is_a_history(tmp_path):
     written(tmp_path / "main", seed=1000)
     cell = read(path=str(tmp_path))
     assert [each.step for each in cell.checkpoints] == [20, 300, 1000]
-    assert cell.notes == ("left out, since their names have no step: main",)
+    assert cell.notes == ("left out, since its step isn't known: main",)
 
 
 def cache(folder: Path, branches: dict[str, int]) -> Path:
@@ -130,7 +131,22 @@ def test_a_snapshot_of_no_branch_with_a_step_is_left_out_and_told(tmp_path):
     written(folder / "snapshots" / "0123abc4", seed=9)
     cell = read(path=str(folder))
     assert [each.step for each in cell.checkpoints] == [0, 1000]
-    assert cell.notes == ("left out, since their names have no step: a snapshot of no branch, main",)
+    told = "left out, since its step isn't known: "
+    assert sorted(cell.notes) == [f"{told}0123abc4", f"{told}main"]
+
+
+def test_a_cache_without_steps_is_its_main_branch(tmp_path):
+    (only,) = read(path=str(cache(tmp_path / "one", {"main": 5}))).checkpoints
+    (main,) = read(path=str(cache(tmp_path / "two", {"main": 5, "v1.0": 3}))).checkpoints
+    assert only.content == main.content
+    with pytest.raises(UserError, match=r"two/models--EleutherAI--pythia-70m holds 2 models. Give one of them"):
+        open_foreign(main.path.parent.parent)
+
+
+@pytest.mark.parametrize("path", ["a" * 4000, "a/" * 1900])
+def test_a_path_that_is_too_long_is_refused(path):
+    with pytest.raises(UserError, match="Correct the path"):
+        read(path=path)
 
 
 def test_the_tokenizer_may_lie_beside_one_checkpoint(tmp_path):
