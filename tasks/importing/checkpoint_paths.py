@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.installed_files import installed_files
-from headstream.tasks.importing.revisions import revisions_in, step_in
+from headstream.tasks.importing.revisions import require_one_training, revisions_in, step_in
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.text.folder_files import GLOB_CHARACTERS
 
@@ -31,6 +31,7 @@ def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
         matching = sorted(map(Path, glob.glob(path)), key=lambda each: (step_in(each) or 0, each.name))
         if not matching:
             raise UserError(f"[[models]] {config.name}: nothing matches the path {path!r}. Correct it.")
+        require_one_training(matching)
         found += matching
     return found
 

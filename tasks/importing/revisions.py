@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from headstream.tasks.errors import UserError
@@ -17,6 +18,7 @@ REFS, MAIN = "refs", "main"
 _STEP = re.compile(r"step[-_=]?(\d+)", re.IGNORECASE)
 _CHECKPOINT = re.compile(r"(?:checkpoint|ckpt|iter|iteration)[-_=]?(\d+)|^(\d+)$", re.IGNORECASE)
 _TOKENS = re.compile(r"tokens[-_=]?(\d+(?:\.\d+)?)([KMBT]?)(?![A-Za-z0-9])", re.IGNORECASE)
+_TRAINING = re.compile(r"(?:stage|ingredient|seed|run)[-_=]?\d+", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 _SHOWN = 5  # names in a message
@@ -36,27 +38,32 @@ def revisions_in(folder: Path) -> Revisions | None:
     Numbers of other kinds, as in run1 and run2, are no steps. Of a cache without steps it is the main branch.
 
     Raises:
-        UserError: two are of one step, as those of two stages or two trainings are.
+        UserError: they are of several trainings, or two are of one step.
     """
     if not os.path.isdir(folder) or holds_model(folder):
         return None
     within = folder / SNAPSHOTS if (folder / SNAPSHOTS).is_dir() else folder
     found = sorted(path for path in within.glob("*") if path.is_dir() and holds_model(path))
-    steps = {path: _named_step(revision_name(path)) for path in found}
-    of_step: dict[int, Path] = {}
-    for path, step in steps.items():
-        if step is not None and step in of_step:
-            raise UserError(
-                f"{of_step[step]} and {path} are both of step {step:,}. Give the checkpoints of one training, such as"
-                f" path = '{folder / 'step*'}'."
-            )
-        if step is not None:
-            of_step[step] = path
-    chosen = [of_step[step] for step in sorted(of_step)]
+    steps = {path: step for path in found if (step := _named_step(revision_name(path))) is not None}
+    chosen = sorted(steps, key=lambda path: steps[path])
+    require_one_training(chosen)
+    for one, other in pairwise(chosen):
+        if steps[one] == steps[other]:
+            raise UserError(f"{one} and {other} are both of step {steps[one]:,}. Give those of one training in a list.")
     if not chosen and within != folder:
         chosen = found if len(found) == 1 else [path for path in found if revision_name(path) == MAIN]
     left_out = (revision_name(path) or path.name for path in found if path not in chosen)
     return Revisions(tuple(chosen), tuple(left_out)) if chosen else None
+
+
+def require_one_training(paths: Sequence[Path]) -> None:
+    """Refuse checkpoints whose names are of different stages, ingredients, seeds or runs: each counts its own steps."""
+    trainings = {tuple(_TRAINING.findall(revision_name(path))): path for path in paths}
+    if len(trainings) > 1:
+        raise UserError(
+            f"{names_of(list(trainings.values()))} are of different trainings, by their names, and each counts its own"
+            " steps. Give those of one: by a pattern, or in a list."
+        )
 
 
 def revision_name(path: Path) -> str:

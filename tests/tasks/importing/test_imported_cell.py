@@ -213,7 +213,15 @@ def spoiled(tmp_path, case):
             return {"path": str(tmp_path / "history")}
         case "two stages":
             for stage in (1, 2):
-                written(tmp_path / "history" / f"stage{stage}-step50-tokens2B", seed=stage)
+                written(tmp_path / "history" / f"stage{stage}-step{70 - stage}-tokens2B", seed=stage)
+            return {"path": str(tmp_path / "history")}
+        case "two ingredients":
+            for i in (1, 2):
+                written(tmp_path / f"stage2-ingredient{i}-step{i}000-tokens3B", seed=i)
+            return {"path": str(tmp_path / "stage2-*")}
+        case "one step twice":
+            for name in ("step50", "step50-again"):
+                written(tmp_path / "history" / name, seed=len(name))
             return {"path": str(tmp_path / "history")}
         case "models of no step":
             for name in ("first", "last"):
@@ -249,7 +257,12 @@ def spoiled(tmp_path, case):
         ("nothing", "nothing matches the path"),
         ("same bytes", "the same bytes: .*good and .*again"),
         ("many copies", "5 checkpoints hold the same bytes: .*step0, .*step2, .*step4, .*step6 and .*step8"),
-        ("two stages", "stage1-step50-tokens2B and .*stage2-step50-tokens2B are both of step 50"),
+        (
+            "two stages",
+            "stage2-step68-tokens2B and .*stage1-step69-tokens2B are of different trainings, by their names",
+        ),
+        ("two ingredients", "ingredient1-step1000-tokens3B and .*ingredient2-step2000-tokens3B are of different"),
+        ("one step twice", "step50 and .*step50-again are both of step 50"),
         ("models of no step", "holds 2 models. Give one of them, such as .*first; in a study, all if"),
         ("runs, not steps", "holds 2 models"),
         ("other architecture", "other has a different architecture from .*good"),
