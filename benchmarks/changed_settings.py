@@ -110,6 +110,9 @@ GPT2 = Changes(
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must be"),
         ({"add_cross_attention": True}, "add_cross_attention must be"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads must be"),
+        ({"num_attention_heads": 5}, "num_attention_heads must be"),
+        ({"num_hidden_layers": 1}, "num_hidden_layers must be"),
+        ({"hidden_size": 30}, "hidden_size must be"),
     ),
     idle=IDLE
     | {
@@ -123,6 +126,7 @@ GPT2 = Changes(
         "summary_type": "mean",
         "summary_use_proj": False,
     },
+    idle_besides=({"num_attention_heads": 3, "hidden_size": 15, "num_hidden_layers": 2},),
 )
 GPT_NEOX = Changes(
     base={

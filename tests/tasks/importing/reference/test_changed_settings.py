@@ -380,7 +380,7 @@ def test_what_cannot_be_is_refused_by_name(kind, case, tmp_path):
 
 
 OVERLOOKED = {
-    "gpt2": ("scale_attn_",),
+    "gpt2": ("scale_attn_", "num_"),
     "gpt_neox": ("rope_type", "type", "full_attention", "sliding_attention"),
     "llama": ("rope_type", "type", "full_attention", "sliding_attention"),
     "mistral": ("rope_type", "type"),
