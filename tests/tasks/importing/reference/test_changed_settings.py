@@ -50,8 +50,9 @@ TENSORS = {
 }
 
 
-def huggingface(folder: Path, config: dict[str, Any]) -> Path:
-    architecture, tensors = TENSORS[config["model_type"]]
+def huggingface(folder: Path, config: dict[str, Any], architecture: Architecture | None = None) -> Path:
+    own, tensors = TENSORS[config["model_type"]]
+    architecture = architecture or own
     named = tensors(architecture, random_weights(architecture))
     save_file({name: tensor.contiguous() for name, tensor in named.items()}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
@@ -377,6 +378,15 @@ def test_what_cannot_be_is_refused_by_name(kind, case, tmp_path):
     with pytest.raises(UserError) as refusal:
         open_foreign(written(tmp_path, kind, change)).read_weights()
     assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(("kind", "n_heads", "groups"), [("llama", 6, None), ("mistral", 16, 8), ("qwen2", 64, 32)])
+def test_keys_and_values_that_a_config_does_not_mention_are_those_of_its_family(kind, n_heads, groups, tmp_path):
+    a = TENSORS[kind][0].model_copy(update={"n_heads": n_heads, "n_key_value_heads": groups})
+    config = changed(CHANGES[kind].base, {"num_attention_heads": n_heads, "num_key_value_heads": ...})
+    first, second = readings(huggingface(tmp_path, config, a))
+    assert apart(first, second) < ALIKE
+    assert open_foreign(tmp_path).architecture.n_key_value_heads == groups
 
 
 OVERLOOKED = {
