@@ -105,29 +105,27 @@ def _bos(tokenizer: Tokenizer, options: dict[str, Any], config: dict[str, Any]) 
     ends documents, too.
     """
     asks, named, added = options.get("add_bos_token"), _named(tokenizer, options), _added(tokenizer)
-    asked = None if asks is False else named
     in_config, ends = config.get("bos_token_id"), config.get("eos_token_id")
     if in_config not in range(_entries(tokenizer)):
         in_config = None
-    if asks is False or (asks is True and asked is not None):
-        bos = asked
-    elif added is not None:
-        bos = added
-    else:
-        bos = None if in_config in (ends if isinstance(ends, list) else [ends]) else in_config
+    separates = in_config in (ends if isinstance(ends, list) else [ends])
 
     def spelled(token: int | None) -> str:
         return "nothing" if token is None else str(tokenizer.id_to_token(token))
 
     notes = []
-    if asks is True and asked is None:
-        notes.append(f"{OPTIONS} asks for a BOS that the tokenizer hasn't got")
-    elif isinstance(asks, bool) and asked != added:
-        notes.append(
-            f"{OPTIONS} puts {spelled(asked)} before a text, and {TOKENIZER} {spelled(added)}: the first counts"
-        )
-    elif bos is None and in_config is not None and asks is not False:
-        notes.append(f"{spelled(in_config)} separates documents, so it isn't BOS")
+    if asks is False or (asks is True and named is not None):
+        bos = named if asks else None
+        if bos != added:
+            notes.append(
+                f"{OPTIONS} puts {spelled(bos)} before a text, and {TOKENIZER} {spelled(added)}: the first counts"
+            )
+    else:
+        bos = in_config if added is None and not separates else added
+        if asks is True:
+            notes.append(f"{OPTIONS} asks for a BOS that the tokenizer hasn't got")
+        elif bos is None and in_config is not None:
+            notes.append(f"{spelled(in_config)} separates documents, so it isn't BOS")
     if bos is not None and in_config not in (None, bos):
         notes.append(f"the config's BOS is {spelled(in_config)}, and documents are read with {spelled(bos)}")
     return bos, notes
