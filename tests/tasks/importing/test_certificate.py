@@ -160,13 +160,13 @@ def test_a_setting_that_was_passed_over_is_a_failed_certificate(tmp_path, monkey
     tokens = Tokens.open(tiny_tokens())
     a = llama_architecture(n_layers=1)
     write_folder(tmp_path, llama_config(a), llama_tensors(a, random_weights(a, tokens.vocabulary)), n_ids=None)
-    config = llama_config(a) | {"vocab_size": tokens.vocabulary, "rope_scaling": {"type": "linear", "factor": 2.0}}
+    config = llama_config(a) | {"vocab_size": tokens.vocabulary, "rope_scaling": {"type": "yarn", "factor": 2.0}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr(Settings, "must_be", lambda settings, name, neutral, part: None)
     foreign = open_foreign(tmp_path)
     model = Transformer(foreign.architecture, foreign.d_vocab)
     model.load_state_dict(foreign.read_weights())
-    assert "m: the file says rope_type = 'linear', which Headstream passed over" in failure(foreign, model, tokens)
+    assert "m: the file says rope_type = 'yarn', which Headstream passed over" in failure(foreign, model, tokens)
 
 
 def test_weights_that_are_no_numbers_fail_first(tmp_path):
