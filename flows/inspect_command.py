@@ -8,12 +8,14 @@ from headstream.tasks.words.plain_text import terminal_safe
 
 
 def print_description(path: Path) -> None:
-    """Print a description of a model from its header; its weights are not read.
+    """Print a description of a model, if a study could import it: each of its weights is read, and none is kept.
 
     Raises:
-        UserError: there is no model, or one that Headstream can't represent.
+        UserError: there is no model, one that Headstream can't represent, or one whose weights contradict its config.
     """
-    lines = list(described_model(open_foreign(path)))
+    model = open_foreign(path)
+    model.check_weights()
+    lines = list(described_model(model))
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         print(f"{name:<{width}}  {terminal_safe(text)}")

@@ -207,7 +207,7 @@ def write_folder(
     folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], n_ids: int | None = D_VOCAB, n_shards: int = 1
 ) -> Path:
     """A folder of Hugging Face's: a config, one or more files of tensors, and a tokenizer of so many words."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     if n_shards == 1:

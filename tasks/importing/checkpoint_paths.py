@@ -2,21 +2,19 @@
 
 import glob
 import os
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.installed_files import installed_files
+from headstream.tasks.importing.revisions import require_one_training, revisions_in, step_in
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.text.folder_files import GLOB_CHARACTERS
 
-LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
-
 
 def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
-    """The file or folder of each checkpoint, in the order given; matches of a pattern are sorted by their last number.
+    """The file or folder of each checkpoint, in the order given; those in a folder or of a pattern by their steps.
 
     Raises:
         UserError: nothing matches a pattern, or the package that holds the file isn't installed.
@@ -27,20 +25,22 @@ def checkpoint_paths(config: ImportedModelConfig) -> list[Path]:
     for path in _given(config):
         path = os.path.expanduser(path)
         if os.path.lexists(path) or not GLOB_CHARACTERS & set(path):
-            found.append(Path(path))
+            within = revisions_in(Path(path))
+            found += within.paths if within else [Path(path)]
             continue
-        matching = sorted(map(Path, glob.glob(path)), key=lambda each: (number_in(each) or 0, each.name))
+        matching = sorted(map(Path, glob.glob(path)), key=lambda each: (step_in(each) or 0, each.name))
         if not matching:
             raise UserError(f"[[models]] {config.name}: nothing matches the path {path!r}. Correct it.")
+        require_one_training(matching)
         found += matching
     return found
 
 
-def number_in(path: Path) -> int | None:
-    """The last number in a checkpoint's name: 1000 of `checkpoint-1000`, `step1000.pt` and `1000/model.pt`."""
-    name = path.name if path.is_dir() else path.stem
-    found = LAST_NUMBER.search(name) or LAST_NUMBER.search(path.parent.name)
-    return int(found[1]) if found else None
+def path_notes(config: ImportedModelConfig) -> list[str]:
+    """Notes on models in a folder of checkpoints that are none, or whose step isn't known."""
+    folders = [] if config.package else [revisions_in(Path(path).expanduser()) for path in _given(config)]
+    left_out = [name for folder in folders if folder for name in folder.left_out]
+    return [f"left out, since its step isn't known: {name}" for name in left_out]
 
 
 def steps_of(config: ImportedModelConfig, paths: Sequence[Path], in_files: Sequence[int | None]) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def steps_of(config: ImportedModelConfig, paths: Sequence[Path], in_files: Seque
             )
         steps = config.steps
     else:
-        in_names = [number_in(path) for path in paths] if len(paths) > 1 else [None]
+        in_names = [step_in(path) for path in paths] if len(paths) > 1 else [None]
         for source in (in_files, in_names):
             known = [step for step in source if step is not None]
             if len(known) == len({*known}) == len(paths):

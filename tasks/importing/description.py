@@ -20,7 +20,8 @@ def described_model(model: ForeignModel) -> Iterator[tuple[str, str]]:
     if model.step is not None:
         tokens = "" if model.tokens is None else f", {model.tokens:,} tokens"
         yield "trained for", f"{model.step:,} steps{tokens}"
-    yield "tokenizer", "none" if model.tokenizer is None else _described(model.tokenizer)
+    none = "none; a study must name the model's own: tokenizer = 'PATH'"
+    yield "tokenizer", none if model.tokenizer is None else _described(model.tokenizer)
     yield "architecture", model.architecture.name
     for field, value in model.architecture.model_dump(mode="json", exclude_defaults=True).items():
         yield "", f"{field} = {json.dumps(value)}"

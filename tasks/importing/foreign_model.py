@@ -32,7 +32,7 @@ class ForeignModel:
     """A model from elsewhere: its header has been read and checked, its weights haven't.
 
     `read_weights` returns every parameter of the `Transformer` by name: finite, float32, and of the architecture's
-    shapes; or raises UserError.
+    shapes; or raises UserError. `check_weights` raises it, too, and keeps nothing in memory.
     """
 
     format: str  # such as "huggingface gpt2", "nanogpt", "transformer-lens", "gguf llama", "headstream"
@@ -43,5 +43,6 @@ class ForeignModel:
     dtype: str  # of the weights as they are stored
     notes: tuple[str, ...]  # for readers of its results
     read_weights: Callable[[], dict[str, Tensor]]
+    check_weights: Callable[[], object]
     step: int | None = None  # of its training, and the tokens read by then, if the file says so
     tokens: int | None = None

@@ -32,8 +32,8 @@ def find_tokenizer(folder: Path, config: dict[str, Any]) -> tuple[ForeignTokeniz
         asked = read_json(options, MAX_TOKENIZER_BYTES)
         files.append(options)
     tokenizer = read_tokenizer(text, files[0])
-    bos, note = _bos(tokenizer, text, asked, config)
-    return ForeignTokenizer(text, _entries(tokenizer), bos), files, [note] if note else []
+    bos, notes = _bos(tokenizer, asked, config)
+    return ForeignTokenizer(text, _entries(tokenizer), bos), files, notes
 
 
 def given_tokenizer(path: Path, d_vocab: int) -> ForeignTokenizer:
@@ -98,29 +98,47 @@ def _byte_level(vocabulary: Path, merges: Path) -> str:
     return tokenizer.to_str()
 
 
-def _bos(
-    tokenizer: Tokenizer, text: str, options: dict[str, Any], config: dict[str, Any]
-) -> tuple[int | None, str | None]:
-    """The token that training put before each document, and a note on it, if there is one.
+def _bos(tokenizer: Tokenizer, options: dict[str, Any], config: dict[str, Any]) -> tuple[int | None, list[str]]:
+    """The token that training put before each document, and notes where the files contradict each other.
 
-    It is the one that the options add; else the one that the tokenizer adds; else the config's, unless that one ends
-    documents, too.
+    It is the one that the options ask for; else the one that the tokenizer adds; else the config's, unless that one
+    ends documents, too.
     """
+    asks, named, added = options.get("add_bos_token"), _named(tokenizer, options), _added(tokenizer)
+    in_config, ends = config.get("bos_token_id"), config.get("eos_token_id")
+    if in_config not in range(_entries(tokenizer)):
+        in_config = None
+    separates = in_config in (ends if isinstance(ends, list) else [ends])
+
+    def spelled(token: int | None) -> str:
+        return "nothing" if token is None else str(tokenizer.id_to_token(token))
+
+    notes = []
+    if asks is False or (asks is True and named is not None):
+        bos = named if asks else None
+        if bos != added:
+            notes.append(
+                f"{OPTIONS} puts {spelled(bos)} before a text, and {TOKENIZER} {spelled(added)}: the first counts"
+            )
+    else:
+        bos = in_config if added is None and not separates else added
+        if asks is True:
+            notes.append(f"{OPTIONS} asks for a BOS that the tokenizer hasn't got")
+        elif bos is None and in_config is not None:
+            notes.append(f"{spelled(in_config)} separates documents, so it isn't BOS")
+    if bos is not None and in_config not in (None, bos):
+        notes.append(f"the config's BOS is {spelled(in_config)}, and documents are read with {spelled(bos)}")
+    return bos, notes
+
+
+def _named(tokenizer: Tokenizer, options: dict[str, Any]) -> int | None:
+    """The token that the options call BOS."""
     named = options.get("bos_token")
     named = named.get("content") if isinstance(named, dict) else named
-    adds_bos = options.get("add_bos_token")
-    if adds_bos is False:
-        return None, None
-    named_bos = tokenizer.token_to_id(named) if isinstance(named, str) else None
-    if adds_bos is True and named_bos is not None:
-        return named_bos, None
-    special = {each["id"] for each in json.loads(text).get("added_tokens", []) if each.get("special")}
-    added = tokenizer.encode("a").ids[:1]
-    if set(added) & special and added != tokenizer.encode("a", add_special_tokens=False).ids[:1]:
-        return added[0], None
-    bos, eos = config.get("bos_token_id"), config.get("eos_token_id")
-    if isinstance(bos, int) and tokenizer.id_to_token(bos) is not None:
-        if bos not in (eos if isinstance(eos, list) else [eos]):
-            return bos, None
-        return None, f"{tokenizer.id_to_token(bos)} separates documents, so it isn't BOS"
-    return None, None
+    return tokenizer.token_to_id(named) if isinstance(named, str) else None
+
+
+def _added(tokenizer: Tokenizer) -> int | None:
+    """The token that the tokenizer itself puts before a text."""
+    encoding = tokenizer.encode("a")
+    return encoding.ids[0] if encoding.special_tokens_mask[:1] == [1] else None

@@ -6,6 +6,7 @@ order: `rotary_pairs = "neighbouring"` gives the same numbers.
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
+import re
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,31 @@ from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import Stored, StoredTensors
 from headstream.tasks.importing.transformer_lens_model import fraction_of
 
+_SCALED = "scaled rotary positions"
+# Keys that ask for parts that Headstream lacks: their neutral values, and the part. What isn't read otherwise is told.
+_NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
+    "expert_count": ((None, 0), "experts"),
+    "rope.scaling.type": (("linear", "none"), _SCALED),  # without a factor, linear scales by 1
+    "rope.scaling.attn_factor": ((None, 1), _SCALED),
+    "rope.freq_base_swa": ((None,), "rotary positions that differ by layer"),
+    "rope.dimension_sections": ((None,), "rotary positions of several axes"),
+    "attention.causal": ((True,), "attention to later tokens"),
+    "attention.scale": ((None, 0), "scale of scores but 1 / sqrt(d_head)"),
+    "attention.max_alibi_bias": ((None, 0), "ALiBi"),
+    "attention.clamp_kqv": ((None, 0), "clamped queries, keys and values"),
+    "attn_logit_softcapping": ((None, 0), "soft-capped scores"),
+    "final_logit_softcapping": ((None, 0), "soft-capped logits"),
+    "logit_scale": ((None, 0, 1), "scaled logits"),
+    "residual_scale": ((None, 0, 1), "scaled sublayers"),
+    "embedding_scale": ((None, 0, 1), "scaled embeddings"),
+    "use_parallel_residual": ((False,), "parallel sublayers in a llama"),
+}
+# Keys that don't affect what a model computes, or that only the tokenizer reads.
+_OF_NO_CONSEQUENCE = re.compile(
+    r"(general|split|quantize)\..*|rope\.scaling\.(original_context_length|finetuned)"
+    r"|tokenizer\.(chat_template.*|ggml\.(model|pre|tokens|token_type|scores|merges|add_\w+|\w+_token_ids?))"
+)
+
 
 def open_gguf(path: Path) -> ForeignModel:
     """Open the model in a GGUF file, its weights unread.
@@ -43,8 +69,7 @@ def open_gguf(path: Path) -> ForeignModel:
         UserError: it is damaged, has parts that can't be represented, or the library that decodes it isn't installed.
     """
     header = read_header(require_file(path))
-    settings = Settings({key.removeprefix("llama."): value for key, value in header.metadata.items()}, path)
-    settings.must_be("general.architecture", ("llama",), "place for other architectures in GGUF files")
+    settings = _settings(header, path)
     try:
         codings = sorted({coding_name(tensor.coding) for tensor in header.tensors.values()})
         require_whole(header, path.stat().st_size)
@@ -57,10 +82,27 @@ def open_gguf(path: Path) -> ForeignModel:
         path=path, stored=_stored_tensors(path, header), placements=list(_placements(architecture, header.tensors))
     )
     d_vocab = settings.whole("vocab_size", came_with.entries)
-    model = checked_model("gguf llama", [path], tensors, architecture, d_vocab, came_with, notes=[])
+    model = checked_model("gguf llama", [path], tensors, architecture, d_vocab, came_with, settings.notes)
     dtype = " and ".join(codings)
     decoding = () if codings == ["F32"] else (f"{dtype} weights are decoded to float32",)
     return replace(model, dtype=dtype, notes=(*decoding, *model.notes))
+
+
+def _settings(header: GgufHeader, path: Path) -> Settings:
+    """What a file says, in which nothing asks for a part that Headstream lacks; keys of its llama without `llama.`."""
+    own = {key: value for key, value in header.metadata.items() if key.startswith("llama.")}
+    others = {key: value for key, value in header.metadata.items() if key not in own}
+    settings = Settings(others | {key.removeprefix("llama."): value for key, value in own.items()}, path)
+    settings.must_be("general.architecture", ("llama",), "place for other architectures in GGUF files")
+    for name, (neutral, part) in _NEUTRAL.items():
+        settings.must_be(name, neutral, part)
+    factors = ("rope.scaling.factor", "rope.scale_linear")
+    settings.ignore(*factors)
+    if own.get("llama.rope.scaling.type") != "none":
+        for name in factors:
+            settings.must_be(name, (None, 0, 1), _SCALED)
+    settings.ignore(*filter(_OF_NO_CONSEQUENCE.fullmatch, settings.unread))
+    return settings
 
 
 def _stored_tensors(path: Path, header: GgufHeader) -> StoredTensors:
@@ -75,12 +117,11 @@ def _stored_tensors(path: Path, header: GgufHeader) -> StoredTensors:
 
 def _fields(settings: Settings, tensors: Container[str]) -> dict[str, Any]:
     """Fields of the architecture, from the file's metadata and from the tensors that it has."""
-    settings.must_be("expert_count", (None, 0), "experts")
-    settings.must_be("rope.scaling.type", (None, "none"), "scaled rotary positions")
     n_heads, d_model = settings.whole("attention.head_count"), settings.whole("embedding_length")
     n_groups = settings.whole("attention.head_count_kv", n_heads)
-    d_head = settings.whole("attention.key_length", d_model // max(n_heads, 1))
-    d_value = settings.whole("attention.value_length", d_head)
+    d_head, d_value = (
+        settings.whole(f"attention.{each}_length", d_model // max(n_heads, 1)) for each in ("key", "value")
+    )
     biases = {bias for bias, _, _ in _BIASES if f"blk.0.{bias}" in tensors}
     qkv_biases = biases == {f"attn_{part}.bias" for part in "qkv"}
     return {

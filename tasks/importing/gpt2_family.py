@@ -53,12 +53,18 @@ def gpt2_placements(architecture: Architecture, *, linear: bool, biases: bool) -
     return placed + [Placement(f"{n}.{part}", SAME, (f"{own}.{part}",)) for n, own in norms.items() for part in parts]
 
 
+# Names by which transformers reads the same settings, and prefers them.
+_OTHER_NAMES = {"n_head": "num_attention_heads", "n_embd": "hidden_size", "n_layer": "num_hidden_layers"}
+
+
 def _fields(settings: Settings) -> dict[str, Any]:
     settings.must_be("scale_attn_weights", (True,), "attention without a scale")
     settings.must_be("scale_attn_by_inverse_layer_idx", (False,), "scale of attention by layer")
     settings.must_be("add_cross_attention", (False,), "cross attention")
     settings.must_be("pruned_heads", ({},), "count of heads that a config changes by layer")
     settings.ignore("reorder_and_upcast_attn", "n_ctx")
+    for name, other in _OTHER_NAMES.items():
+        settings.must_be(other, (None, settings.whole(name)), f"place for a {other} apart from {name}")
     d_model = settings.whole("n_embd")
     return {
         "n_layers": settings.whole("n_layer"),

@@ -23,7 +23,11 @@ from headstream.tasks.importing.settings import Settings
 
 
 def _fields(settings: Settings) -> dict[str, Any]:
-    settings.ignore("attention_bias", "rotary_emb_base")  # read below; the older name of rope_theta
+    settings.ignore("attention_bias")  # read below
+    base = rotary_base_of(settings, "rotary_emb_base")
+    fraction = rotary_fraction_of(settings, "rotary_pct", 0.25)
+    settings.may_repeat("rope_theta", base)  # some versions write these besides, and none reads them
+    settings.may_repeat("partial_rotary_factor", fraction)
     return {
         "n_layers": settings.whole("num_hidden_layers"),
         "n_heads": settings.whole("num_attention_heads"),
@@ -32,8 +36,8 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "n_ctx": settings.whole("max_position_embeddings", 2048),
         "positions": "rotary",
         "rotary_pairs": "half-split",
-        "rotary_base": rotary_base_of(settings, "rope_theta" if "rope_theta" in settings else "rotary_emb_base"),
-        "rotary_fraction": rotary_fraction_of(settings, "rotary_pct", 0.25),
+        "rotary_base": base,
+        "rotary_fraction": fraction,
         "normalization": "layernorm",
         "norm_epsilon": settings.number("layer_norm_eps", 1e-5),
         "feed_forward": settings.choice("hidden_act", ACTIVATION_NAMES, "gelu"),

@@ -9,10 +9,11 @@ from typing import Any
 from headstream.models.architecture import Architecture
 from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.checkpoint_paths import checkpoint_paths, steps_of
+from headstream.tasks.importing.checkpoint_paths import checkpoint_paths, path_notes, steps_of
 from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokenizer
 from headstream.tasks.importing.foreign_tokenizer import given_tokenizer
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
+from headstream.tasks.importing.revisions import names_of, tokens_in
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.imported_model_config import DEFAULT_N_CTX, ImportedModelConfig
 
@@ -82,16 +83,10 @@ def _read(config: ImportedModelConfig) -> ImportedCell:
     found = [open_foreign(path) for path in paths]
     _require_one_training(paths, found)
     hashes = [content_hash(model) for model in found]
-    for i, own in enumerate(hashes):
-        earlier = hashes.index(own)
-        if earlier < i:
-            raise UserError(
-                f"two checkpoints hold the same bytes: {paths[earlier]} and {paths[i]}. Download them again, or remove"
-                " one."
-            )
+    _require_no_copies(paths, hashes)
     steps = steps_of(config, paths, [model.step for model in found])
-    tokens = _tokens(config, found)
-    first, tokenizer = found[0], found[0].tokenizer
+    tokens = _tokens(config, paths, found)
+    first, tokenizer = found[0], _tokenizer(found)
     if config.tokenizer:
         tokenizer = given_tokenizer(Path(config.tokenizer).expanduser(), first.d_vocab)
     if tokenizer is None:
@@ -107,7 +102,7 @@ def _read(config: ImportedModelConfig) -> ImportedCell:
         d_vocab=first.d_vocab,
         tokenizer=tokenizer,
         bos=_bos(config, tokenizer),
-        notes=first.notes,
+        notes=(*first.notes, *path_notes(config)),
         checkpoints=tuple(map(Checkpoint, paths, hashes, steps, tokens)),
     )
 
@@ -116,7 +111,7 @@ def _require_one_training(paths: Sequence[Path], found: Sequence[ForeignModel]) 
     first = found[0]
     for path, model in zip(paths, found, strict=True):
         same = (model.architecture, model.d_vocab) == (first.architecture, first.d_vocab)
-        if not same or model.tokenizer != first.tokenizer:
+        if not same or model.tokenizer not in (None, _tokenizer(found)):
             what = "tokenizer" if same else "architecture"
             raise UserError(
                 f"{path} has a different {what} from {paths[0]}, so they aren't checkpoints of one training. Give each"
@@ -124,9 +119,30 @@ def _require_one_training(paths: Sequence[Path], found: Sequence[ForeignModel]) 
             )
 
 
-def _tokens(config: ImportedModelConfig, found: Sequence[ForeignModel]) -> tuple[int | None, ...]:
+def _require_no_copies(paths: Sequence[Path], hashes: Sequence[str]) -> None:
+    """Refuse checkpoints that are one file under several names, as some public histories have them."""
+    for own in dict.fromkeys(hashes):
+        copies = [path for path, content in zip(paths, hashes, strict=True) if content == own]
+        if len(copies) > 1:
+            raise UserError(
+                f"{len(copies)} checkpoints hold the same bytes: {names_of(copies)}. Download them again, or remove"
+                " all but one."
+            )
+
+
+def _tokenizer(found: Sequence[ForeignModel]) -> ForeignTokenizer | None:
+    """The tokenizer of a history, which may lie beside one checkpoint alone."""
+    return next((model.tokenizer for model in found if model.tokenizer is not None), None)
+
+
+def _tokens(
+    config: ImportedModelConfig, paths: Sequence[Path], found: Sequence[ForeignModel]
+) -> tuple[int | None, ...]:
     if not config.tokens:
-        return tuple(model.tokens for model in found)
+        in_names = [tokens_in(path) for path in paths]
+        return tuple(
+            name if model.tokens is None else model.tokens for model, name in zip(found, in_names, strict=True)
+        )
     if len(config.tokens) != len(found):
         raise UserError(
             f"tokens must have one number for each of {len(found)} checkpoints, got {len(config.tokens)}. Correct the"

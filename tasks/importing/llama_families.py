@@ -21,20 +21,23 @@ from headstream.tasks.importing.layouts import (
     transposed,
 )
 from headstream.tasks.importing.placements import Placement
-from headstream.tasks.importing.rotary_settings import rotary_base_of
+from headstream.tasks.importing.rotary_settings import rotary_base_of, rotary_settings
 from headstream.tasks.importing.settings import Settings
 
 _FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
 _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
-def _fields(settings: Settings) -> dict[str, Any]:
-    for said in (settings, settings.section("rope_parameters")):
+def _fields(settings: Settings, unsaid_groups: int | None = None) -> dict[str, Any]:
+    """Fields that all have; `unsaid_groups` is the number of keys and values of a config that doesn't mention them."""
+    for said in (settings, rotary_settings(settings)):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
     settings.ignore("pretraining_tp", "is_llama_config")
     d_model, n_heads = settings.whole("hidden_size"), settings.whole("num_attention_heads")
     n_groups = settings.whole("num_key_value_heads", n_heads)
+    if unsaid_groups is not None and not settings.says("num_key_value_heads"):
+        n_groups = unsaid_groups
     return {
         "n_layers": settings.whole("num_hidden_layers"),
         "n_heads": n_heads,
@@ -59,14 +62,13 @@ def _llama_fields(settings: Settings) -> dict[str, Any]:
 
 
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
-    fields = _fields(settings)
-    default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # a config without the setting means 4096
-    return fields | _windowed(settings.whole("sliding_window", default), fields)
+    fields = _fields(settings, unsaid_groups=8)
+    return fields | _windowed(_window(settings, fields), fields)
 
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:
-    fields = _fields(settings) | {"qkv_biases": True}
-    window = settings.whole("sliding_window", 4096)
+    fields = _fields(settings, unsaid_groups=32) | {"qkv_biases": True}
+    window = _window(settings, fields)
     if not settings.flag("use_sliding_window", False):
         window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
@@ -78,6 +80,11 @@ def _qwen2_fields(settings: Settings) -> dict[str, Any]:
             " equally far. Choose another model."
         )
     return fields | (_windowed(window, fields) if kinds == {_WINDOWED} else {})
+
+
+def _window(settings: Settings, fields: dict[str, Any]) -> int:
+    """The number of keys in a window: 4096 by a config without the setting, the whole context by one that has null."""
+    return settings.whole("sliding_window", fields["n_ctx"] if settings.says("sliding_window") else 4096)
 
 
 def _windowed(window: int, fields: dict[str, Any]) -> dict[str, Any]:

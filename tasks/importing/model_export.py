@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
@@ -71,9 +72,23 @@ def _copy(model: Path, step: int, folder: Path) -> None:
 
 
 def _write_tokenizer(text: Tokens, bos: int | None, folder: Path) -> None:
-    """Write the tokenizer, and the token that opens documents."""
-    shutil.copyfile(text.folder / TOKENIZER, folder / TOKENIZER)
+    """Write the tokenizer, and the token that opens documents: versions of transformers look for it in either file."""
+    content = json.loads((text.folder / TOKENIZER).read_text())
     options = {"tokenizer_class": "PreTrainedTokenizerFast", "add_bos_token": bos is not None}
     if bos is not None:
-        options["bos_token"] = text.tokenizer.id_to_token(bos)
+        token = options["bos_token"] = str(text.tokenizer.id_to_token(bos))
+        content["post_processor"] = content.get("post_processor") or _opening(token, bos)
+    (folder / TOKENIZER).write_text(json.dumps(content, ensure_ascii=False))
     (folder / OPTIONS).write_text(json.dumps(options, indent=1))
+
+
+def _opening(token: str, id: int) -> dict[str, Any]:
+    """A tokenizer's last step that puts a token before every text."""
+    opens, text = {"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+    other = {"Sequence": {"id": "B", "type_id": 0}}
+    return {
+        "type": "TemplateProcessing",
+        "single": [opens, text],
+        "pair": [opens, text, opens, other],
+        "special_tokens": {token: {"id": token, "ids": [id], "tokens": [token]}},
+    }

@@ -17,6 +17,7 @@ from headstream.tasks.importing.torch_file import read_torch_file
 from headstream.tasks.importing.transformer_lens_model import open_transformer_lens
 from headstream.tasks.storage.remembered_files import remembered_files, sha256_of
 
+SNAPSHOTS = "snapshots"  # of a model's branches, in Hugging Face's cache
 TORCH, SAFETENSORS, GGUF = (".pt", ".pth", ".ckpt"), ".safetensors", ".gguf"
 _FORMATS = (
     "a Hugging Face folder (config.json and safetensors), a nanoGPT checkpoint, a TransformerLens state dict with its"
@@ -42,6 +43,12 @@ def open_foreign(path: Path) -> ForeignModel:
     raise UserError(f"there is no file or folder {path}. Correct the path.")
 
 
+def holds_model(folder: Path) -> bool:
+    """True if a folder has what describes a model, or weights."""
+    described = is_there(folder / MODEL_CARD) or is_there(folder / CONFIG)
+    return described or any(path.suffix in (*TORCH, SAFETENSORS, GGUF) for path in folder.glob("*"))
+
+
 def content_hash(model: ForeignModel) -> str:
     """A hash of the bytes of all files that define a model."""
     remembered = remembered_files("models")
@@ -58,9 +65,13 @@ def _open_folder(folder: Path) -> ForeignModel:
     files = sorted(path for path in folder.iterdir() if path.suffix in (*TORCH, SAFETENSORS, GGUF))
     if len(files) == 1:
         return _open_file(files[0])
-    inner = sorted(path for path in folder.iterdir() if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
+    within = folder / SNAPSHOTS if is_there(folder / SNAPSHOTS) else folder
+    inner = sorted(path for path in within.glob("*") if is_there(path / MODEL_CARD) or is_there(path / CONFIG))
     if inner:
-        raise UserError(f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}.")
+        raise UserError(
+            f"{folder} holds {len(inner)} models. Give one of them, such as {inner[0]}; in a study, all if they are"
+            " checkpoints of one training, and have their steps in their names."
+        )
     if files:
         raise UserError(f"{folder} holds {len(files)} files of weights. Give one of them.")
     raise UserError(f"{folder} holds no model that can be read. Give {_FORMATS}.")

@@ -1,7 +1,8 @@
 """Places the tensors of a file in a model's parameters, once the file's header agrees with the architecture."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,7 +99,12 @@ class PlacedTensors:
             )
 
     def read(self, declared: Mapping[str, Declared]) -> dict[str, Tensor]:
-        """All parameters in float32; those that the files have no tensor for get their initial values.
+        """All parameters in float32; those that the files have no tensor for get their initial values."""
+        weights = dict(self.each(declared))
+        return {name: weights[name] if name in weights else _start(name, each) for name, each in declared.items()}
+
+    def each(self, declared: Mapping[str, Declared]) -> Iterator[tuple[str, Tensor]]:
+        """The parameters that the files hold, in float32, one tensor in memory at a time.
 
         Raises:
             UserError: a tensor can't be read, isn't finite, or differs from the one that it must equal.
@@ -109,13 +115,12 @@ class PlacedTensors:
                     f"{copy} differs from {original} in {self.path}, though the config ties embeddings. Give the config"
                     " that belongs to these weights."
                 )
-        weights: dict[str, Tensor] = {}
         for place in self.placements:
             shapes = [declared[name].shape for name in place.parameters]
             parts = place.layout.read(finite_float32(self.stored, place.tensor), shapes)
             own = parts if len(parts) == 1 else [part.clone() for part in parts]  # views would keep the whole in memory
-            weights |= {name: part.contiguous() for name, part in zip(place.parameters, own, strict=True)}
-        return {name: weights[name] if name in weights else _start(name, each) for name, each in declared.items()}
+            for name, part in zip(place.parameters, own, strict=True):
+                yield name, part.contiguous()
 
 
 def checked_model(
@@ -143,6 +148,7 @@ def checked_model(
         dtype=tensors.dtype,
         notes=(*_dtype_notes(tensors.dtype), *notes, *tokenizer_notes(tensors.path, tokenizer, d_vocab)),
         read_weights=lambda: tensors.read(declared),
+        check_weights=lambda: deque(tensors.each(declared), maxlen=0),
         step=_whole(tensors.stored.metadata.get("step")),
         tokens=_whole(tensors.stored.metadata.get("tokens")),
     )

@@ -22,9 +22,15 @@ class Settings:
         self._named = set(values)
         self._values = {name: value for name, value in values.items() if value is not None}
         self._read: set[str] = set()
+        self._sections: dict[str, Settings] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there are no settings at all, not even as None."""
+        return not self._named
 
     def says(self, name: str) -> bool:
         """True if a setting is there at all, even as None."""
@@ -63,7 +69,7 @@ class Settings:
         value = self._value(name, {})
         if not isinstance(value, dict):
             raise self._wrong(name, "an object", value)
-        return Settings(value, self.path)
+        return self._sections.setdefault(name, Settings(value, self.path))
 
     def all(self) -> dict[str, Any]:
         """All settings that are given, as they are."""
@@ -85,7 +91,7 @@ class Settings:
         """
         value = self._value(name, neutral[0])
         if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in neutral):
-            asked = " or ".join("none" if each is None else word(each) for each in neutral)
+            asked = " or ".join(dict.fromkeys("none" if each is None else word(each) for each in neutral))
             raise UserError(
                 f"{name} must be {asked}, got {word(value)} in {self.path}: Headstream has no {part}."
                 " Choose another model."
@@ -95,11 +101,22 @@ class Settings:
         """Mark settings as read that don't affect what a trained model computes."""
         self._read |= set(names)
 
+    def may_repeat(self, name: str, value: Any) -> None:
+        """Mark a setting as read if it says again what another one says."""
+        if self._values.get(name) == value:
+            self._read.add(name)
+
+    @property
+    def unread(self) -> list[str]:
+        """Names of settings that were never read, and aren't empty; with those of sections as `section.name`."""
+        own = [name for name, value in self._values.items() if name not in self._read and value]
+        within = [f"{name}.{each}" for name, section in self._sections.items() for each in section.unread]
+        return sorted(own + within)
+
     @property
     def notes(self) -> list[str]:
         """Notes for the user on settings that were never read, and aren't empty."""
-        unread = sorted(name for name, value in self._values.items() if name not in self._read and value)
-        return [f"settings that are not read: {', '.join(unread)}"] if unread else []
+        return [f"settings that are not read: {', '.join(self.unread)}"] if self.unread else []
 
     def _value(self, name: str, default: Any) -> Any:
         self._read.add(name)

@@ -16,8 +16,9 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
 
     name: str = Field(description="Name of the model in tables and in the report.", pattern=MODEL_NAME)
     path: PathText | tuple[PathText, ...] = Field(
-        description="File or folder that holds the model, or a list or pattern (*) of checkpoints of one training, in"
-        " any format that `headstream inspect` reads. With package: the file's name within it."
+        description="File or folder that holds the model, in any format that `headstream inspect` reads; for several"
+        " checkpoints of one training their list, a pattern (*), or the folder that holds them under names with steps,"
+        " such as step1000, or in Hugging Face's cache. With package: the file's name within it."
     )
     package: str | None = Field(
         None, max_length=200, pattern=PACKAGE_NAME, description="Installed Python package that holds the file."
@@ -27,7 +28,7 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
         description="Training steps of the checkpoints, ascending; default: from their files or names, else 1, 2, 3.",
     )
     tokens: tuple[Annotated[int, Field(ge=0, lt=1 << 62)], ...] = Field(
-        (), description="Tokens that each checkpoint was trained on; default: from their files, else unknown."
+        (), description="Tokens that each checkpoint was trained on; default: from their files or names, else unknown."
     )
     tokenizer: PathText | None = Field(
         None, description="The model's tokenizer.json, or the folder that holds it; default: beside the weights."

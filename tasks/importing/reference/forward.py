@@ -38,7 +38,11 @@ def without_reference(foreign: ForeignModel) -> str | None:
 
 @torch.inference_mode()
 def reference_logits(foreign: ForeignModel, tokens: Int[Tensor, "batch pos"]) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Logits by the definition of the model's format, from its file's own tensors, one layer in memory at a time."""
+    """Logits by the definition of the model's format, from its file's own tensors, one layer in memory at a time.
+
+    Raises:
+        UndefinedSettingError: its file asks for something that the definition hasn't got.
+    """
     kind, _, family = foreign.format.partition(" ")
     match kind:
         case "huggingface":
@@ -48,13 +52,13 @@ def reference_logits(foreign: ForeignModel, tokens: Int[Tensor, "batch pos"]) ->
             return gguf_llama_logits(tensors, said, tokens)
         case "nanogpt":
             content = read_torch_file(foreign.files[0])
-            which = {"gelu": "gelu", "gelu_tanh": "gelu_new"}[foreign.architecture.feed_forward]
-            return nanogpt_logits(_held(content["model"]), content["model_args"] | {"activation": which}, tokens)
+            return nanogpt_logits(_held(content["model"]), content["model_args"], tokens)
         case "transformer-lens":
             tensors, config = _of_transformer_lens(foreign)
             return transformer_lens_logits(tensors, config, tokens)
         case "headstream":
-            return headstream_logits(_safetensors(foreign), foreign.architecture.model_dump(), tokens)
+            said = _json(foreign, "model.json")["architecture"]  # options that came later have their defaults
+            return headstream_logits(_safetensors(foreign), foreign.architecture.model_dump() | said, tokens)
     raise ValueError(kind)
 
 

@@ -11,29 +11,35 @@ from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out
+from headstream.tasks.importing.reference.said_settings import given
 
 
 def gpt2_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits of a `GPT2LMHeadModel`, whose `Conv1D` is x @ W + b."""
-    tied = config.get("tie_word_embeddings", True)
+    tied = given(config, "tie_word_embeddings", True)
     return _logits(
         tensors,
         "wte.weight" if tied else "lm_head.weight",
         tokens,
-        n_heads=config["n_head"],
-        n_layers=config["n_layer"],
-        activation=config.get("activation_function", "gelu_new"),
-        epsilon=config.get("layer_norm_epsilon", 1e-5),
+        n_heads=given(config, "num_attention_heads", config["n_head"]),
+        n_layers=given(config, "num_hidden_layers", config["n_layer"]),
+        activation=given(config, "activation_function", "gelu_new"),
+        epsilon=given(config, "layer_norm_epsilon", 1e-5),
         transposed=False,
+        scaled=given(config, "scale_attn_weights", True),
+        scaled_by_layer=given(config, "scale_attn_by_inverse_layer_idx", False),
     )
 
 
 def nanogpt_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
-    """Logits of nanoGPT's `GPT`; `config` is its `model_args`, and `activation`, which its files don't name."""
+    """Logits of nanoGPT's `GPT`; `config` is its `model_args`.
+
+    Versions that have the setting `bias` have the exact GELU, older ones GPT-2's.
+    """
     embedding = "transformer.wte.weight"  # with a prefix after compiling or training on several devices
     plain = tensors.without(next(name for name in tensors.names if name.endswith(embedding)).removesuffix(embedding))
     return _logits(
@@ -42,7 +48,7 @@ def nanogpt_logits(
         tokens,
         n_heads=config["n_head"],
         n_layers=config["n_layer"],
-        activation=config["activation"],
+        activation="gelu" if "bias" in config else "gelu_new",
         epsilon=1e-5,
         transposed=True,
     )
@@ -58,6 +64,8 @@ def _logits(
     activation: str,
     epsilon: float,
     transposed: bool,
+    scaled: bool = True,
+    scaled_by_layer: bool = False,
 ) -> Tensor:
     tensors = tensors.without("transformer.")
 
@@ -73,7 +81,8 @@ def _logits(
     for i in range(n_layers):
         joined = linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn")
         q, k, v = (part.unflatten(-1, (n_heads, -1)) for part in joined.chunk(3, dim=-1))
-        mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5)
+        scale = q.shape[-1] ** -0.5 if scaled else 1.0
+        mixed = attended(q, k, v, scale / (i + 1) if scaled_by_layer else scale)
         x = x + linear(mixed.flatten(2), f"h.{i}.attn.c_proj")
         hidden = REFERENCE_ACTIVATIONS[activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
         x = x + linear(hidden, f"h.{i}.mlp.c_proj")

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out, rotated
+from headstream.tasks.importing.reference.said_settings import given, rotary_entries
 
 
 def gpt_neox_logits(
@@ -16,12 +17,12 @@ def gpt_neox_logits(
     """Logits of a `GPTNeoXForCausalLM`."""
     n_heads = config["num_attention_heads"]
     d_head = config["hidden_size"] // n_heads
-    rope = config.get("rope_parameters") or {}
-    fraction = rope.get("partial_rotary_factor", config.get("rotary_pct", 0.25))
-    base = rope.get("rope_theta", config.get("rotary_emb_base", 10_000))
-    activation = REFERENCE_ACTIVATIONS[config.get("hidden_act", "gelu")]
-    epsilon = config.get("layer_norm_eps", 1e-5)
-    parallel = config.get("use_parallel_residual", True)
+    rotary = rotary_entries(config)  # a `rope_theta` beside `rotary_emb_base` decides nothing
+    fraction = given(rotary, "partial_rotary_factor", given(config, "rotary_pct", 0.25))
+    base = given(rotary, "rope_theta", given(config, "rotary_emb_base", 10_000.0))
+    activation = REFERENCE_ACTIVATIONS[given(config, "hidden_act", "gelu")]
+    epsilon = given(config, "layer_norm_eps", 1e-5)
+    parallel = given(config, "use_parallel_residual", True)
     tensors = tensors.without("gpt_neox.")
 
     def linear(x: Tensor, name: str) -> Tensor:
@@ -43,6 +44,6 @@ def gpt_neox_logits(
         read = norm(x if parallel else x + attention_out, f"{layer}.post_attention_layernorm")
         hidden = activation(linear(read, f"{layer}.mlp.dense_h_to_4h"))
         x = x + attention_out + linear(hidden, f"{layer}.mlp.dense_4h_to_h")
-    tied = config.get("tie_word_embeddings", False)
+    tied = given(config, "tie_word_embeddings", False)
     unembedding = "embed_in.weight" if tied else "embed_out.weight"
     return read_out(norm(x, "final_layer_norm"), tensors.as_stored(unembedding))

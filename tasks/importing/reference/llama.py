@@ -20,6 +20,7 @@ from headstream.tasks.importing.reference.maths import (
     rotated,
     silu,
 )
+from headstream.tasks.importing.reference.said_settings import given, require_defined, rotary_entries
 
 
 def llama_logits(
@@ -27,22 +28,23 @@ def llama_logits(
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits of a `LlamaForCausalLM`, `MistralForCausalLM` or `Qwen2ForCausalLM`."""
     n_heads = config["num_attention_heads"]
-    d_head = config.get("head_dim") or config["hidden_size"] // n_heads
+    d_head = given(config, "head_dim", config["hidden_size"] // n_heads)
+    unsaid_groups = {"mistral": 8, "qwen2": 32}.get(config["model_type"])
     form = _Form(
         n_layers=config["num_hidden_layers"],
         n_heads=n_heads,
-        n_groups=config.get("num_key_value_heads") or n_heads,
-        base=(config.get("rope_parameters") or {}).get("rope_theta", config.get("rope_theta", 10_000.0)),
+        n_groups=config.get("num_key_value_heads", unsaid_groups) or n_heads,
+        base=given(rotary_entries(config), "rope_theta", given(config, "rope_theta", 10_000.0)),
         n_turned=d_head,
         half_split=True,
-        epsilon=config.get("rms_norm_eps", 1e-6),
-        activation=REFERENCE_ACTIVATIONS[config.get("hidden_act", "silu")],
+        epsilon=given(config, "rms_norm_eps", 1e-6),
+        activation=REFERENCE_ACTIVATIONS[given(config, "hidden_act", "silu")],
         windows=_windows(config),
     )
     names = {
         "embedding": "embed_tokens",
         "final_norm": "norm",
-        "unembedding": "embed_tokens" if config.get("tie_word_embeddings", False) else "lm_head",
+        "unembedding": "embed_tokens" if given(config, "tie_word_embeddings", False) else "lm_head",
         "layer": "layers.{}",
         "attention_norm": "input_layernorm",
         **{part: f"self_attn.{part}_proj" for part in "qkvo"},
@@ -56,14 +58,18 @@ def gguf_llama_logits(
     tensors: FileTensors, metadata: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits of a llama in a GGUF file, in llama.cpp's order of dimensions: rotary pairs are neighbours."""
-    said = {key.removeprefix("llama."): value for key, value in metadata.items()}
+    said = {key.removeprefix("llama."): value for key, value in metadata.items() if key.startswith("llama.")}
+    require_defined(said, _DEFINED_IN_GGUF)
+    if given(said, "rope.scaling.type", "linear") != "none":  # as it is in a file that doesn't say
+        require_defined(said, dict.fromkeys(("rope.scaling.factor", "rope.scale_linear"), (0, 1)))
     n_heads = said["attention.head_count"]
+    d_head = said.get("attention.key_length", said["embedding_length"] // n_heads)
     form = _Form(
         n_layers=said["block_count"],
         n_heads=n_heads,
         n_groups=said.get("attention.head_count_kv", n_heads),
         base=said.get("rope.freq_base", 10_000.0),
-        n_turned=said.get("rope.dimension_count", said["embedding_length"] // n_heads),
+        n_turned=said.get("rope.dimension_count", d_head),
         half_split=False,
         epsilon=said["attention.layer_norm_rms_epsilon"],
         activation=silu,
@@ -83,6 +89,16 @@ def gguf_llama_logits(
     return _logits(tensors, names, form, tokens)
 
 
+# Keys that change what llama.cpp computes for a llama, and the values of which this file says how.
+_DEFINED_IN_GGUF: dict[str, tuple[Any, ...]] = {
+    "rope.scaling.type": ("linear", "none"),
+    "rope.scaling.attn_factor": (1,),
+    "attention.causal": (True,),
+    **dict.fromkeys(("attention.scale", "logit_scale", "residual_scale", "embedding_scale"), (0,)),
+    "expert_count": (0,),
+}
+
+
 @dataclass(frozen=True)
 class _Form:
     n_layers: int
@@ -97,13 +113,16 @@ class _Form:
 
 
 def _windows(config: Mapping[str, Any]) -> list[int | None]:
-    n_layers = config["num_hidden_layers"]
+    n_layers, window = config["num_hidden_layers"], config.get("sliding_window", 4096)
     if config["model_type"] == "mistral":
-        return [config.get("sliding_window", 4096)] * n_layers
-    if not config.get("use_sliding_window", False):
+        return [window] * n_layers
+    if config["model_type"] == "llama" or not given(config, "use_sliding_window", False):
         return [None] * n_layers
-    first = config.get("max_window_layers", 28)
-    return [config.get("sliding_window", 4096) if i >= first else None for i in range(n_layers)]
+    kinds = config.get("layer_types")
+    if kinds is None:
+        first = given(config, "max_window_layers", 28)
+        kinds = ["sliding_attention" if i >= first else "full_attention" for i in range(n_layers)]
+    return [window if kind == "sliding_attention" else None for kind in kinds]
 
 
 def _logits(tensors: FileTensors, names: Mapping[str, str], form: _Form, tokens: Tensor) -> Tensor:

@@ -55,6 +55,7 @@ REFERENCE_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_new": gelu_tanh,
     "gelu_pytorch_tanh": gelu_tanh,
+    "gelu_fast": gelu_tanh,  # with sqrt(2 / pi) to ten digits
     "silu": silu,
     "swish": silu,
     "relu": relu,

@@ -16,14 +16,30 @@ from headstream.tasks.importing.reference.maths import (
     rms_norm,
     rotated,
 )
+from headstream.tasks.importing.reference.said_settings import given, require_defined
+
+# Settings that change what a model computes, and the values of which this file says how.
+_DEFINED: dict[str, tuple[Any, ...]] = {
+    "attention_dir": ("causal",),
+    **dict.fromkeys(("post_embedding_ln", "use_qk_norm", "use_normalization_before_and_after"), (False,)),
+    **dict.fromkeys(("use_NTK_by_parts_rope", "use_yarn_rope"), (False,)),
+    **dict.fromkeys(("attn_scores_soft_cap", "output_logits_soft_cap"), (-1,)),
+    **dict.fromkeys(("num_experts", "rotary_base_local"), (None,)),
+    "rotary_scaling_factor": (1,),
+}
 
 
 def transformer_lens_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits of a `HookedTransformer` with this config."""
-    kind, epsilon = config.get("normalization_type"), config.get("eps", 1e-5)
-    positions = config.get("positional_embedding_type", "standard")
+    require_defined(config, _DEFINED)
+    kind = config.get("normalization", config.get("normalization_type", "LN"))  # the older name first
+    epsilon, d_head = given(config, "eps", 1e-5), given(config, "d_head", config["d_model"] // config["n_heads"])
+    positions = given(config, "positional_embedding_type", "standard")
+    if config.get("shortformer_pos"):  # of older configs
+        positions = "shortformer"
+    windows = _windows(config)
 
     def norm(x: Tensor, name: str, kind: str | None = kind) -> Tensor:
         weight, bias = tensors.get(f"{name}.w"), tensors.get(f"{name}.b")
@@ -49,16 +65,15 @@ def transformer_lens_logits(
             for part, source in (("Q", read_by_scores), ("K", read_by_scores), ("V", read))
         )
         if positions == "rotary":
-            n_turned = config.get("rotary_dim") or config["d_head"]
-            adjacent = config.get("rotary_adjacent_pairs", False)
-            base = config.get("rotary_base", 10_000)
+            n_turned = given(config, "rotary_dim", d_head)
+            adjacent = given(config, "rotary_adjacent_pairs", False)
+            base = given(config, "rotary_base", 10_000)
             q, k = (rotated(part, base, n_turned, half_split=not adjacent) for part in (q, k))
-        scale = config["d_head"] ** -0.5
-        own = config.get("attn_scale", -1.0)
-        if own > 0:
-            scale = 1 / own
-        window = config.get("window_size") if config.get("use_local_attn") else None
-        mixed = attended(q, k, v, scale if config.get("use_attn_scale", True) else 1.0, window)
+        own = given(config, "attn_scale", -1.0)
+        divisor = (own if own > 0 else d_head**0.5) if given(config, "use_attn_scale", True) else 1.0
+        if given(config, "scale_attn_by_inverse_layer_idx", False):
+            divisor *= i + 1
+        mixed = attended(q, k, v, 1 / divisor, windows[i])
         attention_out = torch.einsum("bphe,hed->bpd", mixed, tensors[f"{block}.attn.W_O"])
         attention_out = attention_out + tensors[f"{block}.attn.b_O"]
         if config.get("attn_only", False):
@@ -69,6 +84,12 @@ def transformer_lens_logits(
         x = x + attention_out + _feed_forward(tensors.within(f"{block}.mlp."), read, config)
     final = norm(x, "ln_final", "RMS" if config.get("final_rms") else kind)
     return read_out(final, tensors.as_stored("unembed.W_U").T, tensors.get("unembed.b_U"))
+
+
+def _windows(config: Mapping[str, Any]) -> list[int | None]:
+    """The keys that each layer sees; None: all."""
+    kinds = config.get("attn_types") if config.get("use_local_attn") else None
+    return [config["window_size"] if kinds and kinds[i] == "local" else None for i in range(config["n_layers"])]
 
 
 def _by_head(tensors: FileTensors, place: str, part: str, x: Tensor) -> Tensor:

@@ -26,26 +26,38 @@ def words(*, adds_bos: bool = False) -> Tokenizer:
 
 
 @pytest.mark.parametrize(
-    ("adds_bos", "options", "config", "bos"),
+    ("adds_bos", "options", "config", "bos", "told"),
     [
-        (False, None, {}, None),
-        (False, None, {"bos_token_id": 1, "eos_token_id": 2}, 1),
-        (False, None, {"bos_token_id": 2, "eos_token_id": 2}, None),  # it separates documents
-        (False, None, {"bos_token_id": 2, "eos_token_id": [1, 2]}, None),
-        (False, None, {"bos_token_id": 99, "eos_token_id": 2}, None),
-        (True, None, {"bos_token_id": 2, "eos_token_id": 2}, 1),
-        (True, {"add_bos_token": False, "bos_token": "<s>"}, {"bos_token_id": 1}, None),
-        (False, {"add_bos_token": True, "bos_token": {"content": "</s>"}}, {"bos_token_id": 1}, 2),
-        (False, {"add_bos_token": True, "bos_token": "absent"}, {"bos_token_id": 1}, 1),
-        (False, {"bos_token": "<s>"}, {}, None),
+        (False, None, {}, None, ""),
+        (False, None, {"bos_token_id": 1, "eos_token_id": 2}, 1, ""),
+        (False, None, {"bos_token_id": 2, "eos_token_id": 2}, None, "</s> separates documents, so it isn't BOS"),
+        (False, None, {"bos_token_id": 2, "eos_token_id": [1, 2]}, None, "</s> separates documents"),
+        *((False, None, {"bos_token_id": bos, "eos_token_id": 2}, None, "") for bos in (99, -1, 1 << 40, [1], "<s>")),
+        (True, None, {"bos_token_id": 1, "eos_token_id": 2}, 1, ""),
+        (True, None, {"bos_token_id": 2, "eos_token_id": 2}, 1, "BOS is </s>, and documents are read with <s>"),
+        (True, {"add_bos_token": None, "bos_token": "</s>"}, {}, 1, ""),
+        (False, {"bos_token": "<s>"}, {}, None, ""),
+        (True, {"add_bos_token": True, "bos_token": "<s>"}, {"bos_token_id": 1}, 1, ""),
+        (False, {"add_bos_token": False, "bos_token": "<s>"}, {"bos_token_id": 1}, None, ""),
+        (True, {"add_bos_token": False, "bos_token": "<s>"}, {"bos_token_id": 1}, None,
+         "tokenizer_config.json puts nothing before a text, and tokenizer.json <s>: the first counts"),
+        (False, {"add_bos_token": True, "bos_token": "<s>"}, {}, 1, "puts <s> before a text, and tokenizer.json no"),
+        (True, {"add_bos_token": True, "bos_token": "</s>"}, {}, 2, "puts </s> before a text, and tokenizer.json <s>"),
+        (False, {"add_bos_token": True, "bos_token": {"content": "</s>"}}, {"bos_token_id": 1}, 2, "BOS is <s>"),
+        (False, {"add_bos_token": True, "bos_token": "absent"}, {"bos_token_id": 1}, 1, "asks for a BOS that the"),
+        (True, {"add_bos_token": True}, {"bos_token_id": 1}, 1, "asks for a BOS that the tokenizer hasn't got"),
     ],
-)
-def test_bos_is_what_opened_documents(adds_bos, options, config: dict[str, Any], bos, tmp_path):
+)  # fmt: skip
+def test_bos_is_what_opened_documents_and_contradictions_are_told(
+    adds_bos, options, config: dict[str, Any], bos, told, tmp_path
+):
     words(adds_bos=adds_bos).save(str(tmp_path / "tokenizer.json"))
     if options is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(options))
-    tokenizer, files, _ = find_tokenizer(tmp_path, config)
+    tokenizer, files, notes = find_tokenizer(tmp_path, config)
     assert tokenizer.bos == bos
+    assert told in " ".join(notes)
+    assert bool(notes) == bool(told)
     assert (tokenizer.entries, tokenizer.id_of("</s>"), tokenizer.id_of("none")) == (4, 2, None)
     assert len(files) == 1 + (options is not None)
 

@@ -121,6 +121,29 @@ def test_what_a_file_says_and_headstream_lacks_is_named(metadata, words, tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("metadata", "tokenizer", "told"),
+    [
+        ({}, {}, ""),
+        ({"attention.sliding_window": 7}, {}, "attention.sliding_window"),
+        ({"rope.scaling.yarn_log_multiplier": 0.1}, {}, "rope.scaling.yarn_log_multiplier"),
+        ({"novel_gate": "on", "other_gate": False}, {}, "novel_gate"),
+        (
+            {"attention.layer_norm_epsilon": 1e-5, "expert_used_count": 2},
+            {},
+            "attention.layer_norm_epsilon, expert_used_count",
+        ),
+        ({"tensor_data_layout": "Meta AI original pth"}, {}, "tensor_data_layout"),
+        ({}, {"remove_extra_whitespaces": True}, "tokenizer.ggml.remove_extra_whitespaces"),
+        ({}, {"eos_token_id": 1, "add_space_prefix": True, "eot_token_id": 2, "padding_token_id": 3}, ""),
+        ({"rope.scaling.original_context_length": 9, "rope.scaling.finetuned": True}, {}, ""),
+    ],
+)
+def test_keys_of_a_file_that_nobody_reads_are_told(metadata, tokenizer, told, tmp_path):
+    model = open_foreign(written(tmp_path, metadata=metadata, tokenizer=byte_level_metadata() | tokenizer))
+    assert model.notes == ((f"settings that are not read: {told}",) if told else ())
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"rope_freqs.weight": torch.ones(2)}, "rope_freqs.weight (scaled rotary positions)"),

@@ -182,6 +182,37 @@ def test_rotary_positions_as_newer_configs_write_them(tmp_path):
     assert (architecture.rotary_base, architecture.rotary_fraction) == (500_000, 0.5)
 
 
+BASES: list[tuple[str, dict[str, Any], float]] = [  # by transformers' convert_rope_params_to_dict
+    ("llama", {"rope_scaling": {"rope_type": "default", "rope_theta": 500.0}}, 500),
+    ("llama", {"rope_scaling": {"type": "default", "rope_theta": 500.0}}, 500),
+    ("mistral", {"rope_scaling": {"rope_theta": 500}}, 500),
+    ("qwen2", {"rope_parameters": {"rope_theta": 500.0}, "rope_theta": 400.0}, 500),
+    ("llama", {"rope_scaling": {"rope_theta": 500.0}, "rope_parameters": {"rope_theta": 600.0}}, 500),
+    ("llama", {"rope_scaling": {"rope_type": "default"}, "rope_parameters": {"rope_theta": 600.0}}, 70_000),
+    ("llama", {"rope_scaling": {}, "rope_parameters": {"rope_theta": 600.0}}, 600),
+    ("llama", {"rope_scaling": None, "rope_parameters": {"rope_type": "default"}, "rope_theta": ...}, 10_000),
+    ("gpt_neox", {"rope_scaling": {"rope_type": "default", "rope_theta": 500.0}}, 500),
+    ("gpt_neox", {"rotary_emb_base": 500, "rope_theta": 600.0}, 500),
+    ("gpt_neox", {"rotary_emb_base": ..., "rope_theta": 600.0}, 10_000),
+    ("gpt_neox", {"rotary_emb_base": 500, "rope_parameters": {"rope_type": "default"}}, 500),
+]
+
+
+@pytest.mark.parametrize(("kind", "changes", "base"), BASES)
+def test_of_several_rotary_bases_the_one_counts_that_transformers_takes(kind, changes, base, tmp_path):
+    write(tmp_path, kind)
+    edit(tmp_path / "config.json", **changes)
+    assert open_foreign(tmp_path).architecture.rotary_base == base
+
+
+def test_a_rotary_base_that_decides_nothing_is_told_if_it_differs(tmp_path):
+    write(tmp_path, "gpt_neox")
+    edit(tmp_path / "config.json", rotary_emb_base=500, rope_theta=500.0, partial_rotary_factor=0.25)
+    assert open_foreign(tmp_path).notes == ()
+    edit(tmp_path / "config.json", rope_theta=600.0, rope_scaling={"rope_type": "default", "beta_fast": 32})
+    assert open_foreign(tmp_path).notes == ("settings that are not read: rope_scaling.beta_fast, rope_theta",)
+
+
 def test_a_window_as_long_as_the_context_hides_nothing(tmp_path):
     write(tmp_path, "mistral without a window")
     edit(tmp_path / "config.json", sliding_window=19)

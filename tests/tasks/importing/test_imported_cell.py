@@ -1,16 +1,29 @@
 """Which models [[models]] sections stand for: checkpoints, their order, tokenizer, BOS and context."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 import torch
-from written_models import D_VOCAB, N_CTX, gpt2_architecture, gpt2_config, gpt2_tensors, random_weights, write_folder
+from written_models import (
+    D_VOCAB,
+    N_CTX,
+    gpt2_architecture,
+    gpt2_config,
+    gpt2_tensors,
+    nanogpt_checkpoint,
+    random_weights,
+    write_folder,
+    write_words,
+)
 
 from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.checkpoint_paths import number_in, steps_of
+from headstream.tasks.importing.checkpoint_paths import steps_of
 from headstream.tasks.importing.imported_cell import read_imported
 from headstream.tasks.importing.model_import import shortened
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.revisions import step_in, tokens_in
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.study.schema import parse_study, read_study
@@ -52,14 +65,107 @@ def test_steps_and_tokens_may_be_given(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("checkpoint-1000", 1000), ("step20.pt", 20), ("run2_step300.pt", 300), ("v1", 1), ("final", None)],
-)
-def test_numbers_in_names(name, number):
-    assert number_in(Path("runs") / name) == number
+    [
+        ("checkpoint-1000", 1000), ("step20.pt", 20), ("run2_step300.pt", 300), ("v1", 1), ("final", None),
+        ("step1000-tokens4B", 1000), ("stage1-step50000-tokens210B", 50_000), ("stage2-ingredient3-step7-tokens2B", 7),
+        ("global_step95000", 95_000), ("iter_0001000", 1000), ("epoch=3-step=800.ckpt", 800), ("step=800-epoch=3", 800),
+        ("step_40", 40), ("STEP-40", 40), ("ckpt_356", 356),
+    ],
+)  # fmt: skip
+def test_steps_in_names(name, number):
+    assert step_in(Path("runs") / name) == number
 
 
-def test_the_number_may_be_the_folders():
-    assert number_in(Path("runs/700/model.pt")) == 700
+def test_the_step_may_be_the_folders():
+    assert step_in(Path("runs/700/model.pt")) == 700
+    assert step_in(Path("runs/step700-tokens4B/model.pt")) == 700
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("step1000-tokens4B", 4_000_000_000), ("stage1-step10-tokens21M", 21_000_000), ("step5_tokens_2t", 2 * 10**12),
+        ("step5-tokens700", 700), ("step5", None), ("tokens", None), ("step1-tokens4Bx", None),
+    ],
+)  # fmt: skip
+def test_tokens_in_names(name, number):
+    assert tokens_in(Path("runs") / name) == number
+
+
+def test_a_folder_of_revisions_is_a_history(tmp_path):
+    for step, tokens in ((1000, 4), (20, 1), (300, 2)):
+        written(tmp_path / f"step{step}-tokens{tokens}B", seed=step)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "README.md").write_text("mine")
+    cell = read(path=str(tmp_path))
+    assert [(each.step, each.tokens) for each in cell.checkpoints] == [(20, 10**9), (300, 2 * 10**9), (1000, 4 * 10**9)]
+    assert cell.notes == ()
+    written(tmp_path / "main", seed=1000)
+    cell = read(path=str(tmp_path))
+    assert [each.step for each in cell.checkpoints] == [20, 300, 1000]
+    assert cell.notes == ("left out, since its step isn't known: main",)
+
+
+def cache(folder: Path, branches: dict[str, int]) -> Path:
+    """A model in Hugging Face's cache: branches by name, each with the seed of its weights."""
+    folder = folder / "models--EleutherAI--pythia-70m"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "snapshots").mkdir()
+    for name, seed in branches.items():
+        commit = hashlib.sha1(str(seed).encode()).hexdigest()
+        (folder / "refs" / name).write_text(commit)
+        written(folder / "snapshots" / commit, seed=seed)
+    return folder
+
+
+@pytest.mark.parametrize("within", ["", "snapshots", "snapshots/*"])
+def test_branches_in_a_cache_are_a_history(within, tmp_path):
+    folder = cache(tmp_path, {"main": 5, "step1000": 3, "step0": 1, "step64": 2, "step143000": 5})
+    cell = read(path=str(folder / within))
+    assert [each.step for each in cell.checkpoints] == [0, 64, 1000, 143_000]
+    assert cell.notes == ()
+
+
+def test_a_snapshot_of_no_branch_with_a_step_is_left_out_and_told(tmp_path):
+    folder = cache(tmp_path, {"main": 5, "step1000": 3, "step0": 1})
+    written(folder / "snapshots" / "0123abc4", seed=9)
+    cell = read(path=str(folder))
+    assert [each.step for each in cell.checkpoints] == [0, 1000]
+    told = "left out, since its step isn't known: "
+    assert sorted(cell.notes) == [f"{told}0123abc4", f"{told}main"]
+
+
+def test_a_cache_without_steps_is_its_main_branch(tmp_path):
+    (only,) = read(path=str(cache(tmp_path / "one", {"main": 5}))).checkpoints
+    (main,) = read(path=str(cache(tmp_path / "two", {"main": 5, "v1.0": 3}))).checkpoints
+    assert only.content == main.content
+    with pytest.raises(UserError, match=r"two/models--EleutherAI--pythia-70m holds 2 models. Give one of them"):
+        open_foreign(main.path.parent.parent)
+
+
+@pytest.mark.parametrize("path", ["a" * 4000, "a/" * 1900])
+def test_a_path_that_is_too_long_is_refused(path):
+    with pytest.raises(UserError, match="Correct the path"):
+        read(path=path)
+
+
+def test_the_tokenizer_may_lie_beside_one_checkpoint(tmp_path):
+    for step in (1, 2, 3):
+        written(tmp_path / f"step{step}", seed=step, n_ids=D_VOCAB if step == 2 else None)
+    assert read(path=str(tmp_path)).tokenizer.entries == D_VOCAB
+
+
+def test_a_folder_of_files_is_no_history_unless_it_is_a_pattern(tmp_path):
+    """Weights side by side may be shards of one model."""
+    for step in (30, 4):
+        a = gpt2_architecture(d_mlp=60)
+        torch.save(
+            nanogpt_checkpoint(a, random_weights(a, seed=step)) | {"iter_num": step}, tmp_path / f"step{step}.pt"
+        )
+    write_words(tmp_path / "tokenizer.json", D_VOCAB)
+    assert [each.step for each in read(path=str(tmp_path / "*.pt")).checkpoints] == [4, 30]
+    with pytest.raises(UserError, match="holds 2 files of weights"):
+        read(path=str(tmp_path))
 
 
 def test_a_file_that_knows_its_step_is_believed():
@@ -101,6 +207,30 @@ def spoiled(tmp_path, case):
             return {"path": [good, str(written(tmp_path / "other", architecture=gpt2_architecture(n_layers=1)))]}
         case "other tokenizer":
             return {"path": [good, str(written(tmp_path / "other", seed=1, n_ids=D_VOCAB - 1))]}
+        case "many copies":
+            for step in range(9):
+                written(tmp_path / "history" / f"step{step}", seed=step % 2)
+            return {"path": str(tmp_path / "history")}
+        case "two stages":
+            for stage in (1, 2):
+                written(tmp_path / "history" / f"stage{stage}-step{70 - stage}-tokens2B", seed=stage)
+            return {"path": str(tmp_path / "history")}
+        case "two ingredients":
+            for i in (1, 2):
+                written(tmp_path / f"stage2-ingredient{i}-step{i}000-tokens3B", seed=i)
+            return {"path": str(tmp_path / "stage2-*")}
+        case "one step twice":
+            for name in ("step50", "step50-again"):
+                written(tmp_path / "history" / name, seed=len(name))
+            return {"path": str(tmp_path / "history")}
+        case "models of no step":
+            for name in ("first", "last"):
+                written(tmp_path / "history" / name)
+            return {"path": str(tmp_path / "history")}
+        case "runs, not steps":
+            for name in ("run1", "run2"):
+                written(tmp_path / "runs" / name)
+            return {"path": str(tmp_path / "runs")}
         case "too few steps":
             return {"path": [good, str(written(tmp_path / "other", seed=1))], "steps": [1]}
         case "steps out of order":
@@ -126,6 +256,15 @@ def spoiled(tmp_path, case):
     [
         ("nothing", "nothing matches the path"),
         ("same bytes", "the same bytes: .*good and .*again"),
+        ("many copies", "5 checkpoints hold the same bytes: .*step0, .*step2, .*step4, .*step6 and .*step8"),
+        (
+            "two stages",
+            "stage2-step68-tokens2B and .*stage1-step69-tokens2B are of different trainings, by their names",
+        ),
+        ("two ingredients", "ingredient1-step1000-tokens3B and .*ingredient2-step2000-tokens3B are of different"),
+        ("one step twice", "step50 and .*step50-again are both of step 50"),
+        ("models of no step", "holds 2 models. Give one of them, such as .*first; in a study, all if"),
+        ("runs, not steps", "holds 2 models"),
         ("other architecture", "other has a different architecture from .*good"),
         ("other tokenizer", "other has a different tokenizer"),
         ("too few steps", "one number for each of 2 checkpoints, got 1"),
