@@ -58,20 +58,23 @@ def circuit_of(seed: int, n_layers: int, n_writers: int) -> Circuit:
     return Circuit(heads, reader, tuple(earlier[:n_writers]), tuple(earlier[n_writers:]))
 
 
-def _by_keys(seed: int, circuit: Circuit, decoys: tuple[Head, ...] = (), sign: float = 1.0) -> Transformer:
+def by_keys(seed: int, circuit: Circuit, decoys: tuple[Head, ...] = (), sign: float = 1.0) -> Transformer:
+    """Induction whose keys read the circuit's writers."""
     heads, reader, writers, _ = circuit
     return planted_induction(heads, reader, writers, decoys, sign, vocabulary(), N_CTX, seed)
 
 
-def _with_a_decoy(seed: int, circuit: Circuit) -> Transformer:
-    return _by_keys(seed, circuit, decoys=circuit.others[:1])
+def with_a_decoy(seed: int, circuit: Circuit) -> Transformer:
+    """The same beside a sharper previous-token head that nobody reads."""
+    return by_keys(seed, circuit, decoys=circuit.others[:1])
 
 
 def _anti_induction(seed: int, circuit: Circuit) -> Transformer:
-    return _by_keys(seed, circuit, sign=-1.0)
+    return by_keys(seed, circuit, sign=-1.0)
 
 
-def _by_queries(seed: int, circuit: Circuit) -> Transformer:
+def by_queries(seed: int, circuit: Circuit) -> Transformer:
+    """Induction whose queries read the circuit's writers."""
     heads, reader, writers, _ = circuit
     return pointer_model(heads, reader, writers, d_vocab=vocabulary(), n_ctx=N_CTX, seed=seed)
 
@@ -176,7 +179,7 @@ def with_carrier(models: Callable[[int], Iterator[Trained]], n: int) -> int:
 def random_models(scale: float, n: int) -> Iterator[Trained]:
     """Models of 2 and 3 layers with random weights, which have nothing to do with those that they began with."""
     for i in range(n):
-        initial = initial_like(_by_keys(0, circuit_of(i, 2 + i % 2, 1)), 2 * i)
+        initial = initial_like(by_keys(0, circuit_of(i, 2 + i % 2, 1)), 2 * i)
         model = initial_like(initial, 2 * i + 1)
         for parameter in model.parameters():
             parameter.mul_(scale)
@@ -186,7 +189,7 @@ def random_models(scale: float, n: int) -> Iterator[Trained]:
 def shuffled_models(n: int) -> Iterator[Trained]:
     """Models of 2 and 3 layers with a circuit of two writers whose weights are dealt out anew among all heads."""
     for i in range(n):
-        model = rotated(shuffled(_by_keys(i, circuit_of(i, 2 + i % 2, 2)), i), i)
+        model = rotated(shuffled(by_keys(i, circuit_of(i, 2 + i % 2, 2)), i), i)
         yield Trained(initial_like(model, i), model)
 
 
@@ -234,15 +237,9 @@ NULLS: dict[str, tuple[Callable[[int], Iterator[Trained]], Sequence[str]]] = {
     "planted circuits, their matrices dealt out anew among all heads": (shuffled_models, SHUFFLED_ROLES),
 }
 PLANTED: list[tuple[str, Callable[[int, Circuit], Transformer], str, str, Sequence[tuple[int, int]]]] = [
-    ("by keys", _by_keys, "induction", "K", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)]),
-    (
-        "by keys, with a sharper previous-token head that nobody reads",
-        _with_a_decoy,
-        "induction",
-        "K",
-        [(2, 1), (3, 1)],
-    ),
-    ("by queries (pointers)", _by_queries, "induction", "Q", [(2, 1), (3, 2)]),
+    ("by keys", by_keys, "induction", "K", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)]),
+    ("by keys, with a sharper previous-token head that nobody reads", with_a_decoy, "induction", "K", [(2, 1), (3, 1)]),
+    ("by queries (pointers)", by_queries, "induction", "Q", [(2, 1), (3, 2)]),
     (
         "by queries, with a previous-token head that weighs four times as much in its keys, for queries never asked",
         _with_a_heavy_decoy,
