@@ -135,21 +135,22 @@ class _Circuit:
         return self.odds[0] - self.odds[1]
 
     def _node_rows(self) -> _Rows:
-        writers = self.graph.writers
+        writers, sample = self.graph.writers, self._sample(self.config.exact_pairs)
         effects = torch.empty(2, len(writers), len(self.clusters), dtype=torch.float64)
-        for places, pairs in self._batches(torch.arange(len(self.clusters))):
+        for places, pairs in self._batches(sample):
             both = exact_node_effects(base_run(self.model, pairs.clean), base_run(self.model, pairs.corrupt), pairs)
             effects[:, :, places] = torch.stack(both).double()
-        noised, restored = (clustered_mean(own, self.clusters) for own in effects)
+        noised, restored = (clustered_mean(own[:, sample], self.clusters[sample]) for own in effects)
+        whole = self.whole[sample].mean()
         return [
             {
                 "node": str(node),
                 "effect_nats": noised.mean[i].item(),
                 "effect_sem_nats": noised.sem[i].item(),
-                "share": (noised.mean[i] / self.whole.mean()).item(),
+                "share": (noised.mean[i] / whole).item(),
                 "restored_nats": restored.mean[i].item(),
                 "restored_sem_nats": restored.sem[i].item(),
-                "restored_share": (restored.mean[i] / self.whole.mean()).item(),
+                "restored_share": (restored.mean[i] / whole).item(),
             }
             for i, node in list(enumerate(writers))[1:]
         ]

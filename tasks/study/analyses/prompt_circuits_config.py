@@ -13,7 +13,9 @@ class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan
     steps: int = Field(
         5, ge=1, le=1000, description="Points between the two prompts at which gradients of edges are taken (EAP-IG)."
     )
-    exact_pairs: Count = Field(40, description="Maximum number of pairs on which edges are patched one by one.")
+    exact_pairs: Count = Field(
+        40, description="Maximum number of pairs on which nodes and edges are patched one by one."
+    )
     exact_edges: Count = Field(200, description="Edges with the largest scores that are patched one by one.")
     drawn_edges: int = Field(
         50,
@@ -39,7 +41,7 @@ STAGE = Stage(
     writes=("prompts", "prompt_scores", "node_effects", "prompt_edges", "circuit_curves", "prompt_circuits"),
     config=PromptCircuitsConfig,
     description="Circuits of a behaviour, found on pairs of prompts.",
-    cost=Cost(seconds=3.0, passes=12_000, reduced_passes=1_500),
+    cost=Cost(seconds=3.0, passes=4_000, reduced_passes=1_000),
     idle_without="prompts.sets",
     trial_fields={
         "pairs": 16,
