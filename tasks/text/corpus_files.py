@@ -68,7 +68,8 @@ def corpus_label(config: CorpusConfig) -> str:
 
 def _has_text(config: CorpusConfig, path: Path) -> bool:
     """True if the first record of a file has text, or if the file is broken: then it must not be left out silently."""
-    reader = Reader(config.text_field, "replace", config.document_bytes, Budget(config.max_expansion, config.max_bytes))
+    rules = config.model_copy(update={"on_bad_text": "replace"})
+    reader = Reader(rules, Budget(config.max_expansion, config.max_bytes))
     try:
         return next(reader.read(SourceFile(path, path.name, path.stat().st_size)), None) is not None
     except UserError as error:

@@ -38,9 +38,9 @@ def write_corpus(
     """
     files = corpus_files(config)
     # In the standard library, a file in another encoding is left out.
-    policy = "skip" if config.source else config.on_bad_text
+    rules = config.model_copy(update={"on_bad_text": "skip"}) if config.source else config
     budget = Budget(config.max_expansion, config.max_bytes)
-    reader = Reader(config.text_field, policy, config.document_bytes, budget)
+    reader = Reader(rules, budget)
     counts: Counter[str] = Counter()
     everything = hashlib.sha256()
     total, done = sum(file.bytes for file in files), 0

@@ -1,17 +1,13 @@
-"""Reads records that aren't simply one per line: JSON values, and rows of tables."""
+"""Reads JSON values that aren't simply one per line."""
 
 import codecs
-import csv
-import io
-import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from headstream.tasks.text.source_files import BLOCK_BYTES
 
-CELL_LENGTH = 32 << 20  # characters: limits what an unclosed quotation mark can swallow
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 
 
@@ -50,33 +46,3 @@ def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
         raw = stream.read(max(BLOCK_BYTES, len(text) - place))
         ended = not raw
         text, place = text[place:] + decode(raw, final=ended), 0
-
-
-def table_rows(lines: Iterable[str], delimiters: str) -> Iterator[tuple[int, list[str] | csv.Error]]:
-    """The rows of a table that aren't blank, each with the number of its last line; an error in place of a bad row.
-
-    The delimiter is the one that occurs most often in the first line.
-    """
-    csv.field_size_limit(CELL_LENGTH)
-    lines = iter(lines)
-    first = next(lines, "").removeprefix("\ufeff")
-    delimiter = max(delimiters, key=first.partition("\r")[0].count)
-    rows = csv.reader(_pieces(itertools.chain([first], lines)), delimiter=delimiter, strict=True)
-    while True:
-        try:
-            row: list[str] | csv.Error = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            row = error
-        if row and row != [""]:
-            yield rows.line_num, row
-
-
-def _pieces(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, cut where a carriage return alone ends one."""
-    for line in lines:
-        if "\r" in line[:-2]:
-            yield from io.StringIO(line, newline="")
-        else:
-            yield line

@@ -32,8 +32,7 @@ COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".
 
 
 def reader(config: CorpusConfig) -> Reader:
-    budget = Budget(config.max_expansion, config.max_bytes)
-    return Reader(config.text_field, config.on_bad_text, config.document_bytes, budget)
+    return Reader(config, Budget(config.max_expansion, config.max_bytes))
 
 
 def texts(*paths: Path, **rules: object) -> list[str]:
@@ -383,8 +382,13 @@ def test_a_corpus_of_skipped_records_says_what_was_wrong(tmp_path):
             "2 cells, like the first, got 1 in line 3 of a.csv",
             ["one", "three"],
         ),
-        ("a.csv", 'text,id\none,1\n"two" x,2\n', "got ',' expected after '\"' in line 3 of a.csv", ["one"]),
-        ("a.csv", 'text,id\none,1\n"two,2\n3\n', "got unexpected end of data in line 4 of a.csv", ["one"]),
+        ("a.csv", 'text,id\none,1\n"two" x,2\n', "within a cell (',' expected after '\"') in line 3 of a.csv", ["one"]),
+        (
+            "a.csv",
+            'text,id\none,1\n"two,2\nthree,3\n',
+            "a quotation mark that isn't closed, or isn't doubled within a cell (unexpected end of data) in line 3",
+            ["one", "three"],
+        ),
         ("a.csv", b"text,id\none,1\nt\xffo,2\n", "0xff at byte 1 of the text in line 3 of a.csv is not UTF-8", ["one"]),
         ("a.json", '[{"text": "one"}, 7]', "got a value of type int in record 2 of a.json", ["one"]),
         ("a.json", '[{"text": "one"},', "invalid JSON (the array does not end) in record 2 of a.json", ["one"]),
@@ -468,6 +472,58 @@ def test_what_is_no_text_is_refused_by_its_content(tmp_path, name, kind, content
 )
 def test_text_that_looks_like_something_else_is_text(tmp_path, text):
     assert texts(file(tmp_path, "a.txt", f"{text}.\n")) == [f"{text.removeprefix(chr(0xFEFF))}.\n"]
+
+
+def test_rows_that_a_quotation_mark_leaves_open_are_skipped_one_by_one(tmp_path):
+    rows = [f"{number},row {number}" for number in range(1_000)]
+    for number in (5, 500, 999):
+        rows[number] = f'{number},"row {number}'
+    path = file(tmp_path, "a.csv", "\n".join(["id,text", *rows, ""]))
+    config = CorpusConfig(paths=(str(path),), on_bad_text="skip")
+    facts = write_corpus(config, tmp_path)
+    assert (facts["documents"], facts["skipped"]) == (997, 3)
+    with pytest.raises(UserError, match=r'in line 7 of a\.csv\. Correct it, or set quoting = "none" if'):
+        texts(path)
+    assert len(texts(path, quoting="none")) == 1_000
+
+
+def test_a_first_row_that_is_bad_is_refused_even_if_bad_text_is_skipped(tmp_path):
+    path = file(tmp_path, "a.csv", 'id,"text\n1,one\n')
+    with pytest.raises(UserError, match=r"that isn't closed.* in the first row of a\.csv\. Correct it, or set quoting"):
+        texts(path, on_bad_text="skip")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rules", "expected"),
+    [
+        ("a.csv", "id~text\n1~one, two; three\n", {"delimiter": "~"}, ["one, two; three"]),
+        ("a.csv", "text,a;b;c;d\none,1\n", {}, ["one"]),
+        ("a.csv", "text,a;b;c;d\none,1\n", {"delimiter": ";", "text_field": "c"}, None),
+        ("a.csv", '"text",id\n"a ""b""",1\n', {"quoting": "none", "text_field": '"text"'}, ['"a ""b"""']),
+        ("a.tsv", 'id\ttext\n1\t"one\n2\ttwo"\n', {}, ['"one', 'two"']),
+        ("a.tsv", 'id\ttext\n1\t"one\n2\ttwo"\n', {"quoting": "quotes"}, ["one\n2\ttwo"]),
+        ("a.tsv", "id|text\n1|one\ttwo\n", {"delimiter": "|"}, ["one\ttwo"]),
+        ("a.tsv.gz", gzip.compress(b'text\n"half quoted\n'), {}, ['"half quoted']),
+    ],
+)
+def test_how_tables_are_written_can_be_said(tmp_path, name, content, rules, expected):
+    path = file(tmp_path, name, content)
+    if expected is None:
+        with pytest.raises(UserError, match=r"a row must have 4 cells, like the first, got 1 in line 2 of a\.csv"):
+            texts(path, **rules)
+    else:
+        assert texts(path, **rules) == expected
+
+
+def test_a_table_of_one_column_may_have_another_delimiter(tmp_path):
+    with pytest.raises(UserError, match=r"Set text_field = 'id~text', or delimiter if it isn't ','\.$"):
+        texts(file(tmp_path, "a.csv", "id~text\n1~one\n"))
+
+
+@pytest.mark.parametrize("delimiter", ["", '"', "\n", "::", " "])
+def test_a_delimiter_is_one_character(delimiter):
+    with pytest.raises(ValidationError, match="delimiter"):
+        CorpusConfig(delimiter=delimiter)
 
 
 def test_a_table_must_have_one_column_of_the_fields_name(tmp_path):
