@@ -30,7 +30,7 @@ from headstream.tasks.text.source_files import (
     open_decompressed,
     reason,
 )
-from headstream.tasks.text.table_rows import Row, column_names, fitting_delimiter, table_rows
+from headstream.tasks.text.table_rows import TableRow, column_names, fitting_delimiter, table_rows
 
 CSV_DELIMITERS = ",;\t|"
 LINE_BYTES = 256 << 20  # maximum of a line or a record, to bound memory
@@ -249,7 +249,7 @@ class Reader:
             else:
                 yield f"the text in {place}", [row.cells[column].encode(errors="surrogateescape")]
 
-    def _column(self, first: Row, delimiter: str, file: SourceFile) -> int:
+    def _column(self, first: TableRow, delimiter: str, file: SourceFile) -> int:
         """The place of the text in the rows of a table.
 
         Raises:

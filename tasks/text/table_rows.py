@@ -18,7 +18,7 @@ class Mistake(NamedTuple):
     remedy: str = "Correct it"
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row that isn't blank: the number of its first line, and its cells or what is wrong with it."""
 
     line: int
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     mistake: Mistake | None
 
 
-def table_rows(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[Row]:
+def table_rows(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[TableRow]:
     """The rows of a table, each with as many cells as the first.
 
     A bad row is taken to end with its first line: what an unclosed quotation mark had swallowed is read again.
@@ -50,7 +50,7 @@ def table_rows(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterato
             if len(cells) != width:
                 mistake = Mistake(f"a row must have {width} cells, like the first", str(len(cells)))
         if mistake or cells not in ([], [""]):
-            yield Row(source.row_start, cells, mistake)
+            yield TableRow(source.row_start, cells, mistake)
         source.end_row(at_first_line=mistake is not None)
 
 
@@ -64,7 +64,7 @@ def fitting_delimiter(lines: Iterable[str], delimiters: str, column: str, *, quo
     return max(delimiters, key=lambda delimiter: (column in named[delimiter], max(1, len(named[delimiter])))), rest
 
 
-def column_names(first: Row) -> list[str]:
+def column_names(first: TableRow) -> list[str]:
     """The names of a table's columns by its first row, without white space around them."""
     return [name.strip() for name in first.cells]
 

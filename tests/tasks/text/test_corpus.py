@@ -64,9 +64,16 @@ def test_paths_alone_replace_the_built_in_source():
     assert CorpusConfig(**config.model_dump()) == config
 
 
-@pytest.mark.parametrize("given_", [{"source": "python-stdlib", "paths": ["a"]}, {"source": None}])
-def test_exactly_one_origin(given_):
-    with pytest.raises(ValidationError, match="exactly one of source and paths must be given"):
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"source": "python-stdlib", "paths": ["a"]}, "exactly one of source and paths must be given"),
+        ({"source": None}, "source and paths are both empty"),
+        ({"paths": []}, "source and paths are both empty. List files or folders in paths, or leave both out"),
+    ],
+)
+def test_exactly_one_origin(given_, message):
+    with pytest.raises(ValidationError, match=message):
         CorpusConfig(**given_)
 
 
