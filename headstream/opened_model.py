@@ -26,6 +26,7 @@ class Attention:
     """Attention on a text, by layer and head: `attention["L1H0"]` or `attention[1, 0]` is [query, key]."""
 
     tokens: tuple[str, ...]  # as people read them
+    ids: tuple[int, ...]
     layers: tuple[Float[Tensor, "head query key"], ...]  # rows sum to 1; layers may have different numbers of heads
     opens_with_bos: bool = True
 
@@ -62,9 +63,9 @@ class Attention:
 
     def _shares(self, head: str) -> str:
         """Mean shares of attention to some kinds of keys, over queries after the first that have such keys."""
-        ids = torch.tensor([[self.tokens.index(token) for token in self.tokens]])
+        ids = torch.tensor([self.ids])
         itself = torch.eye(ids.shape[1]).bool()[None]
-        first, bos = itself[:, :1].expand_as(itself), 0 if self.opens_with_bos else NO_BOS
+        first, bos = itself[:, :1].expand_as(itself), self.ids[0] if self.opens_with_bos else NO_BOS
         shares = (
             attention_on(self[head][None, None], keys)[0, 0, 1:].nanmean()
             for keys in (first, itself, previous_token_keys(ids, bos), induction_keys(ids, bos))
@@ -98,7 +99,7 @@ class Model:
         self.step = self.steps[-1] if step is None else step
         self.module: Transformer = load_model(training, self.step)
         self.bos = self._tokens.bos  # NO_BOS for a model that was trained without
-        self.vocabulary = self._tokens.token_labels()  # readable tokens: a space is `·`
+        self.vocabulary = self._tokens.token_labels()  # readable tokens, no two alike: a space is `·`
 
     def at(self, step: int | None = None, tokens: float | None = None) -> "Model":
         """The same model after a training step, or at the checkpoint nearest to a number of tokens.
@@ -149,8 +150,9 @@ class Model:
         Raises:
             UserError: it isn't text, or is longer than the model's context.
         """
-        layers = self.module.trace(self.encode(text)).layers
-        return Attention(tuple(self.tokens(text)), tuple(layer.pattern[0] for layer in layers), self.bos != NO_BOS)
+        ids = self.encode(text)
+        patterns = tuple(layer.pattern[0] for layer in self.module.trace(ids).layers)
+        return Attention(tuple(self.tokens(text)), tuple(ids[0].tolist()), patterns, self.bos != NO_BOS)
 
     def trace(self, text: str) -> NamedTensors:
         """Everything that a forward pass over a text computes, by name.

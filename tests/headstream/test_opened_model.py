@@ -32,10 +32,16 @@ def test_attention_is_by_head_over_the_tokens_of_the_text(model):
 
 def test_attention_is_shown_by_where_it_goes():
     patterns = torch.tensor([[[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.7, 0], [0.3, 0.1, 0.4, 0.2]]])
-    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (patterns,))).splitlines()
+    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (0, 7, 8, 7), (patterns,))).splitlines()
     assert shown[0] == "Attention on 4 tokens: <|bos|> a b a"
     # Only the last query has an earlier copy, at 1, which `b` at 2 followed.
     assert shown[2].split() == ["L0H0", "0.30", "0.47", "0.30", "0.40"]
+
+
+def test_copies_are_those_of_ids_whatever_labels_say():
+    patterns = torch.full((1, 4, 4), 0.25).tril()
+    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (0, 7, 8, 9), (patterns,))).splitlines()
+    assert shown[2].split()[-1] == "-"
 
 
 def test_a_trace_names_what_the_forward_pass_computes(model):

@@ -253,6 +253,7 @@ def test_labels_read_well(tokens):
     }.items():
         (token,) = tokens.tokenizer.encode(text).ids
         assert labels[token] == label
+    assert [labels[token] for token in tokens.tokenizer.encode("·").ids] == ["\\xc2", "\\xb7"]
     assert [labels[token] for token in tokens.tokenizer.encode("☃").ids] == ["\\xe2", "\\x98", "\\x83"]
     assert all(label.isprintable() for label in labels)
 

@@ -220,7 +220,7 @@ def test_ones_own_text_is_read_and_a_head_switched_off_changes_what_comes_next(v
     intact, off = (model(torch.tensor([ids]), head_mask=m)[0, -1].softmax(-1) for m in (None, mask))
     title = page.get_by_role("figure").filter(has_text="What comes after token").get_attribute("aria-label")
     rows = saved_rows(page, title)
-    spelled = [explorer_contents.label_of(each) for each in explored.tokens.token_bytes]
+    spelled = explorer_contents.page_labels(explored.tokens)
     for row in rows:
         token = spelled.index(row["token"])
         assert float(row["probability"]) == pytest.approx(float(intact[token]), abs=1e-4)
