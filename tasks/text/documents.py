@@ -263,13 +263,16 @@ class Reader:
             other = f", or delimiter if it isn't {delimiter!r}" if len(names) == 1 else ""
             raise self._no_field(file.name, dict.fromkeys(names, "column"), names, other)
         if names.count(self.rules.text_field) > 1:
-            raise UserError(f"{file.name} has several columns {self.rules.text_field!r}. Rename all but one.")
+            raise self._several_columns(file)
         return names.index(self.rules.text_field)
 
     def _parquet(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
         try:
             with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
-                fields = {field.name: field.type for field in table.schema_arrow}
+                schema = table.schema_arrow
+            if schema.names.count(self.rules.text_field) > 1:
+                raise self._several_columns(file)
+            fields = {field.name: field.type for field in schema}
             if not _is_string(fields.get(self.rules.text_field)):
                 strings = [name for name, kind in fields.items() if _is_string(kind)]
                 raise self._no_field(file.name, fields, strings)
@@ -281,6 +284,8 @@ class Reader:
                     continue
                 spend(len(text))
                 yield f"the text in {place}", [text]
+        except pa.ArrowNotImplementedError as error:
+            raise UserError(f"{file.name} can't be read: {reason(error)}. Write it in another way.") from error
         except BROKEN as error:
             raise UserError(f"{file.name} is not a whole Parquet file: {reason(error)}.") from error
 
@@ -291,10 +296,13 @@ class Reader:
                 # Few rows at once: a text that is stored once can be in many rows, each a copy in memory.
                 rows = min(64, max(1, size.num_rows * 16 * BLOCK_BYTES // max(1, size.total_byte_size)))
                 for batch in table.iter_batches(rows, row_groups=[group], columns=[self.rules.text_field]):
-                    texts = batch.column(0)
+                    texts = batch.column(self.rules.text_field)  # beside it may be a field of a struct: `a.b` is b of a
                     texts = texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts
                     yield from texts.cast(pa.large_binary()).to_pylist()
                 self.budget.position = file.bytes * (group + 1) // table.num_row_groups
+
+    def _several_columns(self, file: SourceFile) -> UserError:
+        return UserError(f"{file.name} has several columns {self.rules.text_field!r}. Rename all but one.")
 
     def _no_field(self, place: str, kinds: Mapping[str, Any], candidates: Sequence[str], other: str = "") -> UserError:
         """The error for a missing text field: lists the fields that are there, and suggests some."""

@@ -315,6 +315,44 @@ def test_parquet_must_have_a_text_column_without_nulls(tmp_path):
             texts(path, text_field=field)
 
 
+WORDS = pa.array(["one", "two"])
+INSIDE = pa.array([{"b": "in", "text": "in"}, {"b": "in", "text": "in"}])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [WORDS, pa.array([1, 2]), pa.array([b"one", b"two"]), WORDS.dictionary_encode(), INSIDE, pa.array([["a"], ["b"]])],
+    ids=lambda column: str(column.type)[:20],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_parquet_must_have_one_column_of_the_fields_name(tmp_path, first, order):
+    columns = [first, WORDS][::order]
+    pq.write_table(pa.Table.from_arrays(columns, ["text", "text"]), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=r"a\.parquet has several columns 'text'\. Rename all but one\."):
+        texts(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ({"a": INSIDE, "a.b": WORDS}, "a.b"),
+        ({"a.b": WORDS, "a": INSIDE}, "a.b"),
+        ({"other": INSIDE, "text": WORDS}, "text"),
+        ({"text": pa.array([["a"], ["b"]]), "text.list.element": WORDS}, "text.list.element"),
+        ({"Text": INSIDE, "text": WORDS}, "text"),
+        ({"text": INSIDE, "": WORDS}, ""),
+    ],
+)
+def test_a_column_of_parquet_is_not_taken_for_a_field_within_another(tmp_path, columns, field):
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet", text_field=field) == ["one", "two"]
+
+
+def test_names_that_other_columns_of_parquet_share_do_not_matter(tmp_path):
+    pq.write_table(pa.Table.from_arrays([INSIDE, INSIDE, WORDS], ["id", "id", "text"]), tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet") == ["one", "two"]
+
+
 def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memory(tmp_path):
     repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000), pa.array(["x" * 100_000]))
     pq.write_table(pa.table({"text": repeated}), tmp_path / "a.parquet")
