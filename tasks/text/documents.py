@@ -4,7 +4,7 @@ Everything is streamed: memory is bounded by the size of a part, and of a JSON r
 """
 
 import itertools
-import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.conllu import Sentence, Word, sentences
 from headstream.tasks.text.file_formats import CODE_SUFFIXES, text_format
-from headstream.tasks.text.records import json_values
+from headstream.tasks.text.records import JSON, JsonValue, json_values
 from headstream.tasks.text.source_files import (
     BLOCK_BYTES,
     BROKEN,
@@ -33,6 +33,8 @@ from headstream.tasks.text.source_files import (
 from headstream.tasks.text.table_rows import TableRow, column_names, fitting_delimiter, table_rows
 
 CSV_DELIMITERS = ",;\t|"
+# What no text may hold, where all surrogates are escapes (True), or some stand for bytes that aren't UTF-8 (False).
+BAD_ESCAPE = {True: re.compile("[\0\ud800-\udfff]"), False: re.compile("[\0\ud800-\udc7f\udd00-\udfff]")}
 LINE_BYTES = 256 << 20  # maximum of a line or a record, to bound memory
 
 
@@ -142,10 +144,10 @@ class Reader:
             bad = error.start if bad < 0 else bad
         if bad >= 0:
             if self.rules.on_bad_text == "refuse":
-                problem = "not UTF-8" if raw[bad] else "a NUL byte"
+                problem = "not UTF-8. Convert the file to UTF-8 text" if raw[bad] else "a NUL byte. Remove it"
                 raise UserError(
-                    f"0x{raw[bad]:02x} at byte {offset + bad:,} of {place} is {problem}. "
-                    'Convert the file to UTF-8 text, or set on_bad_text = "replace" or "skip".'
+                    f"0x{raw[bad]:02x} at byte {offset + bad:,} of {place} is {problem}, or set on_bad_text ="
+                    ' "replace" or "skip".'
                 )
             if self.rules.on_bad_text == "skip":
                 self.skipped += 1
@@ -155,6 +157,24 @@ class Reader:
         if offset == 0:
             text = text.removeprefix("\ufeff")
         return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+    def _without_bad_escapes(self, text: str, place: str, is_utf8: bool) -> str | None:
+        """A text of JSON without escapes of NUL and of halves of surrogate pairs; None if bad text is skipped."""
+        bad = BAD_ESCAPE[is_utf8]
+        found = bad.search(text)
+        if not found:
+            return text
+        if self.rules.on_bad_text == "refuse":
+            problem = "half of a surrogate pair" if ord(found[0]) else "a NUL"
+            raise UserError(
+                f"the escape \\u{ord(found[0]):04x} at character {found.start():,} of {place} is {problem}. Remove it,"
+                ' or set on_bad_text = "replace" or "skip".'
+            )
+        if self.rules.on_bad_text == "skip":
+            self.skipped += 1
+            return None
+        self.replaced += 1
+        return bad.sub("\ufffd", text)
 
     def _bad(self, mistake: str, remedy: str) -> None:
         if self.rules.on_bad_text != "skip":
@@ -192,11 +212,11 @@ class Reader:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = JSON.decode(line)
             except (ValueError, RecursionError) as error:
                 self._bad_record(self._must, f"invalid JSON ({error})", place)
                 continue
-            yield from self._record(record, place, first)
+            yield from self._record(JsonValue(record, is_utf8=True), place, first)
             first = False
 
     def _json_values(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -216,13 +236,16 @@ class Reader:
     def _must(self) -> str:
         return f"a record must be a JSON object with a string field {self.rules.text_field!r} (text_field)"
 
-    def _record(self, record: Any, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
+    def _record(self, found: JsonValue, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
         """The text of a JSON record, if it has any."""
+        record = found.value
         if not isinstance(record, dict):
             self._bad_record(self._must, f"a value of type {type(record).__name__}", place)
         elif isinstance(record.get(self.rules.text_field), str):
-            # JSON may hold lone surrogates, which text can't: as bytes they are invalid UTF-8 like any other.
-            yield f"the text in {place}", [record[self.rules.text_field].encode(errors="surrogatepass")]
+            place = f"the text in {place}"
+            text = self._without_bad_escapes(record[self.rules.text_field], place, found.is_utf8)
+            if text is not None:
+                yield place, [text.encode(errors="surrogateescape")]
         else:
             kinds = {name: type(value).__name__ for name, value in record.items()}
             if first and self.rules.text_field not in record and self.rules.on_bad_text != "skip":

@@ -4,21 +4,32 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from headstream.tasks.text.source_files import BLOCK_BYTES
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
+_LONE_BYTE = re.compile("[\udc80-\udcff]")
 
 
-def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
-    """The items of arrays, and values outside arrays, as they are read; invalid UTF-8 becomes lone surrogates.
+# Numbers are never read, and Python refuses to read those of thousands of digits: their lengths stand for them.
+JSON = json.JSONDecoder(parse_int=len)
+
+
+class JsonValue(NamedTuple):
+    """A value, and True if its bytes were UTF-8; others are U+DC80 to U+DCFF in it."""
+
+    value: Any
+    is_utf8: bool
+
+
+def json_values(stream: BinaryIO, longest: int) -> Iterator[JsonValue]:
+    """The items of arrays, and values outside arrays, as they are read.
 
     Raises: ValueError for invalid or truncated JSON, or a value of more than `longest` characters; RecursionError for
     one nested too deeply.
     """
     decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
-    scan = json.JSONDecoder().raw_decode
     text, place, depth, ended = "", 0, 0, False
     while True:
         between = _BETWEEN.match(text, place)
@@ -27,9 +38,9 @@ def json_values(stream: BinaryIO, longest: int) -> Iterator[Any]:
         place = between.end()
         try:
             if place < len(text):
-                value, end = scan(text, place)
+                value, end = JSON.raw_decode(text, place)
                 if end < len(text) or ended:  # otherwise it may be a number that continues
-                    yield value
+                    yield JsonValue(value, not _LONE_BYTE.search(text, place, end))
                     place = end
                     continue
         except json.JSONDecodeError as error:

@@ -609,13 +609,13 @@ def test_records_that_are_too_long_are_refused(tmp_path, monkeypatch):
     ("content", "found"),
     [
         (b"good\n" * 60 + b"caf\xe9 \n", "0xe9 at byte 303 of a.txt is not UTF-8"),
-        (b"good\n" * 60 + b"a\0b\xff", "0x00 at byte 301 of a.txt is a NUL byte"),
+        (b"good\n" * 60 + b"a\0b\xff", "0x00 at byte 301 of a.txt is a NUL byte. Remove it"),
         (b"good\n" * 60 + b"\xe2\x82", "0xe2 at byte 300 of a.txt is not UTF-8"),
     ],
 )
 def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
     path = file(tmp_path, "a.txt", content)
-    with pytest.raises(UserError, match="Convert the file to UTF-8 text") as error:
+    with pytest.raises(UserError, match="or set on_bad_text") as error:
         texts(path, document_bytes=256)
     assert found in str(error.value)
     assert "".join(texts(path, document_bytes=256, on_bad_text="skip")) == "good\n" * 51
@@ -628,12 +628,39 @@ def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
         texts(packed)
 
 
+ESCAPED = b'{"text": "a"}\n{"text": "%b"}\n'
+IN_AN_ARRAY = b'[{"text": "a"}, {"text": "%b"}]'
+
+
 @pytest.mark.parametrize(
     ("name", "content", "place"),
     [
         ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', "0xff at byte 24 of a.jsonl"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": "ab\\u0000"}\n', "0x00 at byte 2 of the text in line 2 of a.jsonl"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "0xed at byte 0 of the text in line 2 of a.jsonl"),
+        (
+            "a.jsonl",
+            ESCAPED % b"ab\\u0000",
+            "escape \\u0000 at character 2 of the text in line 2 of a.jsonl is a NUL. Remove",
+        ),
+        (
+            "a.jsonl",
+            ESCAPED % b"\\ud800",
+            "escape \\ud800 at character 0 of the text in line 2 of a.jsonl is half of a",
+        ),
+        (
+            "a.jsonl",
+            ESCAPED % b"\\udcff",
+            "escape \\udcff at character 0 of the text in line 2 of a.jsonl is half of a",
+        ),
+        ("a.jsonl", ESCAPED % b"\\ude00\\ud83d", "escape \\ude00 at character 0 of the text in line 2 of a.jsonl"),
+        ("a.json", ESCAPED % b"\\ud800\\u0041", "escape \\ud800 at character 0 of the text in line 2 of a.json is"),
+        (
+            "a.json",
+            IN_AN_ARRAY % b"\\u0000",
+            "escape \\u0000 at character 0 of the text in record 2 of a.json is a NUL",
+        ),
+        ("a.json", IN_AN_ARRAY % b"\\udcff", "escape \\udcff at character 0 of the text in record 2 of a.json is half"),
+        ("a.json", IN_AN_ARRAY % b"a\xff", "0xff at byte 1 of the text in record 2 of a.json is not UTF-8. Convert"),
+        ("a.json", IN_AN_ARRAY % b"\xff\\ud800", "escape \\ud800 at character 1 of the text in record 2 of a.json"),
         ("a.conllu", b"# text = a\n\n# text = \xff\n", "0xff at byte 21 of a.conllu"),
     ],
 )
@@ -644,6 +671,19 @@ def test_bad_text_in_records(tmp_path, name, content, place):
     assert place in str(error.value)
     assert "".join(texts(path, on_bad_text="skip")).strip() == "a"
     assert "\ufffd" in "".join(texts(path, on_bad_text="replace"))
+
+
+def test_a_bad_escape_is_replaced_by_one_sign(tmp_path):
+    path = file(tmp_path, "a.jsonl", r'{"text": "a\ud800b\u0000c\ud83d\ude00"}')
+    assert texts(path, on_bad_text="replace") == ["a\ufffdb\ufffdc\U0001f600"]
+
+
+@pytest.mark.parametrize(
+    "content", ['{"text": "fine", "id": %s}', '[{"id": -%s, "text": "fine"}]', '{"id": [{"a": %s}], "text": "fine"}\n']
+)
+def test_a_long_number_in_a_field_that_is_not_read_does_not_matter(tmp_path, content):
+    for name in ("a.json", "a.jsonl"):
+        assert texts(file(tmp_path, name, content % ("1" * 10_000))) == ["fine"]
 
 
 def test_bad_text_in_parquet(tmp_path):

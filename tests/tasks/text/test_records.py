@@ -11,6 +11,13 @@ from headstream.tasks.text.records import json_values
 RECORD = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none() | st.lists(st.text()), max_size=4)
 
 
+def with_lengths(value: object) -> object:
+    """A value with its numbers' lengths in place of them."""
+    if isinstance(value, dict):
+        return {name: with_lengths(each) for name, each in value.items()}
+    return len(str(value)) if isinstance(value, int) else value
+
+
 @given(st.lists(RECORD, max_size=8), st.sampled_from([None, 0, 2]), st.booleans(), st.booleans(), st.integers(1, 64))
 def test_json_is_what_was_written_wherever_a_block_ends(written, indent, is_array, is_ascii, block):
     def dump(value: object) -> str:
@@ -19,7 +26,9 @@ def test_json_is_what_was_written_wherever_a_block_ends(written, indent, is_arra
     raw = dump(written) if is_array else "\n".join(map(dump, written))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "BLOCK_BYTES", block)
-        assert list(json_values(io.BytesIO(raw.encode()), 1_000_000)) == written
+        found = list(json_values(io.BytesIO(raw.encode()), 1_000_000))
+    assert all(each.is_utf8 for each in found)
+    assert [each.value for each in found] == [with_lengths(each) for each in written]
 
 
 @pytest.mark.parametrize("raw", ['[{"a": 1}', '{"a": 1', "[1, x]", "1]", '{"a": "\x00"}', "nul"])
