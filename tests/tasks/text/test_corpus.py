@@ -4,6 +4,7 @@ import hashlib
 import json
 import lzma
 import os
+import socket
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,6 +122,18 @@ def test_symlink_loops_end_and_links_to_a_file_read_it_once(tmp_path):
         (tmp_path / "text" / link).symlink_to(tmp_path / target)
     assert names(tmp_path / "text") == ["text/a.txt", "text/o/b.txt"]
     assert names(tmp_path / "text/**/*.txt") == ["text/a.txt"]
+
+
+@pytest.mark.parametrize("paths", [["text"], ["text/*"], ["text/*.txt", "text"]])
+def test_what_is_no_file_is_left_out_and_counted(tmp_path, monkeypatch, paths):
+    monkeypatch.chdir(tmp_path)
+    documents(tmp_path / "text")
+    (tmp_path / "text" / "dangling.txt").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "text" / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("text/socket")
+        facts = write_corpus(CorpusConfig(paths=paths), tmp_path)
+    assert (facts["documents"], facts["left_out"]) == (40, 3)
 
 
 @pytest.mark.parametrize(
