@@ -419,6 +419,22 @@ def test_an_address_that_names_nothing_there_is_shows_something(visit):
     page.wait_for_selector(".token")
 
 
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString"])
+def test_an_address_may_name_what_every_object_has(visit, name):
+    for place in (f"2L4H/L0H0?view={name}", f"{name}/{name}?view=text&way={name}&colour={name}&passage={name}"):
+        page = visit(place)
+        assert page.get_by_role("alert").count() == 0
+        assert page.locator("main section").count()
+
+
+@pytest.mark.parametrize(
+    ("token", "chosen"), [("0.5", 1), ("1.4", 1), ("-0.5", 0), ("1e9", 3), ("NaN", 0), ("-Infinity", 0)]
+)
+def test_a_token_between_two_is_the_nearest(visit, token, chosen):
+    page = visit(f"2L4H/L0H0?view=text&passage=own&token={token}&text=+++")
+    page.wait_for_selector(f".token[data-token='{chosen}'][aria-pressed=true]")
+
+
 def test_text_that_attacks_stays_text(visit):
     page = visit("2L4H/L1H3?view=text&passage=own&text=%3C%2Fscript%3E%3Cimg%20src%3Dx%20onerror%3D%22hacked%3D1%22%3E")
     page.wait_for_selector(".token")
