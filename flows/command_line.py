@@ -14,6 +14,7 @@ from headstream.tasks.machines.process_environment import (
     choose_prefect_home,
     configure_output,
     isolate_child_processes,
+    output_written,
     require_current_folder,
 )
 
@@ -354,7 +355,8 @@ def main() -> None:
     configure_output()
     try:
         require_current_folder()
-        app()
+        with output_written():
+            app()
     except (UserError, WorkError) as error:
         _say(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
