@@ -1,7 +1,9 @@
 """A model at one of its checkpoints, and everything that it computes on a text."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 
 import pandas as pd
@@ -41,8 +43,9 @@ class Attention:
         Raises:
             UserError: there is no such head.
         """
-        name = head if isinstance(head, str) else str(Head(*head))
-        if name not in self.heads:
+        is_place = isinstance(head, tuple) and len(head) == 2
+        name = str(Head(*head)) if is_place else head
+        if not isinstance(name, str) or name not in self.heads:
             raise UserError(f"a head must be one of {', '.join(self.heads) or 'none'}, got {head!r}. Choose one.")
         patterns = [pattern for layer in self.layers for pattern in layer]
         return patterns[self.heads.index(name)]
@@ -105,17 +108,21 @@ class Model:
         """The same model after a training step, or at the checkpoint nearest to a number of tokens.
 
         Raises:
-            UserError: no weights were kept at that step.
+            UserError: no weights were kept at that step, or not exactly one of both is given.
         """
+        if (step is None) == (tokens is None):
+            raise UserError(f"give either a step or tokens, got step={step!r} and tokens={tokens!r}. Leave one out.")
         if tokens is not None:
+            if isinstance(tokens, bool) or not isinstance(tokens, Real) or not -math.inf < tokens < math.inf:
+                raise UserError(f"tokens must be a finite number, got {tokens!r:.100}. Give a number, like 5e6.")
             known = {kept: seen for kept, seen in tokens_at(self._training).items() if seen is not None}
             if not known:
                 raise UserError(f"the training tokens of {self.label} are not known. Choose a step: {self.steps}.")
             step = min(known, key=lambda kept: abs(known[kept] - tokens))
-        if step not in self.steps:
+        if isinstance(step, bool) or not isinstance(step, Real) or step not in self.steps:
             kept = ", ".join(map(str, self.steps))
-            raise UserError(f"no weights were kept at step {step}. Choose one of {kept}.")
-        return Model(self.label, self.model_id, self._training, self._tokens.folder, step)
+            raise UserError(f"no weights were kept at step {step!r:.100}. Choose one of {kept}.")
+        return Model(self.label, self.model_id, self._training, self._tokens.folder, int(step))
 
     @property
     def tokens_seen(self) -> int | None:
