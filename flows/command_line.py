@@ -16,6 +16,7 @@ from headstream.tasks.machines.process_environment import (
     isolate_child_processes,
     output_written,
     require_current_folder,
+    tolerate_warnings,
 )
 
 if TYPE_CHECKING:
@@ -352,6 +353,7 @@ def _say(text: str) -> None:
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
     isolate_child_processes()
+    tolerate_warnings()
     configure_output()
     try:
         require_current_folder()

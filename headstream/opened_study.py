@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from headstream.exact_frames import exact_frame
 from headstream.opened_model import Model
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.report.answer import answer_lines
+from headstream.tasks.results.exact_frames import exact_frame
 from headstream.tasks.results.stored_models import MAX_LISTED_MODELS, stored_folders
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.tables import quoted

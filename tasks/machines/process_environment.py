@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
@@ -22,6 +23,15 @@ def isolate_child_processes() -> None:
     """
     os.environ |= {"PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
     bypass_proxies(*THIS_MACHINE)
+
+
+def tolerate_warnings() -> None:
+    """Have no warning of a library end this process or its children, whatever PYTHONWARNINGS or -W ask for."""
+    options = [option for option in sys.warnoptions if not "error".startswith(option.partition(":")[0])]
+    if options != sys.warnoptions:
+        sys.warnoptions[:] = options
+        os.environ["PYTHONWARNINGS"] = ",".join(options)
+        warnings.filters[:] = [each for each in warnings.filters if each[0] != "error"]  # type: ignore[index]
 
 
 def choose_prefect_home(*folders: Path) -> None:

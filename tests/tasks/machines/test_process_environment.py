@@ -3,12 +3,18 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from urllib.request import proxy_bypass
 
 import pytest
 
-from headstream.tasks.machines.process_environment import bypass_proxies, choose_prefect_home, isolate_child_processes
+from headstream.tasks.machines.process_environment import (
+    bypass_proxies,
+    choose_prefect_home,
+    isolate_child_processes,
+    tolerate_warnings,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,6 +31,30 @@ def test_no_proxy_stands_before_this_machine(monkeypatch):
 
 
 HEADSTREAM = f"{sys.executable} -m headstream"
+
+
+@pytest.mark.parametrize("options", [["error"], ["ignore::UserWarning", "error::DeprecationWarning"], ["e", "default"]])
+def test_no_warning_of_a_library_is_an_error(monkeypatch, options):
+    monkeypatch.setenv("PYTHONWARNINGS", ",".join(options))
+    monkeypatch.setattr(sys, "warnoptions", [*options])
+    kept = [option for option in options if option[0] != "e"]
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("error")
+        tolerate_warnings()
+        warnings.warn("torch does so", DeprecationWarning, stacklevel=1)
+    assert (sys.warnoptions, os.environ["PYTHONWARNINGS"]) == (kept, ",".join(kept))
+
+
+def test_options_that_make_no_errors_are_left(monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", "default,ignore::DeprecationWarning")
+    monkeypatch.setattr(sys, "warnoptions", ["default", "ignore::DeprecationWarning"])
+    with warnings.catch_warnings():
+        before = [*warnings.filters]
+        tolerate_warnings()
+        assert warnings.filters == before
+    assert os.environ["PYTHONWARNINGS"] == "default,ignore::DeprecationWarning"
+
+
 STUDIES = f"{HEADSTREAM} studies"
 
 

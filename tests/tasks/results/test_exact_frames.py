@@ -4,7 +4,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from headstream.exact_frames import exact_frame
+from headstream.tasks.results.exact_frames import exact_frame
 
 
 def frame(query: str) -> pd.DataFrame:
