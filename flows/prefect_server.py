@@ -31,7 +31,7 @@ from headstream.flows.server_health import wait_until_healthy
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines.services import Service, free_port, opened_services
 
-ANSWER_SECONDS = 10.0  # for a server that is there
+REACH_SECONDS = 10.0  # for a server that is there
 DRAIN_SECONDS = 5.0
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
@@ -56,7 +56,7 @@ def starting_server() -> Iterator[Future[None]]:
 
 
 def _reach_server(address: str) -> None:
-    once = temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: ANSWER_SECONDS})
+    once = temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: REACH_SECONDS})
     try:
         with once, get_client(sync_client=True) as client:
             client.api_version()

@@ -27,7 +27,7 @@ from headstream.tasks import places, progress
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.storage.code_version import code_version
 
-ANSWER_SECONDS = 10.0  # for a cluster that is there
+CONNECT_SECONDS = 10.0  # for a cluster that is there
 _PROGRESS = "headstream-progress"
 
 
@@ -71,7 +71,7 @@ def _require_answer(address: str) -> None:
     if not given:  # none, or a word like `auto`
         return
     try:
-        socket.create_connection((given[1], int(given[2])), ANSWER_SECONDS).close()
+        socket.create_connection((given[1], int(given[2])), CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise UserError(
             f"no Ray cluster answers at RAY_ADDRESS = {address}: {error}. Start it, or unset RAY_ADDRESS to use this"

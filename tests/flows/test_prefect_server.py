@@ -50,7 +50,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_a_server_that_is_not_prefects_or_never_answers_is_told_of_in_one_line(monkeypatch, answer):
-    monkeypatch.setattr(prefect_server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(prefect_server, "REACH_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as thread:
 
         def serve() -> socket.socket:
