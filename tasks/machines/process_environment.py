@@ -81,8 +81,10 @@ def configure_output() -> None:
 
 
 def _text_stream(given: TextIO | None, raw: FileIO, line_buffering: bool = False) -> TextIOWrapper:
+    """A stream to `raw` like the one given; lines are written at once to a terminal, or if PYTHONUNBUFFERED is set."""
     encoding = given.encoding if given else "utf-8"
-    return TextIOWrapper(BufferedWriter(raw), encoding, line_buffering=line_buffering or raw.isatty())
+    at_once = line_buffering or raw.isatty() or getattr(given, "write_through", False)
+    return TextIOWrapper(BufferedWriter(raw), encoding, line_buffering=at_once)
 
 
 def _is_open(descriptor: int) -> bool:
