@@ -102,6 +102,10 @@ CREATE TABLE corpora (
     source                VARCHAR,              -- built-in corpora, like `python-stdlib`, or the paths that were read
     documents             BIGINT,               -- documents read
     bytes                 BIGINT,               -- bytes of UTF-8 text
+    empty                 BIGINT,               -- documents without text, which were left out
+    skipped               BIGINT,               -- files, records, rows and parts that were left out, since they were bad
+    replaced              BIGINT,               -- records and parts in which U+FFFD stands for what was no text
+    left_out              BIGINT,               -- links to nothing, pipes, sockets and devices beside the files
     train_documents       BIGINT,               -- documents in the training split
     validation_documents  BIGINT,               -- documents in the validation split
     train_tokens          BIGINT,               -- tokens in the training split

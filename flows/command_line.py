@@ -14,7 +14,9 @@ from headstream.tasks.machines.process_environment import (
     choose_prefect_home,
     configure_output,
     isolate_child_processes,
+    output_written,
     require_current_folder,
+    tolerate_warnings,
 )
 
 if TYPE_CHECKING:
@@ -375,10 +377,12 @@ def _say(text: str) -> None:
 def main() -> None:
     """Run the command line, and turn each expected error into one line and an exit code."""
     isolate_child_processes()
+    tolerate_warnings()
     configure_output()
     try:
         require_current_folder()
-        app()
+        with output_written():
+            app()
     except (UserError, WorkError) as error:
         _say(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)

@@ -19,12 +19,19 @@ from prefect.client.orchestration import get_client
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import PrefectException
 from prefect.logging.handlers import APILogWorker
-from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.settings import (
+    PREFECT_API_REQUEST_TIMEOUT,
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+    temporary_settings,
+)
 
 from headstream.flows.server_health import wait_until_healthy
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.machines.services import Service, free_port, opened_services
 
+REACH_SECONDS = 10.0  # for a server that is there
 DRAIN_SECONDS = 5.0
 EPHEMERAL = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 
@@ -49,14 +56,15 @@ def starting_server() -> Iterator[Future[None]]:
 
 
 def _reach_server(address: str) -> None:
+    once = temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: REACH_SECONDS})
     try:
-        with get_client(sync_client=True) as client:
+        with once, get_client(sync_client=True) as client:
             client.api_version()
-    except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, PrefectException, RuntimeError, ValueError) as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
         raise UserError(
-            f"Prefect's server does not answer at {address}: {type(error).__name__}: {str(error).rstrip('.')}. Start it"
-            " with `headstream up`; if it asks for a password, set PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to"
-            " do without it."
+            f"Prefect's server does not answer at {address}: {said:.300}. Start it with `headstream up`; if it asks for"
+            " a password, set PREFECT_API_AUTH_STRING; or unset PREFECT_API_URL to do without it."
         ) from error
 
 

@@ -1,7 +1,9 @@
 """A model at one of its checkpoints, and everything that it computes on a text."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,7 @@ class Attention:
     """Attention on a text, by layer and head: `attention["L1H0"]` or `attention[1, 0]` is [query, key]."""
 
     tokens: tuple[str, ...]  # as people read them
+    ids: tuple[int, ...]
     layers: tuple[Float[Tensor, "head query key"], ...]  # rows sum to 1; layers may have different numbers of heads
     opens_with_bos: bool = True
 
@@ -44,8 +47,9 @@ class Attention:
         Raises:
             UserError: there is no such head.
         """
-        name = head if isinstance(head, str) else str(Head(*head))
-        if name not in self.heads:
+        is_place = isinstance(head, tuple) and len(head) == 2
+        name = str(Head(*head)) if is_place else head
+        if not isinstance(name, str) or name not in self.heads:
             raise UserError(f"a head must be one of {', '.join(self.heads) or 'none'}, got {head!r}. Choose one.")
         patterns = [pattern for layer in self.layers for pattern in layer]
         return patterns[self.heads.index(name)]
@@ -66,9 +70,9 @@ class Attention:
 
     def _shares(self, head: str) -> str:
         """Mean shares of attention to some kinds of keys, over queries after the first that have such keys."""
-        ids = torch.tensor([[self.tokens.index(token) for token in self.tokens]])
+        ids = torch.tensor([self.ids])
         itself = torch.eye(ids.shape[1]).bool()[None]
-        first, bos = itself[:, :1].expand_as(itself), 0 if self.opens_with_bos else NO_BOS
+        first, bos = itself[:, :1].expand_as(itself), self.ids[0] if self.opens_with_bos else NO_BOS
         shares = (
             attention_on(self[head][None, None], keys)[0, 0, 1:].nanmean()
             for keys in (first, itself, previous_token_keys(ids, bos), induction_keys(ids, bos))
@@ -102,23 +106,27 @@ class Model:
         self.step = self.steps[-1] if step is None else step
         self.module: Transformer = load_model(training, self.step)
         self.bos = self._tokens.bos  # NO_BOS for a model that was trained without
-        self.vocabulary = self._tokens.token_labels()  # readable tokens: a space is `·`
+        self.vocabulary = self._tokens.token_labels()  # readable tokens, no two alike: a space is `·`
 
     def at(self, step: int | None = None, tokens: float | None = None) -> "Model":
         """The same model after a training step, or at the checkpoint nearest to a number of tokens.
 
         Raises:
-            UserError: no weights were kept at that step.
+            UserError: no weights were kept at that step, or not exactly one of both is given.
         """
+        if (step is None) == (tokens is None):
+            raise UserError(f"give either a step or tokens, got step={step!r} and tokens={tokens!r}. Leave one out.")
         if tokens is not None:
+            if isinstance(tokens, bool) or not isinstance(tokens, Real) or not -math.inf < tokens < math.inf:
+                raise UserError(f"tokens must be a finite number, got {tokens!r:.100}. Give a number, like 5e6.")
             known = {kept: seen for kept, seen in tokens_at(self._training).items() if seen is not None}
             if not known:
                 raise UserError(f"the training tokens of {self.label} are not known. Choose a step: {self.steps}.")
             step = min(known, key=lambda kept: abs(known[kept] - tokens))
-        if step not in self.steps:
+        if isinstance(step, bool) or not isinstance(step, Real) or step not in self.steps:
             kept = ", ".join(map(str, self.steps))
-            raise UserError(f"no weights were kept at step {step}. Choose one of {kept}.")
-        return Model(self.label, self.model_id, self._training, self._tokens.folder, step)
+            raise UserError(f"no weights were kept at step {step!r:.100}. Choose one of {kept}.")
+        return Model(self.label, self.model_id, self._training, self._tokens.folder, int(step))
 
     @property
     def tokens_seen(self) -> int | None:
@@ -153,8 +161,9 @@ class Model:
         Raises:
             UserError: it isn't text, or is longer than the model's context.
         """
-        layers = self.module.trace(self.encode(text)).layers
-        return Attention(tuple(self.tokens(text)), tuple(layer.pattern[0] for layer in layers), self.bos != NO_BOS)
+        ids = self.encode(text)
+        patterns = tuple(layer.pattern[0] for layer in self.module.trace(ids).layers)
+        return Attention(tuple(self.tokens(text)), tuple(ids[0].tolist()), patterns, self.bos != NO_BOS)
 
     def trace(self, text: str) -> NamedTensors:
         """Everything that a forward pass over a text computes, by name.

@@ -15,6 +15,7 @@ from headstream.opened_model import Model
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.report.answer import answer_lines
+from headstream.tasks.results.exact_frames import exact_frame
 from headstream.tasks.results.stored_models import MAX_LISTED_MODELS, stored_folders
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.results.tables import quoted
@@ -73,11 +74,13 @@ class Results:
     def _named(self, name: str | None, settings: dict[str, Any]) -> tuple[str, str]:
         """The id and the label of one of the study's models."""
         models = self.models
+        if name is not None:
+            name = _text(name, "a model's name")
         found = models if name is None else models[(models[NAMES] == name).any(axis=1)]
         for column, value in settings.items():
             if column not in models:
                 raise UserError(f"there is no setting {column!r} in `models`.{nearest(column, models)}")
-            found = found[[_plain(each) == value for each in found[column]]]
+            found = found[[_is_same(each, value) for each in found[column]]]
         if len(found) != 1:
             asked = " ".join(filter(None, [name, *(f"{column}={value}" for column, value in settings.items())]))
             matches = f"{asked!r} matches {len(found)} models" if asked else f"the study has {len(found)} models"
@@ -109,6 +112,7 @@ class Results:
         Raises:
             UserError: there is no such table.
         """
+        name = _text(name, "a table's name")
         columns = _query(f"SELECT column_name FROM duckdb_columns() WHERE table_name = {quoted(name)}").column_name
         if columns.empty:
             tables = _query("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal").table_name
@@ -122,20 +126,20 @@ class Results:
         Raises:
             UserError: the query is wrong.
         """
-        return _query(query)
+        return _query(_text(query, "a query"))
 
     def __repr__(self) -> str:
         lines = [f"- {line}" for line in self.answer]
         return "\n".join([f"Study {self.study}: {self.question}", *lines, f"Models: {_listed(self.models)}"])
 
 
-def open(study: str) -> Results:
+def open(study: str | os.PathLike[str]) -> Results:
     """The results of a study, by its name or the path of its file.
 
     Raises:
         UserError: there is no such study, or it hasn't run.
     """
-    store = Store(places.store_folder())
+    study, store = _text(study, "a study"), Store(places.store_folder())
     name = study if study in latest_records(store) else read_study(find_study(study)).name
     if name not in latest_records(store):
         raise UserError(f"the study {study!r} has not run yet. Run it: headstream.run({study!r}).")
@@ -143,7 +147,7 @@ def open(study: str) -> Results:
     return Results(name)
 
 
-def run(study: str, *, jobs: int | None = None, replace: bool = False) -> Results:
+def run(study: str | os.PathLike[str], *, jobs: int | None = None, replace: bool = False) -> Results:
     """Make everything that a study still lacks, as `headstream run` does, and open its results.
 
     It runs in a process of its own, whose progress is printed here. `jobs` is the number of models made at once; with
@@ -153,7 +157,10 @@ def run(study: str, *, jobs: int | None = None, replace: bool = False) -> Result
         UserError: the study is wrong.
         WorkError: a model failed, or the machine did.
     """
+    study = _text(study, "a study")
     name = read_study(find_study(study)).name
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise UserError(f"jobs must be a whole number from 1 on, got {jobs!r:.100}. Leave it out for one per core.")
     options = ([] if jobs is None else ["--jobs", str(jobs)]) + ["--replace"] * replace
     command = [sys.executable, "-P", "-m", "headstream", "run", study, *options]
     folders = filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")])
@@ -204,16 +211,29 @@ def _query(query: str) -> pd.DataFrame:
         try:
             rows = connection.sql(query)
             if rows is not None:
-                return rows.df()
+                return exact_frame(rows)
         except duckdb.Error as error:
             reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
             raise UserError(f"the query failed: {reason}") from None
     raise UserError(f"the query {query!r:.100} returns no rows. Write a SELECT.")
 
 
-def _plain(value: Any) -> Any:
-    """A value of a frame in plain Python: arrays become lists."""
-    return value.tolist() if hasattr(value, "tolist") else value
+def _text(value: str | os.PathLike[str], what: str) -> str:
+    """An argument as text, which a path is as well.
+
+    Raises:
+        UserError: it is neither.
+    """
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        raise UserError(f"{what} must be text, got {value!r:.100}. Write it in quotation marks.")
+    return text
+
+
+def _is_same(held: Any, asked: Any) -> bool:
+    """True if a value of a frame is the one that was asked for; arrays are lists."""
+    held, asked = (each.tolist() if hasattr(each, "tolist") else each for each in (held, asked))
+    return held is not pd.NA and bool(held == asked)
 
 
 def _listed(models: pd.DataFrame) -> str:

@@ -2,18 +2,18 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 
 MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; dimensions; positions
 
 HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
-HeadCounts = HeadCount | tuple[HeadCount, ...]
+HeadCounts = HeadCount | Annotated[tuple[HeadCount, ...], Strict(False)]  # of JSON and TOML, which have lists
 
 
 class ArchitectureConfig(BaseModel):
     """The choices that define a decoder-only transformer; with the defaults, path expansion is exact."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     n_layers: int = Field(2, ge=0, le=64, description="Layers; with 0, only embedding and unembedding remain.")
     n_heads: HeadCounts = Field(4, description="Heads in every layer, or a list with one count per layer.")

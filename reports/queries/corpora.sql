@@ -1,5 +1,5 @@
 -- What the models read, and how much of it losses are measured on: sequences of so many documents.
-SELECT source, documents, bytes, train_tokens, validation_tokens, corpora.vocabulary, bytes_per_token,
+SELECT source, documents, bytes, empty, skipped, replaced, left_out, train_tokens, validation_tokens, corpora.vocabulary, bytes_per_token,
     unigram_loss_nats AS validation_unigram_loss_nats, bigram_loss_nats AS validation_bigram_loss_nats, n_windows AS sequences_measured_on, n_documents AS documents_they_are_from,
     left(text_sha256, 12) AS text_sha256
 FROM corpora

@@ -4,9 +4,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedWriter, TextIOWrapper
 from typing import TextIO
 
 from headstream.tasks import places
+from headstream.tasks.machines.process_environment import Notices
 from headstream.tasks.machines.services import open_log, rotate_log
 from headstream.tasks.machines.stopping import StopMessage
 
@@ -22,7 +24,8 @@ def output_to_log(stop_message: StopMessage) -> Iterator[TextIO]:
     with open_log(file) as opened:
         log = os.dup(opened.fileno())
     saved = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
-    with os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace") as terminal:
+    shown = BufferedWriter(Notices(os.dup(2), "w"))
+    with TextIOWrapper(shown, sys.stderr.encoding, "backslashreplace", line_buffering=os.isatty(2)) as terminal:
         stop_message.output_descriptors.add(terminal.fileno())
         _redirect({1: log, 2: log})
         try:

@@ -3,8 +3,11 @@
 Every node needs the same code and Python, the store at the same path, and access to Prefect's server.
 """
 
+import os
+import re
+import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -21,9 +24,10 @@ from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from headstream.tasks import places, progress
-from headstream.tasks.errors import UserError
+from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.storage.code_version import code_version
 
+CONNECT_SECONDS = 10.0  # for a cluster that is there
 _PROGRESS = "headstream-progress"
 
 
@@ -32,7 +36,9 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
     """Connect to the Ray cluster; yields `submit(task, gpus=0.0, **parameters)`, which gives each task `cpus` cores.
 
     Raises:
-        UserError: there is no Prefect server that nodes can reach, or a node can't take part; says which and why.
+        UserError: there is no cluster at RAY_ADDRESS or no Prefect server that nodes can reach, or a node can't take
+            part; says which and why.
+        WorkError: Ray didn't start.
     """
     api_url = PREFECT_API_URL.value()
     if not api_url:
@@ -45,7 +51,10 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
         "runtime_env": {"env_vars": environment, "worker_process_setup_hook": _send_progress},
         "log_to_driver": False,
     }
-    with RayTaskRunner(init_kwargs=options) as runner, _shown_progress():
+    _require_answer(os.environ.get("RAY_ADDRESS", ""))
+    with ExitStack() as opened:
+        runner = _start(opened, RayTaskRunner(init_kwargs=options))
+        opened.enter_context(_shown_progress())
         _require_nodes(api_url)
 
         def submit(task: Task[..., Any], gpus: float = 0.0, **parameters: Any) -> PrefectFuture[Any]:
@@ -54,6 +63,36 @@ def opened_cluster(cpus: float) -> Iterator[Callable[..., PrefectFuture[Any]]]:
                 return runner.submit(task, parameters)
 
         yield submit
+
+
+def _require_answer(address: str) -> None:
+    """Raise UserError when nobody listens at the address of a cluster: Ray would try for minutes."""
+    given = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address)
+    if not given:  # none, or a word like `auto`
+        return
+    try:
+        socket.create_connection((given[1], int(given[2])), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"no Ray cluster answers at RAY_ADDRESS = {address}: {error}. Start it, or unset RAY_ADDRESS to use this"
+            " machine alone."
+        ) from error
+
+
+def _start(opened: ExitStack, runner: RayTaskRunner) -> RayTaskRunner:
+    """Connect a runner to Ray until `opened` is closed.
+
+    Raises:
+        WorkError: Ray says, in a hundred lines, that it didn't start.
+    """
+    try:
+        return opened.enter_context(runner)
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise WorkError(
+            f"Ray did not start: {reason:.200}. {places.log_folder() / 'run.log'} and Ray's own logs may say why. Run"
+            " the command again, or without --runner ray."
+        ) from error
 
 
 def _require_resources(cpus: float, gpus: float) -> None:

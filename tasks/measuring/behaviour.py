@@ -131,8 +131,8 @@ def _gate_rows(
 def token_class(label: str) -> str:
     r"""What a token, as people read it (a space is ·, a line end \n), is made of: the kind of its first visible sign.
 
-    >>> [token_class(label) for label in ("·def", "\\n··", "12", "()", "_x", "·")]
-    ['word', 'space', 'number', 'punctuation', 'word', 'space']
+    >>> [token_class(label) for label in ("·def", "\\n··", "12", "()", "_x", "·", "\\\\n")]
+    ['word', 'space', 'number', 'punctuation', 'word', 'space', 'punctuation']
     """
     text = label.replace("\\n", "·").replace("\\t", "·").lstrip("·")
     if not text:

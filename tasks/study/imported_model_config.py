@@ -5,17 +5,18 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from headstream.models.architecture_config import MAX_CONTEXT
+from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.names import MODEL_NAME, PACKAGE_NAME, PATH
 
 PathText = Annotated[str, Field(max_length=4096, pattern=PATH)]
 DEFAULT_N_CTX = 256
 
 
-class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
+class ImportedModelConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """A model from elsewhere, at one or several of its checkpoints."""
 
     name: str = Field(description="Name of the model in tables and in the report.", pattern=MODEL_NAME)
-    path: PathText | tuple[PathText, ...] = Field(
+    path: PathText | Annotated[ListOf[PathText], Field(min_length=1)] = Field(
         description="File or folder that holds the model, in any format that `headstream inspect` reads; for several"
         " checkpoints of one training their list, a pattern (*), or the folder that holds them under names with steps,"
         " such as step1000, or in Hugging Face's cache. With package: the file's name within it."
@@ -23,11 +24,11 @@ class ImportedModelConfig(BaseModel, frozen=True, extra="forbid"):
     package: str | None = Field(
         None, max_length=200, pattern=PACKAGE_NAME, description="Installed Python package that holds the file."
     )
-    steps: tuple[Annotated[int, Field(ge=0, lt=1 << 31)], ...] = Field(
+    steps: ListOf[Annotated[int, Field(ge=0, lt=1 << 31)]] = Field(
         (),
         description="Training steps of the checkpoints, ascending; default: from their files or names, else 1, 2, 3.",
     )
-    tokens: tuple[Annotated[int, Field(ge=0, lt=1 << 62)], ...] = Field(
+    tokens: ListOf[Annotated[int, Field(ge=0, lt=1 << 62)]] = Field(
         (), description="Tokens that each checkpoint was trained on; default: from their files or names, else unknown."
     )
     tokenizer: PathText | None = Field(

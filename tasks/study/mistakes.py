@@ -4,6 +4,7 @@ import difflib
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
@@ -15,17 +16,38 @@ from headstream.tasks.words.plain_text import terminal_safe
 
 LENGTH = 600
 
+_TYPES = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text in quotation marks",
+    "string_unicode": "text in Unicode",
+    "tuple_type": "a list in [ ]",
+    "list_type": "a list in [ ]",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+
 # Pydantic's names of types, in the path to a value that may have several.
 _OF_A_TYPE = re.compile(r"function-|constrained-|tuple\[|literal\[")
 
 
 def described(invalid: ValidationError, config: type[BaseModel]) -> str:
     """Describe the first mistake in a study in one line, with the number of others."""
-    errors = invalid.errors()
-    first, others = errors[0], {_path(error) for error in errors} - {_path(errors[0])}
+    first, errors = first_mistake(invalid), invalid.errors()
+    place = _path(first)
+    others = {path for path in map(_path, errors) if path != place[: len(path)]}
     text = terminal_safe(_described(first, config))
     more = f" (and {len(others)} more)" if others else ""
     return (text if len(text) <= LENGTH else f"{text[:LENGTH]}…") + more
+
+
+def first_mistake(invalid: ValidationError) -> Any:
+    """The first of pydantic's errors; of a list that could have been a single value, the one about the list."""
+    errors = invalid.errors()
+    place = _path(errors[0])
+    same = [error for error in errors if _path(error)[: len(place)] == place]
+    return max(same, key=lambda error: (len(_path(error)), error["type"] not in _TYPES))
 
 
 def message(error: Any) -> str:
@@ -34,9 +56,21 @@ def message(error: Any) -> str:
         return re.sub(r"^Value error, ", "", error["msg"])
     if error["type"] == "string_pattern_mismatch":
         return f"must be {IN_WORDS[error['ctx']['pattern']]}, got {short(error['input'])}."
-    wanted = re.sub(r"^Input should", "must", error["msg"])
-    wanted = re.sub(r"^(String|List|Tuple|Value) should", r"must", wanted)
+    if error["type"] in _TYPES:
+        return f"must be {_TYPES[error['type']]}, got {short(error['input'])}.{_remedy(error)}"
+    wanted = re.sub(r"^(Input|String|List|Tuple|Value) should", "must", error["msg"])
+    wanted = re.sub(r" after validation, not \d+$", "", wanted)
     return f"{wanted}, got {short(error['input'])}."
+
+
+def _remedy(error: Any) -> str:
+    """What to do about a value of another type, where that is certain."""
+    given = error["input"]
+    if error["type"] in ("int_type", "float_type", "bool_type") and isinstance(given, str):
+        return " Leave out the quotation marks."
+    if error["type"] == "int_type" and isinstance(given, float) and given.is_integer():
+        return f" Write {short(int(given))}."
+    return ""
 
 
 def word(value: Any) -> str:
@@ -57,6 +91,10 @@ def _described(error: Any, config: Any) -> str:
     if field == "[key]":
         *sections, _ = sections
         field = "a name"
+    item = ""
+    if field.isdecimal() and sections:
+        item = f", item {int(field) + 1}"
+        *sections, field = sections
     fields, place = _section_named(config, sections)
     if error["type"] == "extra_forbidden":
         hint = nearest(field, fields.model_fields)
@@ -67,7 +105,7 @@ def _described(error: Any, config: Any) -> str:
         return f"{place}{'has ' if place else ''}no field {field!r}.{hint}"
     if error["type"] == "missing":
         return f"{place}{field} is missing. Add it."
-    name = f"{place}{field}: " if field else ""
+    name = f"{place}{field}{item}: " if field else ""
     return f"{name}{message(error)}"
 
 
@@ -118,7 +156,18 @@ def _plain(name: str) -> str:
 
 
 class _Short(reprlib.Repr):
-    """The repr of any value, shortened to a few words."""
+    """Any value as a study file writes it, shortened to a few words."""
+
+    def repr_bool(self, value: bool, level: int) -> str:
+        return str(value).lower()
+
+    def repr_tuple(self, values: tuple, level: int) -> str:
+        return self.repr_list(list(values), level)
+
+    def repr_date(self, value: date | time, level: int) -> str:
+        return value.isoformat()
+
+    repr_datetime = repr_time = repr_date
 
     def repr_int(self, number: int, level: int) -> str:
         # Python refuses to spell a number of thousands of digits, which TOML can hold in hexadecimal.
@@ -130,5 +179,5 @@ _SHORT.maxstring = _SHORT.maxother = 100
 
 
 def short(value: Any) -> str:
-    """A value as Python writes it, shortened to a few words."""
+    """A value as a study file writes it, shortened to a few words."""
     return _SHORT.repr(value)

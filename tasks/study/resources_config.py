@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 Runner = Literal["threads", "ray"]
 
 
-class ResourcesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class ResourcesConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """A model's share of a machine: it decides where and when the model is made, never the result."""
 
     jobs: int | None = Field(

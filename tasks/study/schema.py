@@ -26,8 +26,9 @@ from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.costs_config import CostsConfig
 from headstream.tasks.study.effective_settings import effective
+from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
-from headstream.tasks.study.mistakes import described, message, nearest, word
+from headstream.tasks.study.mistakes import described, first_mistake, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
 from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shipped_studies, unknown_study
@@ -45,7 +46,7 @@ def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
         key: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
         for key, field in config.model_fields.items()
     }
-    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
+    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid", strict=True), **fields)
 
 
 def _given(section: BaseModel) -> dict[str, Any]:
@@ -59,7 +60,7 @@ AXES = {**Architecture.model_fields, **TrainingConfig.model_fields}
 VariantName = Annotated[str, Field(pattern=VARIANT_NAME)]
 
 
-class Study(BaseModel, frozen=True, extra="forbid"):
+class Study(BaseModel, frozen=True, extra="forbid", strict=True):
     """A corpus, a grid of models to train on it, and how to analyse them."""
 
     name: str = Field(description="Name under which the study's report and its rows are found.", pattern=STUDY_NAME)
@@ -77,7 +78,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     )
     model: ModelSection = Field(ModelSection(), description="Architecture that all models of the grid share.")
     training: TrainingSection = Field(TrainingSection(), description="Training of all models of the grid.")
-    models: tuple[ImportedModelConfig, ...] = Field(
+    models: ListOf[ImportedModelConfig] = Field(
         (), max_length=MAX_IMPORTED, description="Models that were trained elsewhere, beside or instead of a grid."
     )
     analysis: AnalysisConfig = Field(
@@ -286,7 +287,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
             try:
                 return config.model_validate(_given(section) | own)
             except ValidationError as error:
-                first = error.errors()[0]
+                first = first_mistake(error)
                 where = f"{first['loc'][0]}: " if first["loc"] else ""
                 cell = _label(variant | {axis: word(value) for axis, value in fields.items()})
                 raise ValueError(f"cell {cell}: {where}{message(first)}") from None

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 
-class TokenizerConfig(BaseModel, frozen=True, extra="forbid"):
+class TokenizerConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """The training of a study's tokenizer."""
 
     vocabulary: int = Field(

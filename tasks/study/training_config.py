@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 
-class TrainingConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The training of a model; the defaults form an induction head on source code within 5 M tokens."""
 
     seed: int = Field(0, ge=0, lt=1 << 31, description="Seed of the initial weights and of the order of batches.")

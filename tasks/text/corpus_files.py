@@ -16,17 +16,19 @@ from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.built_in_corpora import built_in_files, sources_of
 from headstream.tasks.text.documents import Reader
 from headstream.tasks.text.file_formats import TABLE_SUFFIXES, TEXT_SUFFIXES
-from headstream.tasks.text.folder_files import GLOB_CHARACTERS, files_below
+from headstream.tasks.text.folder_files import GLOB_CHARACTERS, entries_below, files_below
 from headstream.tasks.text.source_files import BROKEN, Budget, SourceFile, format_suffix, reason
 
 
-def corpus_files(config: CorpusConfig) -> list[SourceFile]:
+def corpus_files(config: CorpusConfig, left_out: set[Path] | None = None) -> list[SourceFile]:
     """The files that the corpus is read from, each once, in a fixed order.
 
-    Links are followed, except by `**`. Names start at the directory given, never at the root.
+    Links are followed, except by `**`. Names start at the directory given, never at the root. What is no file, such as
+    a link to nothing or a pipe, is added to `left_out`.
     Raises: UserError for an entry of `paths` that gives none.
     """
-    matches = partial(_matches, has_text=partial(_has_text, config))
+    others = set() if left_out is None else left_out
+    matches = partial(_matches, has_text=partial(_has_text, config), left_out=others)
     built_in = chain.from_iterable(map(built_in_files, sources_of(config)))
     given = chain.from_iterable(map(matches, config.paths))
     files: dict[str, SourceFile] = {}
@@ -68,14 +70,15 @@ def corpus_label(config: CorpusConfig) -> str:
 
 def _has_text(config: CorpusConfig, path: Path) -> bool:
     """True if the first record of a file has text, or if the file is broken: then it must not be left out silently."""
-    reader = Reader(config.text_field, "replace", config.document_bytes, Budget(config.max_expansion, config.max_bytes))
+    rules = config.model_copy(update={"on_bad_text": "replace"})
+    reader = Reader(rules, Budget(config.max_expansion, config.max_bytes))
     try:
         return next(reader.read(SourceFile(path, path.name, path.stat().st_size)), None) is not None
     except UserError as error:
         return isinstance(error.__cause__, BROKEN)
 
 
-def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[Path, str]]:
+def _matches(pattern: str, has_text: Callable[[Path], bool], left_out: set[Path]) -> Iterator[tuple[Path, str]]:
     """The files that an entry of `paths` matches, with their names."""
     path = Path(os.path.abspath(os.path.expanduser(pattern)))
     while path.name == "**" and not os.path.lexists(path):  # everything below a folder is the folder
@@ -86,7 +89,7 @@ def _matches(pattern: str, has_text: Callable[[Path], bool]) -> Iterator[tuple[P
     try:
         matches = [path] if top == path else sorted(top.glob(_valid_glob(path.relative_to(top))))
         visible = (match for match in matches if not _is_hidden(match.relative_to(top)))
-        files = [file for match in visible for file in _files(match, has_text)]
+        files = [file for match in visible for file in _files(match, has_text, left_out)]
         why = "it isn't a file, and no file in it has a known suffix"
         if not files:
             path.stat()
@@ -117,13 +120,13 @@ def _valid_glob(pattern: Path) -> str:
     return str(pattern)
 
 
-def _files(path: Path, has_text: Callable[[Path], bool]) -> list[Path]:
+def _files(path: Path, has_text: Callable[[Path], bool], left_out: set[Path]) -> list[Path]:
     """`path` itself if it is a file, or the readable files below it if it is a folder."""
     if os.path.isfile(path):
         return [path]
-    if not os.path.isdir(path):
-        return []
-    inside = [*files_below(path)]
+    entries = [*entries_below(path)] if os.path.isdir(path) else [path]
+    inside = [entry for entry in entries if entry.is_file()]
+    left_out.update(set(entries).difference(inside))
     tables = [file for file in inside if format_suffix(file.name) in TABLE_SUFFIXES]
     with_text = set(filter(has_text, tables))
     found = [file for file in inside if file in with_text or format_suffix(file.name) in TEXT_SUFFIXES]

@@ -32,15 +32,16 @@ def write_corpus(
 ) -> dict[str, Any]:
     """Write documents.parquet into `folder` and return facts about it; parts of a long document count as documents.
 
-    `empty` counts documents without text, `skipped` and `replaced` bad parts and records; `sha256` is that of the
-    documents' digests in order. `on_progress` is given the fraction done. For CoNLL-U files, the words of validation
-    text are written to part_of_speech.parquet.
+    `empty` counts documents without text, `skipped` and `replaced` bad parts and records, `left_out` links to nothing,
+    pipes and sockets; `sha256` is that of the documents' digests in order. `on_progress` is given the fraction done.
+    For CoNLL-U files, the words of validation text are written to part_of_speech.parquet.
     """
-    files = corpus_files(config)
+    left_out: set[Path] = set()
+    files = corpus_files(config, left_out)
     # In the standard library, a file in another encoding is left out.
-    policy = "skip" if config.source else config.on_bad_text
+    rules = config.model_copy(update={"on_bad_text": "skip"}) if config.source else config
     budget = Budget(config.max_expansion, config.max_bytes)
-    reader = Reader(config.text_field, policy, config.document_bytes, budget)
+    reader = Reader(rules, budget)
     counts: Counter[str] = Counter()
     everything = hashlib.sha256()
     total, done = sum(file.bytes for file in files), 0
@@ -82,6 +83,7 @@ def write_corpus(
             "empty": reader.empty,
             "skipped": reader.skipped,
             "replaced": reader.replaced,
+            "left_out": len(left_out),
             "sha256": everything.hexdigest(),
         }
         _require_both_splits(config, facts, reader.last_skipped)

@@ -3,24 +3,24 @@
 Everything is streamed: memory is bounded by the size of a part, and of a JSON record, a table cell or a Parquet page.
 """
 
-import csv
 import itertools
-import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
+from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.conllu import Sentence, Word, sentences
 from headstream.tasks.text.file_formats import CODE_SUFFIXES, text_format
-from headstream.tasks.text.records import json_values, table_rows
+from headstream.tasks.text.records import JSON, JsonValue, json_values
 from headstream.tasks.text.source_files import (
     BLOCK_BYTES,
     BROKEN,
@@ -30,7 +30,11 @@ from headstream.tasks.text.source_files import (
     open_decompressed,
     reason,
 )
+from headstream.tasks.text.table_rows import TableRow, column_names, fitting_delimiter, table_rows
 
+CSV_DELIMITERS = ",;\t|"
+# What no text may hold, where all surrogates are escapes (True), or some stand for bytes that aren't UTF-8 (False).
+BAD_ESCAPE = {True: re.compile("[\0\ud800-\udfff]"), False: re.compile("[\0\ud800-\udc7f\udd00-\udfff]")}
 LINE_BYTES = 256 << 20  # maximum of a line or a record, to bound memory
 
 
@@ -73,9 +77,7 @@ def _character_end(raw: bytes, end: int) -> int:
 class Reader:
     """Reads files into parts of documents, and counts what it repairs and leaves out."""
 
-    text_field: str
-    on_bad_text: Literal["refuse", "replace", "skip"]
-    document_bytes: int
+    rules: CorpusConfig
     budget: Budget
     documents: int = 0
     empty: int = 0
@@ -93,7 +95,7 @@ class Reader:
         """
         for place, blocks in self._documents(file):
             part, skipped = 0, self.skipped
-            for offset, raw in cut(blocks, self.document_bytes):
+            for offset, raw in cut(blocks, self.rules.document_bytes):
                 text = self._text(raw, place, offset)
                 words = tuple(self._take_words(offset, offset + len(raw)))
                 if text and not text.isspace():
@@ -141,13 +143,13 @@ class Reader:
             bad = raw.find(b"\0", 0, error.start)
             bad = error.start if bad < 0 else bad
         if bad >= 0:
-            if self.on_bad_text == "refuse":
-                problem = "not UTF-8" if raw[bad] else "a NUL byte"
+            if self.rules.on_bad_text == "refuse":
+                problem = "not UTF-8. Convert the file to UTF-8 text" if raw[bad] else "a NUL byte. Remove it"
                 raise UserError(
-                    f"0x{raw[bad]:02x} at byte {offset + bad:,} of {place} is {problem}. "
-                    'Convert the file to UTF-8 text, or set on_bad_text = "replace" or "skip".'
+                    f"0x{raw[bad]:02x} at byte {offset + bad:,} of {place} is {problem}, or set on_bad_text ="
+                    ' "replace" or "skip".'
                 )
-            if self.on_bad_text == "skip":
+            if self.rules.on_bad_text == "skip":
                 self.skipped += 1
                 return None
             self.replaced += 1
@@ -156,14 +158,32 @@ class Reader:
             text = text.removeprefix("\ufeff")
         return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
+    def _without_bad_escapes(self, text: str, place: str, is_utf8: bool) -> str | None:
+        """A text of JSON without escapes of NUL and of halves of surrogate pairs; None if bad text is skipped."""
+        bad = BAD_ESCAPE[is_utf8]
+        found = bad.search(text)
+        if not found:
+            return text
+        if self.rules.on_bad_text == "refuse":
+            problem = "half of a surrogate pair" if ord(found[0]) else "a NUL"
+            raise UserError(
+                f"the escape \\u{ord(found[0]):04x} at character {found.start():,} of {place} is {problem}. Remove it,"
+                ' or set on_bad_text = "replace" or "skip".'
+            )
+        if self.rules.on_bad_text == "skip":
+            self.skipped += 1
+            return None
+        self.replaced += 1
+        return bad.sub("\ufffd", text)
+
     def _bad(self, mistake: str, remedy: str) -> None:
-        if self.on_bad_text != "skip":
+        if self.rules.on_bad_text != "skip":
             raise UserError(f'{mistake}. {remedy}, or set on_bad_text = "skip".')
         self.skipped += 1
         self.last_skipped = mistake
 
-    def _bad_record(self, must: str, got: str, place: str) -> None:
-        self._bad(f"{must}, got {got} in {place}", "Correct it")
+    def _bad_record(self, must: str, got: str, place: str, remedy: str = "Correct it") -> None:
+        self._bad(f"{must}, got {got} in {place}", remedy)
 
     def _raw_lines(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[int, int, bytes]]:
         """Each line with its number and offset."""
@@ -192,11 +212,11 @@ class Reader:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = JSON.decode(line)
             except (ValueError, RecursionError) as error:
                 self._bad_record(self._must, f"invalid JSON ({error})", place)
                 continue
-            yield from self._record(record, place, first)
+            yield from self._record(JsonValue(record, is_utf8=True), place, first)
             first = False
 
     def _json_values(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -214,48 +234,69 @@ class Reader:
 
     @property
     def _must(self) -> str:
-        return f"a record must be a JSON object with a string field {self.text_field!r} (text_field)"
+        return f"a record must be a JSON object with a string field {self.rules.text_field!r} (text_field)"
 
-    def _record(self, record: Any, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
+    def _record(self, found: JsonValue, place: str, first: bool) -> Iterator[tuple[str, Iterable[bytes]]]:
         """The text of a JSON record, if it has any."""
+        record = found.value
         if not isinstance(record, dict):
             self._bad_record(self._must, f"a value of type {type(record).__name__}", place)
-        elif isinstance(record.get(self.text_field), str):
-            # JSON may hold lone surrogates, which text can't: as bytes they are invalid UTF-8 like any other.
-            yield f"the text in {place}", [record[self.text_field].encode(errors="surrogatepass")]
+        elif isinstance(record.get(self.rules.text_field), str):
+            place = f"the text in {place}"
+            text = self._without_bad_escapes(record[self.rules.text_field], place, found.is_utf8)
+            if text is not None:
+                yield place, [text.encode(errors="surrogateescape")]
         else:
             kinds = {name: type(value).__name__ for name, value in record.items()}
-            if first and self.text_field not in record and self.on_bad_text != "skip":
+            if first and self.rules.text_field not in record and self.rules.on_bad_text != "skip":
                 strings = [name for name in record if kinds[name] == "str"]
                 raise self._no_field(place, kinds, sorted(strings, key=lambda name: -len(record[name])))
             self._bad_record(self._must, f"{{{_listed(kinds)}}}", place)
 
     def _table(self, stream: BinaryIO, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
         """The texts of a table whose first row names its columns."""
-        lines = (raw.decode(errors="surrogateescape") for _, _, raw in self._raw_lines(stream, file))
-        rows = table_rows(lines, "\t" if format_suffix(file.name) == ".tsv" else ",;\t")
-        names: list[str] = []
-        for number, row in rows:
-            place = f"line {number:,} of {file.name}"
-            if isinstance(row, csv.Error):
-                self._bad_record("a row must be cells between delimiters", str(row), place)
-            elif not names:
-                names = [name.strip() for name in row]
-                if self.text_field not in names:
-                    raise self._no_field(file.name, dict.fromkeys(names, "column"), names)
-                if names.count(self.text_field) > 1:
-                    raise UserError(f"{file.name} has several columns {self.text_field!r}. Rename all but one.")
-            elif len(row) != len(names):
-                self._bad_record(f"a row must have {len(names)} cells, like the first", f"{len(row)}", place)
+        lines: Iterator[str] = (raw.decode(errors="surrogateescape") for _, _, raw in self._raw_lines(stream, file))
+        is_tsv = format_suffix(file.name) == ".tsv"
+        quoted = self.rules.quoting == "quotes" or (self.rules.quoting == "auto" and not is_tsv)
+        delimiters = self.rules.delimiter or ("\t" if is_tsv else CSV_DELIMITERS)
+        delimiter, lines = fitting_delimiter(lines, delimiters, self.rules.text_field, quoted=quoted)
+        rows = table_rows(lines, delimiter, quoted=quoted)
+        first = next(rows, None)
+        if first is None:
+            return
+        column = self._column(first, delimiter, file)
+        for row in rows:
+            place = f"line {row.line:,} of {file.name}"
+            if row.mistake:
+                self._bad_record(row.mistake.must, row.mistake.got, place, row.mistake.remedy)
             else:
-                text = row[names.index(self.text_field)]
-                yield f"the text in {place}", [text.encode(errors="surrogateescape")]
+                yield f"the text in {place}", [row.cells[column].encode(errors="surrogateescape")]
+
+    def _column(self, first: TableRow, delimiter: str, file: SourceFile) -> int:
+        """The place of the text in the rows of a table.
+
+        Raises:
+            UserError: its first row is bad, or doesn't name the column once.
+        """
+        if first.mistake:
+            must, got, remedy = first.mistake
+            raise UserError(f"{must}, got {got} in the first row of {file.name}. {remedy}.")
+        names = column_names(first)
+        if self.rules.text_field not in names:
+            other = f", or delimiter if it isn't {delimiter!r}" if len(names) == 1 else ""
+            raise self._no_field(file.name, dict.fromkeys(names, "column"), names, other)
+        if names.count(self.rules.text_field) > 1:
+            raise self._several_columns(file)
+        return names.index(self.rules.text_field)
 
     def _parquet(self, file: SourceFile) -> Iterator[tuple[str, Iterable[bytes]]]:
         try:
             with pq.ParquetFile(file.path, buffer_size=BLOCK_BYTES, pre_buffer=False) as table:
-                fields = {field.name: field.type for field in table.schema_arrow}
-            if not _is_string(fields.get(self.text_field)):
+                schema = table.schema_arrow
+            if schema.names.count(self.rules.text_field) > 1:
+                raise self._several_columns(file)
+            fields = {field.name: field.type for field in schema}
+            if not _is_string(fields.get(self.rules.text_field)):
                 strings = [name for name, kind in fields.items() if _is_string(kind)]
                 raise self._no_field(file.name, fields, strings)
             spend = self.budget.spender(file)
@@ -266,6 +307,8 @@ class Reader:
                     continue
                 spend(len(text))
                 yield f"the text in {place}", [text]
+        except pa.ArrowNotImplementedError as error:
+            raise UserError(f"{file.name} can't be read: {reason(error)}. Write it in another way.") from error
         except BROKEN as error:
             raise UserError(f"{file.name} is not a whole Parquet file: {reason(error)}.") from error
 
@@ -275,18 +318,23 @@ class Reader:
                 size = table.metadata.row_group(group)
                 # Few rows at once: a text that is stored once can be in many rows, each a copy in memory.
                 rows = min(64, max(1, size.num_rows * 16 * BLOCK_BYTES // max(1, size.total_byte_size)))
-                for batch in table.iter_batches(rows, row_groups=[group], columns=[self.text_field]):
-                    texts = batch.column(0)
+                for batch in table.iter_batches(rows, row_groups=[group], columns=[self.rules.text_field]):
+                    texts = batch.column(self.rules.text_field)  # beside it may be a field of a struct: `a.b` is b of a
                     texts = texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts
                     yield from texts.cast(pa.large_binary()).to_pylist()
                 self.budget.position = file.bytes * (group + 1) // table.num_row_groups
 
-    def _no_field(self, place: str, kinds: Mapping[str, Any], candidates: Sequence[str]) -> UserError:
+    def _several_columns(self, file: SourceFile) -> UserError:
+        return UserError(f"{file.name} has several columns {self.rules.text_field!r}. Rename all but one.")
+
+    def _no_field(self, place: str, kinds: Mapping[str, Any], candidates: Sequence[str], other: str = "") -> UserError:
         """The error for a missing text field: lists the fields that are there, and suggests some."""
         best, *others = [*map(repr, candidates[:6])] or [""]
         remedy = f"Set text_field = {best}" if best else "Choose files with text in them"
-        more = f" (or {', '.join(others)})" if others else ""
-        return UserError(f"{place} has no string field {self.text_field!r}, only {_listed(kinds)}. {remedy}{more}.")
+        more = f" (or {', '.join(others)}){other}" if others else other
+        return UserError(
+            f"{place} has no string field {self.rules.text_field!r}, only {_listed(kinds)}. {remedy}{more}."
+        )
 
     def _sentence_blocks(self, found: Iterable[Sentence]) -> Iterator[bytes]:
         """The bytes of a document's sentences; their words, with places in the document, are added to `words`."""

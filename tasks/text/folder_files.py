@@ -9,6 +9,11 @@ GLOB_CHARACTERS = frozenset("*?[")  # that make a path a pattern
 
 def files_below(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
     """The files below `root`, without hidden and ignored names; a folder that links lead back to is entered once."""
+    return filter(Path.is_file, entries_below(root, ignored))
+
+
+def entries_below(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """What `files_below` gives, and what is no file: links to nothing, pipes, sockets and devices."""
 
     def refuse(error: OSError) -> None:
         raise error
@@ -20,6 +25,5 @@ def files_below(root: Path, ignored: frozenset[str] = frozenset()) -> Iterator[P
         entered.add(real)
         folders[:] = [] if seen else sorted(name for name in folders if name not in ignored and name[0] != ".")
         for name in [] if seen else sorted(names):
-            path = Path(folder, name)
-            if name[0] != "." and path.is_file():
-                yield path
+            if name[0] != ".":
+                yield Path(folder, name)

@@ -14,14 +14,16 @@ import pyarrow as pa
 from backports import zstd
 
 from headstream.tasks.errors import UserError
+from headstream.tasks.text.joined_streams import JoinedStreams
 
 BLOCK_BYTES = 1 << 20
+XZ_PADDING = 4  # the bytes that zeros between streams come in, by the format
 ZSTD_WINDOW_LOG = 31  # a window of 2 GiB of memory, as of `zstd --long=31`, the largest that zstd itself writes
 
 COMPRESSIONS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
+    ".bz2": lambda raw: JoinedStreams(raw, bz2.BZ2Decompressor),
+    ".xz": lambda raw: JoinedStreams(raw, lzma.LZMADecompressor, XZ_PADDING),
     ".zst": lambda raw: zstd.ZstdFile(raw, options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG}),
 }
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError, pa.ArrowException)
@@ -115,7 +117,9 @@ class _Decompressed(io.RawIOBase):
                     f"{self._file.name} needs a window of more than {2**ZSTD_WINDOW_LOG >> 30} GiB of memory. Compress"
                     f" it with `zstd --long={ZSTD_WINDOW_LOG}` or less."
                 ) from error
-            raise UserError(f"{self._file.name} is damaged or can't be read: {reason(error)}.") from error
+            raise UserError(
+                f"{self._file.name} is damaged or can't be read: {reason(error)}. Fetch or compress it anew."
+            ) from error
         self._budget.position = self._raw.tell()
         self._spend(count)
         return count

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
 from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
-from headstream.tasks.text.token_spelling import spelled_tokens
+from headstream.tasks.text.token_spelling import Readable, distinct_labels, spelled_tokens
 
 SEARCHED_TOKENS = 2**24  # searched for documents at a time
 
@@ -126,8 +126,11 @@ class Tokens:
         return spelled_tokens(self.tokenizer, self.vocabulary)
 
     def token_labels(self) -> list[str]:
-        r"""Each token in a form for plots: a space as `·`, a line end as `\n`, part of a character as `\xe2`."""
-        return [_label(spelled) for spelled in self.token_bytes]
+        r"""Each token in a form for plots, unlike any other: a space as `·`, a line end as `\n`, a lone byte as `\xe2`.
+
+        A dot of the text itself is `\u00b7`.
+        """
+        return distinct_labels(self.tokenizer, self.token_bytes, Readable({" ": "·"}, "·"))
 
 
 def _stream(folder: Path, dtype: str, shards: Sequence[Mapping[str, Any]]) -> TokenStream:
@@ -136,11 +139,6 @@ def _stream(folder: Path, dtype: str, shards: Sequence[Mapping[str, Any]]) -> To
 
 def _map(path: Path, dtype: str, n_tokens: int) -> np.ndarray:
     return np.asarray(np.memmap(path, dtype, mode="r", shape=(n_tokens,)))
-
-
-def _label(spelled: bytes) -> str:
-    text = spelled.decode(errors="backslashreplace").replace(" ", "·")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def require_context(tokens: Tokens, n_ctx: int) -> None:

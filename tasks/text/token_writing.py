@@ -104,6 +104,7 @@ def write_tokens_of(
     written = Tokens.open(folder)
     n_tokens = {split: int(counts[split].sum()) for split in SPLITS}
     described = ("source", "documents", "bytes", *(f"{split}_documents" for split in SPLITS))
+    described += ("empty", "skipped", "replaced", "left_out")
     row = {
         "corpus_id": _content_sha256(folder)[:12],
         **{name: corpus[name] for name in described},

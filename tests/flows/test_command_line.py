@@ -56,8 +56,23 @@ def headstream(
     )
 
 
+OWN_NAMES = ("models", "tasks", "flows", "data", "reports", "tests", "benchmarks", "calibration", "faults", "places")
+
+
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
+def own_modules(tmp_path_factory):
+    """A folder of the user's own on PYTHONPATH, with modules and packages by the names of this repository's folders."""
+    folder = tmp_path_factory.mktemp("own")
+    for name in OWN_NAMES[::2]:
+        (folder / f"{name}.py").write_text("raise SystemExit('not meant')\n")
+    for name in OWN_NAMES[1::2]:
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("raise SystemExit('not meant')\n")
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH') or ROOT}"}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory, own_modules):
     """A folder with modules of the user's own, by names that others have, and a proxy that doesn't answer."""
     folder = tmp_path_factory.mktemp("hostile")
     for name in ("models", "tasks", "flows", "headstream", "numpy", "typing"):
@@ -65,7 +80,7 @@ def hostile(tmp_path_factory):
     proxy = "http://127.0.0.1:9"
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     proxies = {"HTTP_PROXY": proxy, "http_proxy": proxy, "ALL_PROXY": proxy, "NO_PROXY": "example.org"}
-    return {"folder": folder, "HOME": "/proc"} | ascii_only | proxies
+    return {"folder": folder, "HOME": "/proc"} | ascii_only | proxies | own_modules
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +106,14 @@ def call(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
         code = stop.code if isinstance(stop.code, int) else 0
     output = capsys.readouterr()
     return code, output.out, output.err
+
+
+def test_a_module_of_ones_own_is_not_taken_for_one_of_headstreams(own_modules, tmp_path):
+    folder = own_modules["PYTHONPATH"].partition(os.pathsep)[0]
+    command = [sys.executable, "-m", "headstream", "sql", "select 1"]
+    environment = {**os.environ, **own_modules, "HEADSTREAM_HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+    assert (done.returncode, done.stderr) == (2, "headstream: no results yet: run `headstream run quick`\n")
 
 
 def test_run_ends_with_where_the_report_is(smoke, home):

@@ -96,10 +96,10 @@ def test_allowed_folders_are_read(monkeypatch, tmp_path):
         ({"name": "s", "corpus": {"paths": ["a\0b"]}}, "paths"),
         ({"name": "s", "corpus": {"paths": ["~nobody/x"]}}, "HEADSTREAM_CORPUS_ROOTS"),
         ({"name": "../s"}, "name: must be 1 to 64 of a-z"),
-        ({"name": "s", "question": "\ud800"}, "question: must be a valid string"),
+        ({"name": "s", "question": "\ud800"}, "question: must be text in Unicode"),
         ({"name": "s", "variants": {"a\n\x1b": {}}}, "variants"),
-        (["s"], "must be a valid dictionary"),
-        (None, "must be a valid dictionary"),
+        (["s"], "must be a table"),
+        (None, "must be a table"),
     ],
 )
 def test_what_prefect_hands_over_is_checked_here(study, message):

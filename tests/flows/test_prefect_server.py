@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from waiting import until
 
+from headstream.flows import prefect_server
 from headstream.flows.prefect_server import _reach_server, starting_server
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
@@ -35,6 +37,35 @@ def test_a_prefect_server_that_does_not_answer(url, error):
     with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}), pytest.raises(UserError) as refusal:
         _reach_server(url)
     assert f"does not answer at {url}: {error}" in str(refusal.value)
+
+
+ANSWERS = {
+    "nothing": b"",
+    "no HTTP": b"220 mail.example.org\r\n",
+    "a page": b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+    "an error": b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+    "half": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_server_that_is_not_prefects_or_never_answers_is_told_of_in_one_line(monkeypatch, answer):
+    monkeypatch.setattr(prefect_server, "REACH_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as thread:
+
+        def serve() -> socket.socket:
+            connection, _ = listening.accept()
+            connection.recv(4096)
+            connection.sendall(ANSWERS[answer])
+            return connection  # open, so that the client waits
+
+        served = thread.submit(serve)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/api"
+        with temporary_settings({PREFECT_API_URL: url}), pytest.raises(UserError) as refusal:
+            _reach_server(url)
+        served.result().close()
+    assert str(refusal.value).startswith(f"Prefect's server does not answer at {url}: ")
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, tmp_path):

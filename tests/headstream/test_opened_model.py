@@ -1,7 +1,9 @@
 """A model in Python: its checkpoints, and what it computes on a text, against the plain forward pass."""
 
+import math
 import pickle
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -33,10 +35,16 @@ def test_attention_is_by_head_over_the_tokens_of_the_text(model):
 
 def test_attention_is_shown_by_where_it_goes():
     patterns = torch.tensor([[[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.7, 0], [0.3, 0.1, 0.4, 0.2]]])
-    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (patterns,))).splitlines()
+    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (0, 7, 8, 7), (patterns,))).splitlines()
     assert shown[0] == "Attention on 4 tokens: <|bos|> a b a"
     # Only the last query has an earlier copy, at 1, which `b` at 2 followed.
     assert shown[2].split() == ["L0H0", "0.30", "0.47", "0.30", "0.40"]
+
+
+def test_copies_are_those_of_ids_whatever_labels_say():
+    patterns = torch.full((1, 4, 4), 0.25).tril()
+    shown = repr(Attention(("<|bos|>", "a", "b", "a"), (0, 7, 8, 9), (patterns,))).splitlines()
+    assert shown[2].split()[-1] == "-"
 
 
 def test_a_trace_names_what_the_forward_pass_computes(model):
@@ -60,6 +68,35 @@ def test_any_checkpoint_is_opened(model):
     assert hs.open("ours").model(seed=0, tokens=0).step == first
     assert not torch.equal(near.module.W_E, model.module.W_E)
     assert f"step {middle} of {last}" in repr(near)
+
+
+@pytest.mark.parametrize("tokens", [math.inf, -math.inf, math.nan, "5", True, [5]])
+def test_tokens_are_a_finite_number(model, tokens):
+    with pytest.raises(hs.UserError, match="tokens must be a finite number, got"):
+        model.at(tokens=tokens)
+
+
+def test_any_finite_number_of_tokens_has_a_nearest_checkpoint(model):
+    assert model.at(tokens=10**400).step == model.steps[-1]
+    assert model.at(tokens=-1).step == model.at(tokens=np.float32(0)).step == model.at(step=0.0).step == 0
+
+
+@pytest.mark.parametrize("given", [{}, {"step": 0, "tokens": 5}, {"step": 0, "tokens": 0}])
+def test_a_checkpoint_is_asked_for_in_one_way(model, given):
+    with pytest.raises(hs.UserError, match="give either a step or tokens"):
+        model.at(**given)
+
+
+@pytest.mark.parametrize("step", [True, "0", [0], 0.5, math.nan])
+def test_a_step_that_is_none(model, step):
+    with pytest.raises(hs.UserError, match=r"no weights were kept at step .*\. Choose one of 0, "):
+        model.at(step=step)
+
+
+@pytest.mark.parametrize("head", [3, None, (1, 2, 3), ("a", "b"), [0, 0], (0.5, 0), "L9H9"])
+def test_a_head_that_is_none(model, head):
+    with pytest.raises(hs.UserError, match=r"a head must be one of L0H0, .*Choose one\."):
+        model.attention("a")[head]
 
 
 @pytest.mark.parametrize(("text", "message"), [("a" * 70, "must fit n_ctx=64"), ("\ud800", "Unicode"), (7, "Unicode")])

@@ -1,5 +1,7 @@
 """A study opened in Python: its frames and models, and mistakes in one line."""
 
+import math
+
 import pytest
 
 import headstream as hs
@@ -52,6 +54,21 @@ def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
         (lambda: hs.open("ours").sql("SELECT nothing FROM heads"), 'the query failed: Binder Error: .*"nothing"'),
         (lambda: hs.open("ours").sql("DELETE FROM heads"), "read-only"),
         (lambda: hs.open("ours").sql(""), "returns no rows"),
+        (lambda: hs.open(3), "a study must be text, got 3. Write it in quotation marks."),
+        (lambda: hs.open(["ours"]), "a study must be text"),
+        (lambda: hs.run(None), "a study must be text, got None"),
+        (lambda: hs.run("smoke", jobs=0), "jobs must be a whole number from 1 on, got 0"),
+        (lambda: hs.run("smoke", jobs="2"), "jobs must be a whole number from 1 on, got '2'"),
+        (lambda: hs.open("ours").model(3), "a model's name must be text, got 3"),
+        (lambda: hs.open("ours").model(["2L2-3H"]), "a model's name must be text"),
+        (lambda: hs.open("ours").model(seed=[0]), "matches 0 models"),
+        (
+            lambda: hs.open("ours").model(seed=0, step=0, tokens=3),
+            "give either a step or tokens, got step=0 and tokens=3",
+        ),
+        (lambda: hs.open("ours").model(seed=0, tokens=math.inf), "tokens must be a finite number, got inf"),
+        (lambda: hs.open("ours").frame(None), "a table's name must be text, got None"),
+        (lambda: hs.open("ours").sql(3), "a query must be text, got 3"),
     ],
 )
 def test_a_mistake_is_one_line(home, ask, message):

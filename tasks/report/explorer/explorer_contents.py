@@ -16,6 +16,7 @@ from headstream.tasks.report.explorer.portable_tokenizer import portable_tokeniz
 from headstream.tasks.report.explorer.study_tables import study_tables
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.token_spelling import Readable, distinct_labels
 from headstream.tasks.training.checkpoints import checkpoint_steps, load_model
 from headstream.tasks.words.markdown import short_count
 
@@ -163,20 +164,20 @@ class _Text:
     def fields(self) -> dict[str, Any]:
         """What study.js reads."""
         shown = self.predicted.union(*(passage.tokens for passage in self.passages))
-        spelled = self._tokens.token_bytes
-        ids = range(len(spelled)) if self.needs_all_labels else sorted(shown)
+        labels = page_labels(self._tokens)
+        ids = range(len(labels)) if self.needs_all_labels else sorted(shown)
         return {
-            "labels": {token: label_of(spelled[token]) for token in ids},
+            "labels": {token: labels[token] for token in ids},
             "opening": [self._tokens.bos][: n_bos(self._tokens.bos)],
             "tokenizer": portable_tokenizer(self._tokens.tokenizer) if self.needs_all_labels else None,
             "passages": [vars(passage) for passage in self.passages],
         }
 
 
-def label_of(spelled: bytes) -> str:
-    """A token as text, of which spaces and line ends are as they are; what doesn't print else is escaped."""
-    text = spelled.decode(errors="backslashreplace")
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+def page_labels(tokens: Tokens) -> list[str]:
+    """A label for each token, in which spaces and line ends are as they are: the page shows them by · ⏎ ⇥."""
+    readable = Readable({sign: sign for sign in " \n\t"}, "·⏎⇥")
+    return distinct_labels(tokens.tokenizer, tokens.token_bytes, readable)
 
 
 def _steps_to_show(

@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import COMPOSITION_LEVEL, MAX_COUNT, Cou
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class ActivationCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.activation_circuits] section of a study: the amount of text on which circuits are traced."""
 
     path_windows: Count = Field(

@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import AtLeastTwo, Count, Seed
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class BehaviourConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class BehaviourConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.behaviour] section of a study: the amount of text and of repeats that models are measured on."""
 
     loss_windows: Count = Field(256, description="Validation sequences over which losses are averaged.")

@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import Count
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class FeedForwardConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.feed_forward] section of a study: the amount of text on which feed-forward neurons are ablated."""
 
     windows: Count = Field(

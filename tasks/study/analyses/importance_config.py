@@ -4,14 +4,14 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, Seed
+from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, ListOf, Seed
 from headstream.tasks.study.stage import Cost, Stage
 
 ReplacementMethod = Literal["zero", "mean", "position_mean", "resample"]
 Scope = Literal["full", "frozen_patterns"]
 
 
-class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class ImportanceConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.importance] section of a study: the amount of text on which heads are ablated and scored."""
 
     windows: AtLeastTwo = Field(
@@ -21,14 +21,14 @@ class ImportanceConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         64, description="Other validation sequences, whose mean outputs replace those of ablated heads."
     )
     max_reruns: Count = Field(1024, description=MAX_RERUNS)
-    replacements: tuple[ReplacementMethod, ...] = Field(
+    replacements: ListOf[ReplacementMethod] = Field(
         get_args(ReplacementMethod),
         min_length=1,
         max_length=len(get_args(ReplacementMethod)),
         description="Replacements of an ablated head's output: zero, its mean on other text, its mean there at the same"
         " position, or its output on other sequences.",
     )
-    scopes: tuple[Scope, ...] = Field(
+    scopes: ListOf[Scope] = Field(
         get_args(Scope),
         min_length=1,
         max_length=len(get_args(Scope)),

@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import Count, Seed
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class ProbesConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class ProbesConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.probes] section of a study: the tokens that probes of heads are trained and tested on."""
 
     train_tokens: Count = Field(16384, description="Tokens on which probes are trained.")

@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import MAX_COUNT, Count, Seed
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.prompt_circuits] section of a study: how many pairs, edges and circuits are measured of a set."""
 
     pairs: int = Field(200, ge=8, le=100_000, description="Maximum number of pairs of a set that are measured.")

@@ -4,14 +4,14 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from headstream.tasks.study.field_types import Seed
+from headstream.tasks.study.field_types import ListOf, Seed
 from headstream.tasks.study.names import MODEL_NAME, PATH
 from headstream.tasks.study.stage import Stage
 
 ShippedSet = Literal["repeats", "ioi", "greater-than", "agreement", "pronouns", "capitals", "closing", "parameters"]
 
 
-class PromptSetConfig(BaseModel, frozen=True, extra="forbid"):
+class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """A prompt set, a [[prompts]] section of a study: one that ships, or a file of one's own."""
 
     set: ShippedSet | None = Field(None, description="Name of a set that ships; `headstream prompts` lists them.")
@@ -44,10 +44,10 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid"):
         return self
 
 
-class PromptsConfig(BaseModel, frozen=True, extra="forbid"):
+class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """The [[prompts]] of a study, and the seed of the pairs that are drawn."""
 
-    sets: tuple[PromptSetConfig, ...] = Field((), max_length=50, description="Prompt sets: a study's [[prompts]].")
+    sets: ListOf[PromptSetConfig] = Field((), max_length=50, description="Prompt sets: a study's [[prompts]].")
     seed: Seed = Field(0, description="Seed of the words in pairs that are drawn from templates.")
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, Seed
+from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo, Count, ListOf, Seed
 from headstream.tasks.study.stage import Cost, Stage
 
 Method = Literal[
@@ -26,7 +26,7 @@ IterativeMethod = Literal[
 ]
 
 
-class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class PruningConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.pruning] section of a study: the orders in which heads are removed, and the training of gates."""
 
     windows: AtLeastTwo = Field(
@@ -41,13 +41,13 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         description="Maximum number of points, besides half of all heads, at which curves are measured and heads"
         " rescored: in larger models several heads go at once, fewer at the start.",
     )
-    methods: tuple[Method, ...] = Field(
+    methods: ListOf[Method] = Field(
         get_args(Method),
         max_length=len(get_args(Method)),
         description="Scores of importance by which heads are pruned. The most expensive is ablation_resample, then the"
         " other ablations.",
     )
-    iterative_methods: tuple[IterativeMethod, ...] = Field(
+    iterative_methods: ListOf[IterativeMethod] = Field(
         get_args(IterativeMethod),
         max_length=len(get_args(IterativeMethod)),
         description="Scores by which heads are also pruned iteratively, recomputed as heads go.",
@@ -62,7 +62,7 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         20, description="Training steps after each removed head, where pruned models are retrained."
     )
     retrain_rate: float = Field(1e-3, gt=0, description="Learning rate of AdamW while pruned models are retrained.")
-    gate_lambdas: tuple[Annotated[float, Field(ge=0)], ...] = Field(
+    gate_lambdas: ListOf[Annotated[float, Field(ge=0)]] = Field(
         (0.01, 0.03, 0.1, 0.2, 0.4),
         min_length=1,
         max_length=100,
@@ -72,7 +72,7 @@ class PruningConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         100, description="Training steps in which gates are learned, for each penalty on open gates."
     )
     gate_rate: float = Field(0.2, gt=0, description="Learning rate of Adam while gates are learned.")
-    keep: tuple[Literal["within 1 %", "within 5 %", "half"], ...] = Field(
+    keep: ListOf[Literal["within 1 %", "within 5 %", "half"]] = Field(
         ("within 1 %", "within 5 %", "half"),
         max_length=3,
         description="Pruned models that each way of pruning keeps as checkpoints: the smallest whose loss rose by less"

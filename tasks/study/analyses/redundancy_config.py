@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import MAX_COUNT, MAX_RERUNS, AtLeastTwo
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class RedundancyConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class RedundancyConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.redundancy] section of a study: the amount of text on which heads are compared."""
 
     windows: AtLeastTwo = Field(64, description="Validation sequences on which heads are compared.")

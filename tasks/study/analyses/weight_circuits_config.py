@@ -6,7 +6,7 @@ from headstream.tasks.study.field_types import COMPOSITION_LEVEL, MAX_COUNT, AtL
 from headstream.tasks.study.stage import Cost, Stage
 
 
-class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class WeightCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The [analysis.weight_circuits] section of a study: comparisons for the weights, and the level of significance."""
 
     level: float = Field(

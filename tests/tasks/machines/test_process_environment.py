@@ -3,12 +3,18 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from urllib.request import proxy_bypass
 
 import pytest
 
-from headstream.tasks.machines.process_environment import bypass_proxies, choose_prefect_home, isolate_child_processes
+from headstream.tasks.machines.process_environment import (
+    bypass_proxies,
+    choose_prefect_home,
+    isolate_child_processes,
+    tolerate_warnings,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,7 +30,32 @@ def test_no_proxy_stands_before_this_machine(monkeypatch):
     ]  # fmt: skip
 
 
-STUDIES = f"{sys.executable} -m headstream studies"
+HEADSTREAM = f"{sys.executable} -m headstream"
+
+
+@pytest.mark.parametrize("options", [["error"], ["ignore::UserWarning", "error::DeprecationWarning"], ["e", "default"]])
+def test_no_warning_of_a_library_is_an_error(monkeypatch, options):
+    monkeypatch.setenv("PYTHONWARNINGS", ",".join(options))
+    monkeypatch.setattr(sys, "warnoptions", [*options])
+    kept = [option for option in options if option[0] != "e"]
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("error")
+        tolerate_warnings()
+        warnings.warn("torch does so", DeprecationWarning, stacklevel=1)
+    assert (sys.warnoptions, os.environ["PYTHONWARNINGS"]) == (kept, ",".join(kept))
+
+
+def test_options_that_make_no_errors_are_left(monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", "default,ignore::DeprecationWarning")
+    monkeypatch.setattr(sys, "warnoptions", ["default", "ignore::DeprecationWarning"])
+    with warnings.catch_warnings():
+        before = [*warnings.filters]
+        tolerate_warnings()
+        assert warnings.filters == before
+    assert os.environ["PYTHONWARNINGS"] == "default,ignore::DeprecationWarning"
+
+
+STUDIES = f"{HEADSTREAM} studies"
 
 
 def test_prefects_database_is_where_it_can_be_written_and_profiles_are_the_users(monkeypatch, tmp_path):
@@ -48,14 +79,41 @@ def test_prefects_database_is_where_it_can_be_written_and_profiles_are_the_users
     assert os.environ["PREFECT_HOME"] == os.path.abspath("elsewhere")
 
 
+CLOSED = "headstream: the output is closed, so nothing can be printed. Leave it open, or send it to /dev/null.\n"
+FULL = "headstream: the output can't be written: No space left on device. Send it elsewhere.\n"
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_output_that_was_closed_is_not_missed(closed, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (f"{STUDIES} > /dev/null", 0, ""),
+        (f"{STUDIES} >&-", 1, CLOSED),
+        (f"{STUDIES} 2>&- > /dev/null", 0, ""),
+        (f"{STUDIES} <&- >&- 2>&-", 1, ""),
+        (f"{STUDIES} > /dev/full", 1, FULL),
+        (f"{STUDIES} | true", 141, ""),
+        (f"{HEADSTREAM} --help > /dev/full", 1, FULL),
+        (f"{HEADSTREAM} plan nowhere 2> /dev/full", 2, ""),
+        (f"{HEADSTREAM} plan nowhere 2>&1 | true", 2, ""),
+    ],
+)
+def test_what_is_not_printed_is_told_by_the_exit_code(command, code, said, tmp_path):
     environment = {**os.environ, "HEADSTREAM_HOME": str(tmp_path)}
-    done = subprocess.run(
-        f"{STUDIES} {closed}", shell=True, env=environment, cwd=ROOT, capture_output=True, check=False
+    shell = ["bash", "-o", "pipefail", "-c", command]
+    done = subprocess.run(shell, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+@pytest.mark.process
+def test_a_reader_that_goes_away_ends_a_command_that_prints_on():
+    printed = (
+        "from headstream.tasks.machines.process_environment import configure_output, output_written\n"
+        "configure_output()\nwith output_written():\n while True: print('x' * 100_000)"
     )
-    assert (done.returncode, done.stderr) == (0, b"")
+    shell = ["bash", "-o", "pipefail", "-c", f'{sys.executable} -c "$1" | head -c 1', "-", printed]
+    done = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "x", "")
 
 
 @pytest.mark.process

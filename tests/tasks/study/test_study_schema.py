@@ -1,5 +1,6 @@
 import math
 from collections.abc import Iterator
+from datetime import date, time
 from typing import get_args
 
 import pytest
@@ -13,7 +14,7 @@ from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.aliases import ALIASES
 from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analyses.pruning_config import IterativeMethod, Method
-from headstream.tasks.study.mistakes import _fields
+from headstream.tasks.study.mistakes import _fields, section_of
 from headstream.tasks.study.schema import AXES, ModelSection, Study, TrainingSection, parse_study, read_study
 from headstream.tasks.study.sources import shipped_studies
 from headstream.tasks.study.training_config import TrainingConfig
@@ -54,10 +55,11 @@ def test_a_source_that_is_not_built_in(source):
 
 
 def test_a_source_and_paths_of_ones_own_exclude_each_other():
-    for source in ("sotu", []):
-        assert "exactly one of source and paths must be given" in refused(
-            corpus={"source": source, "paths": ["x"] if source else []}
-        )
+    assert "exactly one of source and paths must be given, got source = 'sotu' and paths = ['x']" in refused(
+        corpus={"source": "sotu", "paths": ["x"]}
+    )
+    for corpus in ({"paths": []}, {"source": []}, {"source": [], "paths": []}):
+        assert "source and paths are both empty." in refused(corpus=corpus)
 
 
 def test_mistakes_of_a_value_that_may_be_of_several_types_count_once():
@@ -150,12 +152,12 @@ def test_a_pattern_is_told_in_words():
 
 def test_bad_values_say_what_must_hold_and_what_came():
     assert "[corpus] validation_fraction: must be less than 1, got 3." in refused(corpus={"validation_fraction": 3})
-    assert "[model] d_model: must be a valid integer" in refused(model={"d_model": "wide"})
+    assert "[model] d_model: must be a whole number, got 'wide'." in refused(model={"d_model": "wide"})
     assert "got 'Quick Study!'" in refused(name="Quick Study!")
     assert "cell n_layers=1 tokens=-5: tokens: must be greater than or equal to 1, got -5." in refused(
         grid={"n_layers": [1], "tokens": [-5]}
     )
-    assert "[grid] seed: must be a valid list, got 3." in refused(grid={"seed": 3})
+    assert "[grid] seed: must be a list in [ ], got 3." in refused(grid={"seed": 3})
 
 
 def test_bad_grids_are_refused():
@@ -169,17 +171,75 @@ def test_bad_grids_are_refused():
 
 
 def test_a_model_comes_once_however_it_is_written():
-    for one in ("1", " 1\n", 1.0, True):
-        assert "cells n_layers=1 and n_layers=1 are the same" in refused(grid={"n_layers": [1, one]})
-    assert "cells variant=a d_head=8 and variant=b d_head=8" in refused(
-        variants={"a": {"d_head": 8}, "b": {"d_head": "8"}}
+    assert "cells n_layers=1 and n_layers=1 are the same" in refused(grid={"n_layers": [1, 1]})
+    assert "cells variant=a learning_rate=1.0 and variant=b learning_rate=1.0" in refused(
+        variants={"a": {"learning_rate": 1}, "b": {"learning_rate": 1.0}}
     )
 
 
 def test_cells_are_labelled_with_what_their_fields_became():
-    grid = {"n_layers": ["2"], "biases": ["no"], "learning_rate": ["1e-3"], "n_heads": [["1", 2]], "d_head": [4.0]}
+    grid = {"n_layers": [2], "biases": [False], "learning_rate": [1], "n_heads": [[1, 2]], "d_head": [4]}
     (cell,) = parse_study("s", {"name": "s", "grid": grid}).cells
-    assert cell.label == "n_layers=2 biases=False learning_rate=0.001 n_heads=[1, 2] d_head=4"
+    assert cell.label == "n_layers=2 biases=False learning_rate=1.0 n_heads=[1, 2] d_head=4"
+
+
+WRONG_TYPES = [
+    ("training", {"tokens": True}, "[training] tokens: must be a whole number, got true."),
+    ("training", {"seed": False}, "[training] seed: must be a whole number, got false."),
+    (
+        "training",
+        {"tokens": "20000"},
+        "[training] tokens: must be a whole number, got '20000'. Leave out the quotation",
+    ),
+    ("training", {"tokens": 1e6}, "[training] tokens: must be a whole number, got 1000000.0. Write 1000000."),
+    ("training", {"learning_rate": "1e-3"}, "[training] learning_rate: must be a number, got '1e-3'. Leave out"),
+    ("model", {"biases": 1}, "[model] biases: must be true or false, got 1."),
+    ("model", {"rotary_base": True}, "[model] rotary_base: must be a number, got true."),
+    ("model", {"n_heads": "4"}, "[model] n_heads: must be a whole number, got '4'."),
+    ("model", {"n_heads": [4, True]}, "[model] n_heads, item 2: must be a whole number, got true."),
+    ("grid", {"d_model": [32, "64"]}, "cell d_model=64: d_model: must be a whole number, got '64'."),
+    ("grid", {"seed": [0, True]}, "cell seed=true: seed: must be a whole number, got true."),
+    ("grid", {"seed": [date(2026, 1, 2)]}, "cell seed=2026-01-02: seed: must be a whole number, got 2026-01-02."),
+    ("grid", {"seed": {"until": "decided", "at_most": True}}, "[grid.seed] at_most: must be 3, 5, 9 or 17, got true."),
+    ("variants", {"a": {"biases": 0}}, "cell variant=a biases=0: biases: must be true or false, got 0."),
+    ("corpus", {"paths": "a.txt"}, "[corpus] paths: must be a list in [ ], got 'a.txt'."),
+    ("corpus", {"paths": ["a", 3]}, "[corpus] paths, item 2: must be text in quotation marks, got 3."),
+    ("corpus", {"validation_fraction": "0.1"}, "[corpus] validation_fraction: must be a number, got '0.1'."),
+    ("corpus", 3, "corpus: must be a table, got 3."),
+    ("models", [3], "models, item 1: must be a table, got 3."),
+    ("models", [{"name": "a", "path": []}], "[[models]] 1: path: must have at least 1 item, got []."),
+    (
+        "models",
+        [{"name": "a", "path": ["x", 3]}],
+        "[[models]] 1: path, item 2: must be text in quotation marks, got 3.",
+    ),
+    ("models", [{"name": "a", "path": "x", "untrained": "yes"}], "[[models]] 1: untrained: must be true or false"),
+    ("analysis", {"stages": []}, "[analysis] stages: must have at least 1 item, got []."),
+    ("analysis", {"probes": {"seed": False}}, "[analysis.probes] seed: must be a whole number, got false."),
+    ("costs", {"n_ctx": [256, 512.0]}, "[costs] n_ctx, item 2: must be a whole number, got 512.0. Write 512."),
+    ("question", date(2026, 11, 30), "question: must be text in quotation marks, got 2026-11-30."),
+    ("question", [time(3)], "question: must be text in quotation marks, got [03:00:00]."),
+    ("max_models", True, "max_models: must be a whole number, got true."),
+]
+
+
+@pytest.mark.parametrize(("section", "content", "message"), WRONG_TYPES)
+def test_values_have_their_fields_types_and_are_told_as_a_study_file_has_them(section, content, message):
+    assert refused(**{section: content}).startswith(f"my.toml: {message}")
+
+
+def every_section(config: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield config
+    for field in config.model_fields.values():
+        inner, _ = section_of(field.annotation)
+        if inner:
+            yield from every_section(inner)
+
+
+@pytest.mark.parametrize("config", {*every_section(Study), Architecture, TrainingConfig}, ids=lambda c: c.__name__)
+def test_every_section_has_strict_types(config):
+    assert config.model_config["strict"]
+    assert config.model_config["extra"] == "forbid"
 
 
 ABSURD = {

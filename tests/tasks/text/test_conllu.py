@@ -44,7 +44,8 @@ TWO_DOCUMENTS = """\
 
 
 def parts(path: Path, document_bytes: int = 1 << 20) -> list[DocumentPart]:
-    reader = Reader("text", "refuse", document_bytes, Budget(max_expansion=200, max_bytes=1 << 30))
+    rules = CorpusConfig(paths=[str(path)], document_bytes=document_bytes)
+    reader = Reader(rules, Budget(max_expansion=200, max_bytes=1 << 30))
     return list(reader.read(SourceFile(path, path.name, path.stat().st_size)))
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import lzma
 import os
+import socket
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,8 +33,7 @@ COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".
 
 
 def reader(config: CorpusConfig) -> Reader:
-    budget = Budget(config.max_expansion, config.max_bytes)
-    return Reader(config.text_field, config.on_bad_text, config.document_bytes, budget)
+    return Reader(config, Budget(config.max_expansion, config.max_bytes))
 
 
 def texts(*paths: Path, **rules: object) -> list[str]:
@@ -65,9 +65,16 @@ def test_paths_alone_replace_the_built_in_source():
     assert CorpusConfig(**config.model_dump()) == config
 
 
-@pytest.mark.parametrize("given_", [{"source": "python-stdlib", "paths": ["a"]}, {"source": None}])
-def test_exactly_one_origin(given_):
-    with pytest.raises(ValidationError, match="exactly one of source and paths must be given"):
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"source": "python-stdlib", "paths": ["a"]}, "exactly one of source and paths must be given"),
+        ({"source": None}, "source and paths are both empty"),
+        ({"paths": []}, "source and paths are both empty. List files or folders in paths, or leave both out"),
+    ],
+)
+def test_exactly_one_origin(given_, message):
+    with pytest.raises(ValidationError, match=message):
         CorpusConfig(**given_)
 
 
@@ -115,6 +122,18 @@ def test_symlink_loops_end_and_links_to_a_file_read_it_once(tmp_path):
         (tmp_path / "text" / link).symlink_to(tmp_path / target)
     assert names(tmp_path / "text") == ["text/a.txt", "text/o/b.txt"]
     assert names(tmp_path / "text/**/*.txt") == ["text/a.txt"]
+
+
+@pytest.mark.parametrize("paths", [["text"], ["text/*"], ["text/*.txt", "text"]])
+def test_what_is_no_file_is_left_out_and_counted(tmp_path, monkeypatch, paths):
+    monkeypatch.chdir(tmp_path)
+    documents(tmp_path / "text")
+    (tmp_path / "text" / "dangling.txt").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "text" / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("text/socket")
+        facts = write_corpus(CorpusConfig(paths=paths), tmp_path)
+    assert (facts["documents"], facts["left_out"]) == (40, 3)
 
 
 @pytest.mark.parametrize(
@@ -309,6 +328,44 @@ def test_parquet_must_have_a_text_column_without_nulls(tmp_path):
             texts(path, text_field=field)
 
 
+WORDS = pa.array(["one", "two"])
+INSIDE = pa.array([{"b": "in", "text": "in"}, {"b": "in", "text": "in"}])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [WORDS, pa.array([1, 2]), pa.array([b"one", b"two"]), WORDS.dictionary_encode(), INSIDE, pa.array([["a"], ["b"]])],
+    ids=lambda column: str(column.type)[:20],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_parquet_must_have_one_column_of_the_fields_name(tmp_path, first, order):
+    columns = [first, WORDS][::order]
+    pq.write_table(pa.Table.from_arrays(columns, ["text", "text"]), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=r"a\.parquet has several columns 'text'\. Rename all but one\."):
+        texts(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ({"a": INSIDE, "a.b": WORDS}, "a.b"),
+        ({"a.b": WORDS, "a": INSIDE}, "a.b"),
+        ({"other": INSIDE, "text": WORDS}, "text"),
+        ({"text": pa.array([["a"], ["b"]]), "text.list.element": WORDS}, "text.list.element"),
+        ({"Text": INSIDE, "text": WORDS}, "text"),
+        ({"text": INSIDE, "": WORDS}, ""),
+    ],
+)
+def test_a_column_of_parquet_is_not_taken_for_a_field_within_another(tmp_path, columns, field):
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet", text_field=field) == ["one", "two"]
+
+
+def test_names_that_other_columns_of_parquet_share_do_not_matter(tmp_path):
+    pq.write_table(pa.Table.from_arrays([INSIDE, INSIDE, WORDS], ["id", "id", "text"]), tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet") == ["one", "two"]
+
+
 def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memory(tmp_path):
     repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000), pa.array(["x" * 100_000]))
     pq.write_table(pa.table({"text": repeated}), tmp_path / "a.parquet")
@@ -383,8 +440,13 @@ def test_a_corpus_of_skipped_records_says_what_was_wrong(tmp_path):
             "2 cells, like the first, got 1 in line 3 of a.csv",
             ["one", "three"],
         ),
-        ("a.csv", 'text,id\none,1\n"two" x,2\n', "got ',' expected after '\"' in line 3 of a.csv", ["one"]),
-        ("a.csv", 'text,id\none,1\n"two,2\n3\n', "got unexpected end of data in line 4 of a.csv", ["one"]),
+        ("a.csv", 'text,id\none,1\n"two" x,2\n', "within a cell (',' expected after '\"') in line 3 of a.csv", ["one"]),
+        (
+            "a.csv",
+            'text,id\none,1\n"two,2\nthree,3\n',
+            "a quotation mark that isn't closed, or isn't doubled within a cell (unexpected end of data) in line 3",
+            ["one", "three"],
+        ),
         ("a.csv", b"text,id\none,1\nt\xffo,2\n", "0xff at byte 1 of the text in line 3 of a.csv is not UTF-8", ["one"]),
         ("a.json", '[{"text": "one"}, 7]', "got a value of type int in record 2 of a.json", ["one"]),
         ("a.json", '[{"text": "one"},', "invalid JSON (the array does not end) in record 2 of a.json", ["one"]),
@@ -470,6 +532,58 @@ def test_text_that_looks_like_something_else_is_text(tmp_path, text):
     assert texts(file(tmp_path, "a.txt", f"{text}.\n")) == [f"{text.removeprefix(chr(0xFEFF))}.\n"]
 
 
+def test_rows_that_a_quotation_mark_leaves_open_are_skipped_one_by_one(tmp_path):
+    rows = [f"{number},row {number}" for number in range(1_000)]
+    for number in (5, 500, 999):
+        rows[number] = f'{number},"row {number}'
+    path = file(tmp_path, "a.csv", "\n".join(["id,text", *rows, ""]))
+    config = CorpusConfig(paths=(str(path),), on_bad_text="skip")
+    facts = write_corpus(config, tmp_path)
+    assert (facts["documents"], facts["skipped"]) == (997, 3)
+    with pytest.raises(UserError, match=r'in line 7 of a\.csv\. Correct it, or set quoting = "none" if'):
+        texts(path)
+    assert len(texts(path, quoting="none")) == 1_000
+
+
+def test_a_first_row_that_is_bad_is_refused_even_if_bad_text_is_skipped(tmp_path):
+    path = file(tmp_path, "a.csv", 'id,"text\n1,one\n')
+    with pytest.raises(UserError, match=r"that isn't closed.* in the first row of a\.csv\. Correct it, or set quoting"):
+        texts(path, on_bad_text="skip")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rules", "expected"),
+    [
+        ("a.csv", "id~text\n1~one, two; three\n", {"delimiter": "~"}, ["one, two; three"]),
+        ("a.csv", "text,a;b;c;d\none,1\n", {}, ["one"]),
+        ("a.csv", "text,a;b;c;d\none,1\n", {"delimiter": ";", "text_field": "c"}, None),
+        ("a.csv", '"text",id\n"a ""b""",1\n', {"quoting": "none", "text_field": '"text"'}, ['"a ""b"""']),
+        ("a.tsv", 'id\ttext\n1\t"one\n2\ttwo"\n', {}, ['"one', 'two"']),
+        ("a.tsv", 'id\ttext\n1\t"one\n2\ttwo"\n', {"quoting": "quotes"}, ["one\n2\ttwo"]),
+        ("a.tsv", "id|text\n1|one\ttwo\n", {"delimiter": "|"}, ["one\ttwo"]),
+        ("a.tsv.gz", gzip.compress(b'text\n"half quoted\n'), {}, ['"half quoted']),
+    ],
+)
+def test_how_tables_are_written_can_be_said(tmp_path, name, content, rules, expected):
+    path = file(tmp_path, name, content)
+    if expected is None:
+        with pytest.raises(UserError, match=r"a row must have 4 cells, like the first, got 1 in line 2 of a\.csv"):
+            texts(path, **rules)
+    else:
+        assert texts(path, **rules) == expected
+
+
+def test_a_table_of_one_column_may_have_another_delimiter(tmp_path):
+    with pytest.raises(UserError, match=r"Set text_field = 'id~text', or delimiter if it isn't ','\.$"):
+        texts(file(tmp_path, "a.csv", "id~text\n1~one\n"))
+
+
+@pytest.mark.parametrize("delimiter", ["", '"', "\n", "::", " "])
+def test_a_delimiter_is_one_character(delimiter):
+    with pytest.raises(ValidationError, match="delimiter"):
+        CorpusConfig(delimiter=delimiter)
+
+
 def test_a_table_must_have_one_column_of_the_fields_name(tmp_path):
     with pytest.raises(UserError, match=r"a\.csv has several columns 'text'"):
         texts(file(tmp_path, "a.csv", "text,text\na,b\n"))
@@ -508,13 +622,13 @@ def test_records_that_are_too_long_are_refused(tmp_path, monkeypatch):
     ("content", "found"),
     [
         (b"good\n" * 60 + b"caf\xe9 \n", "0xe9 at byte 303 of a.txt is not UTF-8"),
-        (b"good\n" * 60 + b"a\0b\xff", "0x00 at byte 301 of a.txt is a NUL byte"),
+        (b"good\n" * 60 + b"a\0b\xff", "0x00 at byte 301 of a.txt is a NUL byte. Remove it"),
         (b"good\n" * 60 + b"\xe2\x82", "0xe2 at byte 300 of a.txt is not UTF-8"),
     ],
 )
 def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
     path = file(tmp_path, "a.txt", content)
-    with pytest.raises(UserError, match="Convert the file to UTF-8 text") as error:
+    with pytest.raises(UserError, match="or set on_bad_text") as error:
         texts(path, document_bytes=256)
     assert found in str(error.value)
     assert "".join(texts(path, document_bytes=256, on_bad_text="skip")) == "good\n" * 51
@@ -527,12 +641,39 @@ def test_bad_text_is_refused_replaced_or_skipped(tmp_path, content, found):
         texts(packed)
 
 
+ESCAPED = b'{"text": "a"}\n{"text": "%b"}\n'
+IN_AN_ARRAY = b'[{"text": "a"}, {"text": "%b"}]'
+
+
 @pytest.mark.parametrize(
     ("name", "content", "place"),
     [
         ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', "0xff at byte 24 of a.jsonl"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": "ab\\u0000"}\n', "0x00 at byte 2 of the text in line 2 of a.jsonl"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "0xed at byte 0 of the text in line 2 of a.jsonl"),
+        (
+            "a.jsonl",
+            ESCAPED % b"ab\\u0000",
+            "escape \\u0000 at character 2 of the text in line 2 of a.jsonl is a NUL. Remove",
+        ),
+        (
+            "a.jsonl",
+            ESCAPED % b"\\ud800",
+            "escape \\ud800 at character 0 of the text in line 2 of a.jsonl is half of a",
+        ),
+        (
+            "a.jsonl",
+            ESCAPED % b"\\udcff",
+            "escape \\udcff at character 0 of the text in line 2 of a.jsonl is half of a",
+        ),
+        ("a.jsonl", ESCAPED % b"\\ude00\\ud83d", "escape \\ude00 at character 0 of the text in line 2 of a.jsonl"),
+        ("a.json", ESCAPED % b"\\ud800\\u0041", "escape \\ud800 at character 0 of the text in line 2 of a.json is"),
+        (
+            "a.json",
+            IN_AN_ARRAY % b"\\u0000",
+            "escape \\u0000 at character 0 of the text in record 2 of a.json is a NUL",
+        ),
+        ("a.json", IN_AN_ARRAY % b"\\udcff", "escape \\udcff at character 0 of the text in record 2 of a.json is half"),
+        ("a.json", IN_AN_ARRAY % b"a\xff", "0xff at byte 1 of the text in record 2 of a.json is not UTF-8. Convert"),
+        ("a.json", IN_AN_ARRAY % b"\xff\\ud800", "escape \\ud800 at character 1 of the text in record 2 of a.json"),
         ("a.conllu", b"# text = a\n\n# text = \xff\n", "0xff at byte 21 of a.conllu"),
     ],
 )
@@ -543,6 +684,19 @@ def test_bad_text_in_records(tmp_path, name, content, place):
     assert place in str(error.value)
     assert "".join(texts(path, on_bad_text="skip")).strip() == "a"
     assert "\ufffd" in "".join(texts(path, on_bad_text="replace"))
+
+
+def test_a_bad_escape_is_replaced_by_one_sign(tmp_path):
+    path = file(tmp_path, "a.jsonl", r'{"text": "a\ud800b\u0000c\ud83d\ude00"}')
+    assert texts(path, on_bad_text="replace") == ["a\ufffdb\ufffdc\U0001f600"]
+
+
+@pytest.mark.parametrize(
+    "content", ['{"text": "fine", "id": %s}', '[{"id": -%s, "text": "fine"}]', '{"id": [{"a": %s}], "text": "fine"}\n']
+)
+def test_a_long_number_in_a_field_that_is_not_read_does_not_matter(tmp_path, content):
+    for name in ("a.json", "a.jsonl"):
+        assert texts(file(tmp_path, name, content % ("1" * 10_000))) == ["fine"]
 
 
 def test_bad_text_in_parquet(tmp_path):

@@ -66,6 +66,12 @@ def test_counts_and_facts(tokens, corpus, written):
     assert tokens.vocabulary == facts["vocabulary"] == 307
     np.testing.assert_array_equal(tokens.counts, np.bincount(tokens.train.read(0, len(tokens.train)), minlength=307))
     size = sum(len(document.text.encode()) for document in read_documents(corpus, "train"))
+    assert {name: facts[name] for name in ("empty", "skipped", "replaced", "left_out")} == {
+        "empty": 0,
+        "skipped": 0,
+        "replaced": 0,
+        "left_out": 0,
+    }
     assert facts["bytes_per_token"] == pytest.approx(size / tokens.counts[1:].sum())
 
 
@@ -253,6 +259,7 @@ def test_labels_read_well(tokens):
     }.items():
         (token,) = tokens.tokenizer.encode(text).ids
         assert labels[token] == label
+    assert [labels[token] for token in tokens.tokenizer.encode("·").ids] == ["\\xc2", "\\xb7"]
     assert [labels[token] for token in tokens.tokenizer.encode("☃").ids] == ["\\xe2", "\\x98", "\\x83"]
     assert all(label.isprintable() for label in labels)
 

@@ -117,7 +117,7 @@ export class Reading {
  * @param {Run} intact
  */
 function positionOf(state, run, intact) {
-  if (state.token !== "") return clamp(Number(state.token) || 0, 0, run.n - 1);
+  if (state.token !== "") return clamp(Math.round(Number(state.token)) || 0, 0, run.n - 1);
   return state.passage === OWN_TEXT ? run.n - 1 : wellPredicted(intact);
 }
 

@@ -221,7 +221,7 @@ def test_ones_own_text_is_read_and_a_head_switched_off_changes_what_comes_next(v
     intact, off = (model(torch.tensor([ids]), head_mask=m)[0, -1].softmax(-1) for m in (None, mask))
     title = page.get_by_role("figure").filter(has_text="What comes after token").get_attribute("aria-label")
     rows = saved_rows(page, title)
-    spelled = [explorer_contents.label_of(each) for each in explored.tokens.token_bytes]
+    spelled = explorer_contents.page_labels(explored.tokens)
     for row in rows:
         token = spelled.index(row["token"])
         assert float(row["probability"]) == pytest.approx(float(intact[token]), abs=1e-4)
@@ -418,6 +418,22 @@ def test_an_address_that_names_nothing_there_is_shows_something(visit):
     assert page.locator("aside h2").text_content() == "L1H3"
     page = visit("2L4H/%E0%A4?view=text&passage=99&token=900&heads=%2C%2C&off=L7H7")
     page.wait_for_selector(".token")
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString"])
+def test_an_address_may_name_what_every_object_has(visit, name):
+    for place in (f"2L4H/L0H0?view={name}", f"{name}/{name}?view=text&way={name}&colour={name}&passage={name}"):
+        page = visit(place)
+        assert page.get_by_role("alert").count() == 0
+        assert page.locator("main section").count()
+
+
+@pytest.mark.parametrize(
+    ("token", "chosen"), [("0.5", 1), ("1.4", 1), ("-0.5", 0), ("1e9", 3), ("NaN", 0), ("-Infinity", 0)]
+)
+def test_a_token_between_two_is_the_nearest(visit, token, chosen):
+    page = visit(f"2L4H/L0H0?view=text&passage=own&token={token}&text=+++")
+    page.wait_for_selector(f".token[data-token='{chosen}'][aria-pressed=true]")
 
 
 def test_text_that_attacks_stays_text(visit):
