@@ -52,7 +52,7 @@ def ask(model: Transformer, tokens: Tokens, prompts: str | Path | pd.DataFrame, 
     if isinstance(prompts, pd.DataFrame):
         name, pairs = "prompts", pairs_of_rows("the frame", enumerate(prompts.to_dict("records"), 1))
     elif str(prompts) in SHIPPED:
-        name, pairs = str(prompts), candidates(PromptSetConfig(set=str(prompts)), seed)
+        name, pairs = str(prompts), candidates(PromptSetConfig.model_validate({"set": str(prompts)}), seed)
     elif Path(prompts).suffix:
         name, pairs = Path(prompts).name, candidates(PromptSetConfig(name="own", path=str(prompts)), seed)
     else:

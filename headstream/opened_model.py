@@ -16,7 +16,7 @@ from headstream.models.bos import NO_BOS
 from headstream.models.bos_in_tensors import opened
 from headstream.models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.nodes import Head
-from headstream.models.transformer import Transformer
+from headstream.models.transformer import Trace, Transformer
 from headstream.tasks.errors import UserError
 from headstream.tasks.report.sentences import counted
 from headstream.tasks.text.token_reading import Tokens
@@ -155,18 +155,106 @@ class Model:
         """A text's tokens in readable form, after BOS, if the model was trained with one."""
         return [self.vocabulary[token] for token in self.encode(text)[0].tolist()]
 
-    def attention(self, text: str) -> Attention:
-        """The attention of every head on a text.
+    def attention(self, text: str, off: Sequence[str] = (), replace: str = "zero") -> Attention:
+        """The attention of every head on a text, with heads switched off if wanted.
+
+        Heads that are `off` write what `replace` says: nothing (zero), their mean over other text (mean), or what they
+        write on another passage (resample).
+
+        >>> model.attention("def colour(self): return self.colour", off=["L0H0"])["L1H0"]
 
         Raises:
-            UserError: it isn't text, or is longer than the model's context.
+            UserError: it isn't text, or is longer than the model's context; or there is no such head.
         """
         ids = self.encode(text)
-        patterns = tuple(layer.pattern[0] for layer in self.module.trace(ids).layers)
+        patterns = tuple(layer.pattern[0] for layer in self._run(ids, off, replace).layers)
         return Attention(tuple(self.tokens(text)), tuple(ids[0].tolist()), patterns, self.bos != NO_BOS)
 
-    def trace(self, text: str) -> NamedTensors:
-        """Everything that a forward pass over a text computes, by name.
+    def next(self, text: str, n: int = 10, off: Sequence[str] = (), replace: str = "zero") -> pd.DataFrame:
+        """The n likeliest tokens after a text, with their probabilities and logits, the likeliest first.
+
+        >>> model.next("for i in ", off=["L1H0"])
+
+        Raises:
+            UserError: as `attention` does.
+        """
+        logits = self._run(self.encode(text), off, replace).logits[0, -1]
+        best = logits.topk(min(n, len(logits))).indices
+        columns = {"probability": logits.softmax(-1)[best].tolist(), "logit": logits[best].tolist()}
+        return pd.DataFrame(columns, index=[self.vocabulary[token] for token in best.tolist()]).rename_axis("token")
+
+    def loss(self, text: str, off: Sequence[str] = (), replace: str = "zero") -> float:
+        """The mean loss over a text's tokens, each after all before it, in nats; BOS isn't predicted.
+
+        >>> model.loss("return self.colour", off=["L0H0"], replace="mean")
+
+        Raises:
+            UserError: as `attention` does, or the text has too few tokens for one to be predicted.
+        """
+        ids = self.encode(text)
+        if ids.shape[1] < 2:
+            raise UserError("a loss needs a token after the first, got one token. Give a longer text.")
+        log_probabilities = self._run(ids, off, replace).logits[0, :-1].log_softmax(-1)
+        return -log_probabilities.gather(1, ids[0, 1:, None]).mean().item()
+
+    def generate(
+        self,
+        text: str,
+        n: int = 20,
+        seed: int = 0,
+        temperature: float = 1.0,
+        off: Sequence[str] = (),
+        replace: str = "zero",
+    ) -> str:
+        """A text and n tokens that the model goes on with, drawn by seed; at temperature 0, the likeliest ones.
+
+        The model reads the last n_ctx tokens of what is there.
+
+        >>> model.generate("def ", n=30, seed=1)
+
+        Raises:
+            UserError: as `attention` does.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        ids, n_ctx, own = self.encode(text), self.module.architecture.n_ctx, list[int]()
+        for _ in range(n):
+            logits = self._run(ids[:, -n_ctx:], off, replace).logits[0, -1]
+            if self.bos != NO_BOS:
+                logits[self.bos] = float("-inf")
+            chances = (logits / temperature).softmax(-1) if temperature > 0 else None
+            token = logits.argmax() if chances is None else torch.multinomial(chances, 1, generator=generator)[0]
+            own.append(int(token))
+            ids = torch.cat([ids, token.reshape(1, 1)], 1)
+        return text + self._tokens.tokenizer.decode(own, skip_special_tokens=False)
+
+    def logit_lens(self, text: str, n: int = 1) -> pd.DataFrame:
+        """The n likeliest next tokens after each token of a text, if the model ended before each of its layers.
+
+        A row for each token of the text, a column for the stream before each layer (R0, R1, ...) and at the end.
+        Source: nostalgebraist 2020, interpreting GPT: the logit lens.
+
+        >>> model.logit_lens("return self.colour")
+
+        Raises:
+            UserError: as `attention` does.
+        """
+        ids = self.encode(text)
+        traced, module = self._run(ids, (), "zero"), self.module
+        streams = [layer.residual_in for layer in traced.layers]
+        logits = [*(module.unembed(module.final_norm(stream)) for stream in streams), traced.logits]
+        read = {f"R{i}": own[0].topk(n).indices.tolist() for i, own in enumerate(logits)}
+        names = [f"{place} {token}" for place, token in enumerate(self.tokens(text))]
+        told = {column: [" ".join(self.vocabulary[i] for i in row) for row in rows] for column, rows in read.items()}
+        return pd.DataFrame(told, index=names)
+
+    def _run(self, ids: Int[Tensor, "1 pos"], off: Sequence[str], replace: str) -> Trace:
+        from headstream.switched_off import masked
+
+        with torch.no_grad():
+            return self.module.trace(ids, *masked(self.module, self._tokens, ids.shape[1], off, replace))
+
+    def trace(self, text: str, off: Sequence[str] = (), replace: str = "zero") -> NamedTensors:
+        """Everything that a forward pass over a text computes, by name, with heads switched off if wanted.
 
         `embedding` [pos, d_model]; for each layer, here L0: `L0.residual_in` [pos, d_model], `L0.pattern` [head, query,
         key], `L0.z` [head, pos, d_value], `L0.head_outputs` [head, pos, d_model], `L0.attention_out`,
@@ -176,7 +264,7 @@ class Model:
         Raises:
             UserError: it isn't text, or is longer than the model's context.
         """
-        traced = self.module.trace(self.encode(text))
+        traced = self._run(self.encode(text), off, replace)
         parts = ("residual_in", "pattern", "gates", "z", "head_outputs", "attention_out", "feed_forward_out")
         named: dict[str, Tensor | None] = {"embedding": traced.embedding}
         for i, layer in enumerate(traced.layers):

@@ -143,3 +143,48 @@ def test_heads_are_patched_on_one_pair(model):
     assert (effects.share - effects.effect_nats / effects.attrs["difference_nats"]).abs().max() < 1e-9
     with pytest.raises(hs.UserError, match="the pair can't be compared: the prompts are the same"):
         model.patch("the river", "the river", "a", "b")
+
+
+# Heads switched off, and what comes next
+
+
+def test_heads_are_switched_off_as_their_weights_would_be(model):
+    again = hs.open("ours").model(seed=0)
+    again.module.layers[0].attention.W_O.data[1] = 0
+    for switched, without in (
+        (model.trace(TEXT, off=["L0H1"])["logits"], again.trace(TEXT)["logits"]),
+        (model.attention(TEXT, off="L0H1")["L1H2"], again.attention(TEXT)["L1H2"]),
+    ):
+        assert torch.allclose(switched, without, atol=1e-5)
+    assert model.loss(TEXT, off=["L0H1"]) == pytest.approx(again.loss(TEXT), abs=1e-5)
+    intact = model.trace(TEXT)["logits"]
+    by_kind = {kind: model.trace(TEXT, off=["L0H1"], replace=kind)["logits"] for kind in ("zero", "mean", "resample")}
+    assert all(not torch.allclose(logits, intact, atol=1e-4) for logits in by_kind.values())
+    assert not torch.allclose(by_kind["mean"], by_kind["zero"], atol=1e-5)
+    assert not torch.allclose(by_kind["mean"], by_kind["resample"], atol=1e-5)
+    with pytest.raises(hs.UserError, match=r"no head 'L0H7' to switch off\. Did you mean 'L0H"):
+        model.loss(TEXT, off=["L0H7"])
+    with pytest.raises(hs.UserError, match="replace must be 'zero', 'mean' or 'resample', got 'noise'"):
+        model.loss(TEXT, off=["L0H1"], replace="noise")
+
+
+def test_what_comes_next_is_what_the_module_says(model):
+    logits = model.module(model.encode(TEXT))[0]
+    found = model.next(TEXT, n=3)
+    assert list(found.index) == [model.vocabulary[token] for token in logits[-1].topk(3).indices.tolist()]
+    assert found.probability.tolist() == pytest.approx(logits[-1].softmax(-1).topk(3).values.tolist(), rel=1e-4)
+    expected = torch.nn.functional.cross_entropy(logits[:-1], model.encode(TEXT)[0, 1:]).item()
+    assert model.loss(TEXT) == pytest.approx(expected, rel=1e-5)
+    lens = model.logit_lens(TEXT)
+    assert list(lens.columns) == ["R0", "R1", "R2"]
+    assert lens.R2.iloc[-1] == found.index[0]
+
+
+def test_texts_go_on_the_same_for_the_same_seed(model):
+    first, again, other = (model.generate(TEXT, n=12, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert first.startswith(TEXT)
+    likeliest = model.generate(TEXT, n=1, temperature=0)
+    token = model.module(model.encode(TEXT))[0, -1]
+    token[model.bos] = -torch.inf
+    assert likeliest == TEXT + model._tokens.tokenizer.decode([int(token.argmax())], skip_special_tokens=False)
