@@ -21,6 +21,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GPT2Config,
+    GPTNeoConfig,
     GPTNeoXConfig,
     LlamaConfig,
     MistralConfig,
@@ -52,6 +53,27 @@ GPT2_SHAPES: dict[str, dict[str, Any]] = {
         "n_embd": 7,
         "n_head": 1,
         "tie_word_embeddings": False,
+        "activation_function": "gelu",
+    },
+}
+GPT_NEO_SHAPES: dict[str, dict[str, Any]] = {
+    "5 heads of 7, every second layer with window 3": {
+        "hidden_size": 35,
+        "num_heads": 5,
+        "attention_types": [[["global", "local"], 1], [["global"], 1]],
+        "window_size": 3,
+    },
+    "1 head of 6, untied, windows in all layers": {
+        "hidden_size": 6,
+        "num_heads": 1,
+        "attention_types": [[["local"], 3]],
+        "window_size": 4,
+        "tie_word_embeddings": False,
+    },
+    "3 heads of 4, no windows, exact GELU": {
+        "hidden_size": 12,
+        "num_heads": 3,
+        "attention_types": [[["global"], 3]],
         "activation_function": "gelu",
     },
 }
@@ -122,6 +144,7 @@ QWEN2_SHAPES: dict[str, dict[str, Any]] = {
 SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
 FAMILIES = (
     (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
+    (GPTNeoConfig, GPT_NEO_SHAPES, {"max_position_embeddings": N_CTX, "num_layers": 3, "intermediate_size": 37}),
     (GPTNeoXConfig, GPT_NEOX_SHAPES, SIZES),
     (LlamaConfig, LLAMA_SHAPES, SIZES),
     (MistralConfig, MISTRAL_SHAPES, SIZES),

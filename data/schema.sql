@@ -155,8 +155,10 @@ CREATE TABLE models (
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
     attention                   VARCHAR,              -- keys that a query sees: full (all before it), local, strided or top_k
     attention_window            INTEGER,              -- keys that a query sees, its own included; NULL unless local or strided
+    windowed_layers             INTEGER[],            -- layers with that window, from 0; queries see all keys before them in the others; NULL: all layers
     stride                      INTEGER,              -- positions between the keys that a query sees; NULL unless local or strided
     top_k                       INTEGER,              -- keys of highest score that count; NULL unless top_k
+    score_scale                 DOUBLE,               -- factor of scores before softmax
     gates                       VARCHAR,              -- on heads: none, hard_concrete (one a head) or dynamic (a token)
     seed                        INTEGER,              -- random seed of weights and batches
     tokens                      BIGINT,               -- tokens trained on

@@ -102,6 +102,19 @@ class Architecture(ArchitectureConfig):
         return (self.top_k or min(DEFAULT_KEYS, self.n_ctx)) if self.attention == "top_k" else None
 
     @property
+    def query_scale(self) -> float:
+        """The factor of scores before softmax: score_scale, or 1 / sqrt(d_head) if it is not set."""
+        return self.head_width**-0.5 if self.score_scale is None else self.score_scale
+
+    def of_layer(self, layer: int) -> Self:
+        """The architecture as a layer has it: with full attention if the layer is none of those with a window."""
+        if self.windowed_layers is None:
+            return self
+        full = {"attention": "full", "attention_window": None, "stride": None}
+        own = {} if layer in self.windowed_layers else full
+        return self.model_copy(update={"windowed_layers": None, **own})
+
+    @property
     def name(self) -> str:
         """A short name for people, such as 2L4H."""
         if not self.n_layers:

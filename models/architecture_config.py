@@ -1,6 +1,6 @@
 """Every architectural choice of a transformer, with its default; architecture.py has the sizes that follow."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -8,6 +8,8 @@ MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; 
 
 HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
 HeadCounts = HeadCount | tuple[HeadCount, ...]
+# Options that came later than models that are kept: keys and files name them only where they aren't at their default.
+LATER = ("score_scale", "windowed_layers")
 
 
 class ArchitectureConfig(BaseModel):
@@ -82,11 +84,20 @@ class ArchitectureConfig(BaseModel):
         le=MAX_CONTEXT,
         description="Keys that local and strided attention see, the query's own included; default 32.",
     )
+    windowed_layers: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(
+        None,
+        min_length=1,
+        description="Layers, counted from 0, in which local and strided attention see their window alone; queries see"
+        " all keys before them in the others. By default all layers.",
+    )
     stride: int | None = Field(
         None, ge=1, le=MAX_CONTEXT, description="Distance between the keys of strided attention; default 4."
     )
     top_k: int | None = Field(
         None, ge=1, le=MAX_CONTEXT, description="Keys that top_k attention keeps for each query; default 32."
+    )
+    score_scale: float | None = Field(
+        None, gt=0, le=1e3, description="Factor of scores before softmax; default 1 / sqrt(d_head)."
     )
     gates: Literal["none", "hard_concrete", "dynamic"] = Field(
         "none",
@@ -130,7 +141,13 @@ class ArchitectureConfig(BaseModel):
                 "parallel_sublayers needs normalization_place = 'pre', got 'post'. Set it to 'pre', or leave"
                 " parallel_sublayers out."
             )
-        patterns = {"attention_window": ("local", "strided"), "stride": ("strided",), "top_k": ("top_k",)}
+        windows = ("local", "strided")
+        patterns = {
+            "attention_window": windows,
+            "windowed_layers": windows,
+            "stride": ("strided",),
+            "top_k": ("top_k",),
+        }
         for field, needed in patterns.items():
             value = getattr(self, field)
             if value is not None and self.attention not in needed:
@@ -140,4 +157,16 @@ class ArchitectureConfig(BaseModel):
                 )
         if self.top_k is not None and self.top_k > self.n_ctx:
             raise ValueError(f"top_k must be at most n_ctx={self.n_ctx}, got {self.top_k}. Choose fewer keys.")
+        layers = self.windowed_layers
+        if layers is not None and (layers != tuple(sorted({*layers})) or layers[-1] >= self.n_layers):
+            raise ValueError(
+                f"windowed_layers must be different layers of n_layers={self.n_layers} in ascending order, counted from"
+                f" 0, got {list(layers)}. Correct the list."
+            )
         return self
+
+    def as_kept(self) -> dict[str, Any]:
+        """Every option by name, as keys and files hold it: one of `LATER` only where it isn't at its default."""
+        fields = type(self).model_fields
+        idle = {name for name in LATER if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=idle)

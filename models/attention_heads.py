@@ -32,7 +32,7 @@ class Attention(DeclaringModule):
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
         super().__init__()
         a = architecture
-        self.positions, self.d_head = a.positions, a.head_width
+        self.positions, self.scale = a.positions, a.query_scale
         self.rotary = Rotary(a.rotary_width, a.rotary_base, a.rotary_pairs == "half-split")
         self.windowed, self.distances, self.top_k = a.windowed, a.visible_distances, a.kept_keys
         self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
@@ -115,7 +115,7 @@ class Attention(DeclaringModule):
         return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """The attention pattern from scores of queries and keys, q k / sqrt(d_head) for every pair."""
+        """The attention pattern from scores of queries and keys, q k times their scale for every pair."""
         scores = scores + self.position_scores(scores.shape[-1])
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
@@ -124,13 +124,13 @@ class Attention(DeclaringModule):
     ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
         """The whole attention pattern, even if most of it is 0, and the values that each head mixed by it, gated."""
         q, k, v = self.queries_keys_values(x)
-        pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
+        pattern = self.pattern((q * self.scale) @ k.transpose(2, 3))
         return pattern, self._gated(pattern @ v, x)
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
         """The values that each head mixed, gated, computed the fastest way: most hidden keys are skipped."""
         q, k, v = self.queries_keys_values(x)
-        scaled = q * self.d_head**-0.5
+        scaled = q * self.scale
         if self.top_k is not None:
             z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
         elif self.windowed:

@@ -144,7 +144,7 @@ class Transformer(DeclaringModule):
         self.W_E = declared("embedding", d_vocab, a.d_model, in_products=False)  # it is the stream itself
         learned = a.positions == "learned"
         self.W_pos = declared("embedding", a.n_ctx, a.d_model, in_products=False) if learned else None
-        layers = nn.ModuleList(Layer(a, n_heads) for n_heads in a.heads_per_layer)
+        layers = nn.ModuleList(Layer(a.of_layer(i), n_heads) for i, n_heads in enumerate(a.heads_per_layer))
         self.layers = cast("Sequence[Layer]", layers)  # it behaves as one
         final = a.normalization if a.normalization_place == "pre" else "none"
         self.final_norm = Norm(final, a.d_model, a.epsilon_of(final))

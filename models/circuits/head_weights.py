@@ -28,6 +28,7 @@ class HeadWeights:
     W_V: Float[Tensor, "head d_stream d_value"]
     W_O: Float[Tensor, "head d_value d_stream"]
     b_Q: Float[Tensor, "head d_head"]  # the one bias that moves attention between tokens; 0 under norms: no scale
+    scale: float  # of scores before softmax
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_strea
         W_V=_read(attention.W_V, norm, basis),
         W_O=_written(W_O, basis),
         b_Q=b_Q,
+        scale=attention.scale,
     )
 
 

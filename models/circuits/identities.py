@@ -67,7 +67,7 @@ def pattern_bilinear(model: Transformer, tokens: Int[Tensor, "batch pos"], first
         return None
     attention, (token, place) = first.attention, tokens.unique(return_inverse=True)
     W_E = model.W_E[token].double()
-    full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.d_head**-0.5
+    full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.scale
     scores = full[:, place[:, :, None], place[:, None, :]].transpose(0, 1)
     return _largest(attention.pattern(scores) - first.trace.pattern)
 

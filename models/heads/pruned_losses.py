@@ -56,7 +56,8 @@ def _branches(
         alike[frozenset(head for head in heads if head.layer == first_layer)][heads] = mask
     if len(alike) == 1:
         own_mask = next(iter(masks.values()))[first_layer]
-        left = layer if own_mask.all() else layer_without_heads(model.architecture, layer, own_mask, own_fill)
+        a = model.architecture.of_layer(first_layer)
+        left = layer if own_mask.all() else layer_without_heads(a, layer, own_mask, own_fill)
         yield from _branches(model, left(x), first_layer + 1, masks, fill)
         return
     z = layer.attention.mix_fused(layer.read(x))

@@ -19,6 +19,7 @@ _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learn
 _OF_LAYERS = (
     *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qkv_biases", "gates"),
     *("rotary_base", "rotary_width", "rotary_pairs", "attention", "attention_window", "stride", "top_k"),
+    *("score_scale", "windowed_layers"),
     *("feed_forward", "d_mlp", "parallel_sublayers", "normalization_place"),
 )
 
@@ -98,6 +99,7 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
         "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
         "attention_window": len(a.visible_distances),
         "top_k": a.kept_keys,
+        "score_scale": a.query_scale,
     }
     choices = dict(a) | spelled_out
     idle = {"biases", "output_biases", "rotary_fraction", *_idle(choices)}
@@ -111,7 +113,7 @@ def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
     if not choices["qkv_biases"]:
         yield "qkv_biases"
     if choices["attention"] == "full":
-        yield from ("attention_window", "stride", "top_k")
+        yield from ("attention_window", "windowed_layers", "stride", "top_k")
     if choices["positions"] != "rotary":
         yield from ("rotary_base", "rotary_width", "rotary_pairs")
     if choices["normalization"] == "none":

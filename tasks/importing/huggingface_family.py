@@ -1,7 +1,7 @@
 """A Hugging Face model type: its config in terms of an architecture, its tensors in terms of parameters."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,21 @@ GATED_ACTIVATION_NAMES = {"silu": "swiglu", "swish": "swiglu"} | {
 def named_activation(feed_forward: str, activations: Mapping[str, str]) -> str | None:
     """A config's name for a feed-forward layer's activation; None if it has none."""
     return next((name for name, kind in activations.items() if kind == feed_forward), None)
+
+
+def windowed_fields(window: int, layers: Sequence[int], n_layers: int, n_ctx: int) -> dict[str, Any]:
+    """Fields of an architecture for windows in some layers; a window of the whole context needs none."""
+    if window >= n_ctx or not layers:
+        return {}
+    fields: dict[str, Any] = {"attention": "local", "attention_window": window}
+    return fields | ({"windowed_layers": tuple(layers)} if len(layers) < n_layers else {})
+
+
+def layers_with_window(architecture: Architecture) -> Sequence[int]:
+    """The layers of an architecture in which queries see a window alone."""
+    a = architecture
+    every = range(a.n_layers) if a.windowed_layers is None else a.windowed_layers
+    return every if a.attention == "local" else ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from headstream.tasks.importing.careful_reading import is_there, read_json
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
 from headstream.tasks.importing.gpt2_family import GPT2
+from headstream.tasks.importing.gpt_neo_family import GPT_NEO
 from headstream.tasks.importing.gpt_neox_family import GPT_NEOX
 from headstream.tasks.importing.huggingface_family import Family
 from headstream.tasks.importing.llama_families import LLAMA, MISTRAL, QWEN2
@@ -17,7 +18,7 @@ from headstream.tasks.importing.stored_tensors import StoredTensors, open_safete
 from headstream.tasks.importing.unknown_parts import OF_MODEL_TYPES
 from headstream.tasks.study.mistakes import word
 
-FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2)}
+FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2)}
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 MAX_INDEX_BYTES = 64 << 20
 

@@ -11,7 +11,13 @@ from headstream.models.architecture import Architecture
 from headstream.models.architecture_config import MAX_CONTEXT
 from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.huggingface_family import GATED_ACTIVATION_NAMES, Family, named_activation
+from headstream.tasks.importing.huggingface_family import (
+    GATED_ACTIVATION_NAMES,
+    Family,
+    layers_with_window,
+    named_activation,
+    windowed_fields,
+)
 from headstream.tasks.importing.layouts import (
     FLAT,
     HEADS_BELOW_ONE_ANOTHER,
@@ -61,7 +67,8 @@ def _llama_fields(settings: Settings) -> dict[str, Any]:
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
     fields = _fields(settings)
     default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # a config without the setting means 4096
-    return fields | _windowed(settings.whole("sliding_window", default), fields)
+    window, n_layers = settings.whole("sliding_window", default), fields["n_layers"]
+    return fields | windowed_fields(window, range(n_layers), n_layers, fields["n_ctx"])
 
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:
@@ -71,18 +78,8 @@ def _qwen2_fields(settings: Settings) -> dict[str, Any]:
         window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
     by_layer = (_WINDOWED if layer >= first_windowed else _FULL for layer in range(fields["n_layers"]))
-    kinds = set(settings.words("layer_types") or by_layer)
-    if len(kinds) > 1 and window < fields["n_ctx"]:
-        raise UserError(
-            f"by {settings.path} only some layers have a window of {window:,} keys, and in Headstream all layers see"
-            " equally far. Choose another model."
-        )
-    return fields | (_windowed(window, fields) if kinds == {_WINDOWED} else {})
-
-
-def _windowed(window: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields for attention to the nearest keys; a window of the whole context needs none."""
-    return {"attention": "local", "attention_window": window} if window < fields["n_ctx"] else {}
+    layers = [i for i, kind in enumerate(settings.words("layer_types") or by_layer) if kind == _WINDOWED]
+    return fields | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
 
 
 def _config(architecture: Architecture) -> dict[str, Any]:
@@ -116,9 +113,13 @@ def _mistral_config(architecture: Architecture) -> dict[str, Any]:
 
 
 def _qwen2_config(architecture: Architecture) -> dict[str, Any]:
-    windowed = architecture.attention == "local"
-    window = {"sliding_window": architecture.visible_distances.stop, "max_window_layers": 0} if windowed else {}
-    return _config(architecture) | {"use_sliding_window": windowed, **window}
+    a, windowed = architecture, layers_with_window(architecture)
+    if not windowed:
+        return _config(a) | {"use_sliding_window": False}
+    kinds = [_WINDOWED if i in windowed else _FULL for i in range(a.n_layers)]
+    first = kinds.index(_WINDOWED)
+    window = {"sliding_window": a.visible_distances.stop, "max_window_layers": first, "layer_types": kinds}
+    return _config(a) | {"use_sliding_window": True, **window}
 
 
 def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:

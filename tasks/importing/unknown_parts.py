@@ -47,7 +47,6 @@ OF_MODEL_TYPES = {
     "gptj": "one norm for both sublayers",
     "phi": "one norm for both sublayers",
     "phi3": "queries, keys and values in one matrix",
-    "gpt_neo": "scores that aren't scaled and windows in every second layer",
     "opt": "positions counted from 2",
     "t5": "an encoder",
     "bart": "an encoder",

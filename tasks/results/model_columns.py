@@ -29,4 +29,5 @@ def architecture_columns(architecture: Architecture) -> dict[str, object]:
         "attention_window": len(a.visible_distances) if a.windowed else None,
         "stride": a.visible_distances.step if a.windowed else None,
         "top_k": a.kept_keys,
+        "score_scale": a.query_scale,
     }

@@ -11,12 +11,22 @@ from headstream.tasks.study.training_config import TrainingConfig
 # Without heads these have no effect; nor have positions, unless they are added to the stream.
 _OF_HEADS = (
     *("d_value", "n_key_value_heads", "qk_normalization", "qkv_biases"),
-    *("attention", "attention_window", "stride", "top_k", "gates"),
+    *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "gates"),
 )
 _OF_ROTARY = ("rotary_base", "rotary_fraction", "rotary_pairs")
 _IN_THE_STREAM = ("learned", "sinusoidal")
 # Derived from other settings where they are not set.
-_DERIVED = ("n_key_value_heads", "d_head", "d_value", "d_mlp", "norm_epsilon", "attention_window", "stride", "top_k")
+_DERIVED = (
+    "n_key_value_heads",
+    "d_head",
+    "d_value",
+    "d_mlp",
+    "norm_epsilon",
+    "attention_window",
+    "stride",
+    "top_k",
+    "score_scale",
+)
 
 
 def effective(architecture: Architecture, training: TrainingConfig) -> tuple[Architecture, TrainingConfig]:
@@ -44,6 +54,8 @@ def _effective_architecture(a: Architecture) -> Architecture:
         fields |= _defaults("normalization_place")
     if fields["feed_forward"] == "none":
         fields |= _defaults("parallel_sublayers")
+    if a.windowed_layers == tuple(range(a.n_layers)):
+        fields |= _defaults("windowed_layers")
     if a.biases:
         fields |= _defaults("output_biases", "qkv_biases")
     a = Architecture.model_validate(fields)
@@ -75,7 +87,7 @@ def _inert_in_training(a: Architecture, training: TrainingConfig) -> Iterator[st
 
 
 def _sizes(a: Architecture) -> tuple[object, ...]:
-    sizes = (a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys)
+    sizes = (a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys, a.query_scale)
     shared = tuple(map(a.key_value_heads, a.heads_per_layer))
     norms = {a.normalization, "rmsnorm" if a.qk_normalization else "none"} - {"none"}
     return a.heads_per_layer, shared, *sizes, *(a.epsilon_of(kind) for kind in sorted(norms))

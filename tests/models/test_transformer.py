@@ -72,6 +72,7 @@ OPTIONS = [
     {"parallel_sublayers": True, "feed_forward": "gelu", "d_mlp": D_MLP, "rotary_fraction": 0.4, "positions": "rotary"},
     {"tied_embeddings": True, "biases": True},
     {"output_biases": True},
+    {"score_scale": 0.9, "n_layers": 3, "windowed_layers": (0, 2), **SPARSE[0]},
     {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
     {"n_layers": 0, "normalization": "rmsnorm"},
 ]

@@ -13,6 +13,7 @@ from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.gguf_file import read_gguf
 from headstream.tasks.importing.reference.gpt2 import gpt2_logits, nanogpt_logits
+from headstream.tasks.importing.reference.gpt_neo import gpt_neo_logits
 from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
 from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
@@ -23,6 +24,7 @@ from headstream.tasks.importing.torch_file import read_torch_file
 Definition = Callable[[FileTensors, Mapping[str, Any], Tensor], Tensor]
 HUGGINGFACE: dict[str, Definition] = {
     "gpt2": gpt2_logits,
+    "gpt_neo": gpt_neo_logits,
     "gpt_neox": gpt_neox_logits,
     "llama": llama_logits,
     "mistral": llama_logits,

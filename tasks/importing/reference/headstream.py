@@ -37,7 +37,7 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),
-    **dict.fromkeys(("attention_window", "stride", "top_k")),
+    **dict.fromkeys(("attention_window", "windowed_layers", "stride", "top_k", "score_scale")),
 }
 
 
@@ -66,7 +66,7 @@ def headstream_logits(
         layer = tensors.within(f"layers.{i}.")
         attention, place = layer.within("attention."), f"layers.{i}"
         read = x if post else norm(x, f"{place}.attention_norm")
-        written = _attention(attention, a, read)
+        written = _attention(attention, a, read, i)
         if "feed_forward.W_in" not in layer.names:
             x = norm(x + written, f"{place}.attention_norm") if post else x + written
         elif post:
@@ -80,7 +80,7 @@ def headstream_logits(
     return read_out(x, unembedding, tensors.get("b_U"))
 
 
-def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor) -> Tensor:
+def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: int) -> Tensor:
     n, width = read.shape[1:]
     with_place = read
     if a["positions"] == "shortformer":
@@ -100,7 +100,9 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor) -> Tens
     if a["positions"] == "relative":
         behind = torch.arange(n)[:, None] - torch.arange(n)
         by_distance = tensors["position_bias"][:, behind.clamp(min=0)]
-    mixed = attended(q, k, v, d_head**-0.5, added=by_distance, **_visible(a))
+    scale = d_head**-0.5 if a["score_scale"] is None else a["score_scale"]
+    windowed = a["windowed_layers"] is None or layer in a["windowed_layers"]
+    mixed = attended(q, k, v, scale, added=by_distance, **(_visible(a) if windowed else {}))
     out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
     bias = tensors.get("b_O")
     return out if bias is None else out + bias

@@ -102,6 +102,8 @@ def _windows(config: Mapping[str, Any]) -> list[int | None]:
         return [config.get("sliding_window", 4096)] * n_layers
     if not config.get("use_sliding_window", False):
         return [None] * n_layers
+    if config.get("layer_types"):
+        return [config["sliding_window"] if kind == "sliding_attention" else None for kind in config["layer_types"]]
     first = config.get("max_window_layers", 28)
     return [config.get("sliding_window", 4096) if i >= first else None for i in range(n_layers)]
 

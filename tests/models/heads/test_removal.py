@@ -23,6 +23,7 @@ SETTINGS = [
     {"positions": "learned_shortformer"},
     {"attention": "strided", "attention_window": 3, "stride": 2},
     {"attention": "top_k", "top_k": 3, "positions": "none"},
+    {"attention": "local", "attention_window": 3, "windowed_layers": (0,), "score_scale": 0.7},
     {"normalization": "layernorm", "feed_forward": "gelu", "biases": True, "tied_embeddings": True},
     {"normalization": "rmsnorm", "normalization_place": "post"},
     {"normalization": "rmsnorm", "normalization_place": "post", "feed_forward": "relu", "d_mlp": 29},

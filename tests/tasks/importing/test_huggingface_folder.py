@@ -192,6 +192,16 @@ def test_a_window_as_long_as_the_context_hides_nothing(tmp_path):
     assert open_foreign(tmp_path).architecture.visible_distances == range(4096)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"max_window_layers": 1}, {"layer_types": ["full_attention", "sliding_attention"]}]
+)
+def test_some_layers_alone_may_have_a_window(changes, tmp_path):
+    write(tmp_path, "qwen2")
+    edit(tmp_path / "config.json", use_sliding_window=True, sliding_window=4, **changes)
+    architecture = open_foreign(tmp_path).architecture
+    assert (architecture.attention_window, architecture.windowed_layers) == (4, (1,))
+
+
 UNREPRESENTABLE = {
     "quantised weights": ("llama", {"quantization_config": {"bits": 4}}),
     "experts": ("llama", {"num_local_experts": 8}),
@@ -202,14 +212,6 @@ UNREPRESENTABLE = {
     "scaled rotary positions": ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}),
     "scaled rotary": ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 8.0}}),
     "differ by layer": ("llama", {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
-    "only some layers have a window": (
-        "qwen2",
-        {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
-    ),
-    "all layers see equally far": (
-        "qwen2",
-        {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"]},
-    ),
     "scale of attention by layer": ("gpt2", {"scale_attn_by_inverse_layer_idx": True}),
     "attention without a scale": ("gpt2", {"scale_attn_weights": False}),
     "cross attention": ("gpt2", {"add_cross_attention": True}),

@@ -51,6 +51,10 @@ KINDS = {
         **{"normalization": "layernorm", "normalization_place": "post", "qk_normalization": True},
         **{"positions": "learned", "tied_embeddings": True, "feed_forward": "gelu_tanh", "biases": True},
     },
+    "like GPT-Neo": {
+        **{"positions": "learned", "attention": "local", "attention_window": 5, "windowed_layers": (1,)},
+        **{"score_scale": 1.0, "normalization": "layernorm", "feed_forward": "gelu_tanh", "d_mlp": 10},
+    },
     "pruned": {"positions": "sinusoidal", "feed_forward": "geglu_tanh"},
 }
 

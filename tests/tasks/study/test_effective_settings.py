@@ -55,6 +55,9 @@ SAME = [
     ({"normalization": "layernorm"}, {"normalization": "layernorm", "norm_epsilon": 1e-5}),
     ({"qk_normalization": True}, {"qk_normalization": True, "norm_epsilon": 1e-6}),
     ({"biases": True}, {"biases": True, "qkv_biases": True}),
+    ({"attention": "local"}, {"attention": "local", "windowed_layers": [0]}),
+    ({"d_head": 16}, {"d_head": 16, "score_scale": 0.25}),
+    ({"n_heads": [0], "d_head": 8}, {"n_heads": [0], "d_head": 8, "score_scale": 2.0}),
     ({"n_heads": [0], "d_head": 8}, {"n_heads": [0], "d_head": 8, "n_key_value_heads": 3, "qkv_biases": True}),
 ]
 DIFFERENT = [
@@ -66,6 +69,7 @@ DIFFERENT = [
     ({"positions": "rotary"}, {"positions": "rotary", "rotary_pairs": "half-split"}),
     ({"feed_forward": "gelu"}, {"feed_forward": "gelu_tanh"}),
     ({"feed_forward": "gelu"}, {"feed_forward": "gelu", "parallel_sublayers": True}),
+    ({}, {"score_scale": 1.0}),
     ({}, {"seed": 1}),
     ({}, {"n_heads": 1}),
     ({}, {"d_value": 4}),

@@ -1,0 +1,92 @@
+"""Each family's settings: both readings of a folder follow each one alike, and what can't be represented is refused."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from written_families import CHANGES, write_family
+from written_models import D_VOCAB, N_CTX
+
+from headstream.models.transformer import Transformer
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.description import described_model
+from headstream.tasks.importing.exported_model import ExportedModel
+from headstream.tasks.importing.foreign_model import ForeignModel
+from headstream.tasks.importing.model_export import write_checkpoint
+from headstream.tasks.importing.open_foreign import open_foreign
+from headstream.tasks.importing.reference.forward import reference_logits
+
+EXACT = 1e-11  # of the logits' standard deviation, both in float64
+TOKENS = torch.randint(D_VOCAB, (2, N_CTX), generator=torch.Generator().manual_seed(0))
+
+
+@torch.no_grad()
+def logits(foreign: ForeignModel) -> Tensor:
+    """The logits of the first reading; those of the second are the same."""
+    model = Transformer(foreign.architecture, foreign.d_vocab)
+    model.load_state_dict(foreign.read_weights())
+    found, expected = model.double()(TOKENS), reference_logits(foreign, TOKENS)
+    assert float((found - expected).abs().max() / expected.std()) < EXACT
+    return found
+
+
+CASES = [(family, setting) for family, changes in CHANGES.items() for setting in changes]
+
+
+@pytest.mark.parametrize(("family", "setting"), CASES)
+def test_both_readings_follow_each_setting(family, setting, tmp_path):
+    value = CHANGES[family][setting]
+    changes = value if isinstance(value, dict) and setting in value else {setting: value}
+    before, after = (
+        open_foreign(write_family(tmp_path / each, family, own)) for each, own in (("a", {}), ("b", changes))
+    )
+    unchanged = logits(before)
+    assert before.format == f"huggingface {family}"
+    assert not torch.allclose(logits(after), unchanged, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", CHANGES)
+def test_inspecting_says_nothing_is_left_out(family, tmp_path):
+    said = [
+        text for heading, text in described_model(open_foreign(write_family(tmp_path, family))) if heading == "note"
+    ]
+    assert said == []
+
+
+@pytest.mark.parametrize("family", CHANGES)
+def test_what_is_exported_again_is_the_same_model(family, tmp_path):
+    foreign = open_foreign(write_family(tmp_path / "theirs", family))
+    weights = foreign.read_weights()
+    exported = ExportedModel(foreign.architecture, foreign.d_vocab, weights, bos=None, step=0, tokens=None)
+    write_checkpoint("huggingface", exported, tmp_path / "ours")
+    back = open_foreign(tmp_path / "ours")
+    assert back.format == EXPORTED_AS.get(family, foreign.format)
+    assert torch.allclose(logits(back), logits(foreign), rtol=0, atol=1e-9)
+
+
+EXPORTED_AS: dict[str, str] = {}  # where a model is one of another family, too
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("gpt_neo", {"attention_types": [[["global", "local"], 1]]}, "of each of 3 layers"),
+    (
+        "gpt_neo",
+        {"attention_types": [[["global", "odd"], 1], [["local"], 1]]},
+        "attention_types must say global or local",
+    ),
+    ("gpt_neo", {"attention_types": 7}, "attention_types must say global or local"),
+    ("gpt_neo", {"attention_layers": ["global", "local", "global"]}, "and attention_layers the same"),
+    ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
+]
+
+
+@pytest.mark.parametrize(("family", "changes", "words"), REFUSED)
+def test_what_headstream_lacks_is_refused_by_name(family, changes, words, tmp_path):
+    write_family(tmp_path, family)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(UserError) as refused:
+        open_foreign(tmp_path)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)

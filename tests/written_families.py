@@ -1,0 +1,76 @@
+"""Tiny random models of Hugging Face's families: a config, and the tensors that its layout calls for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from written_models import D_VOCAB, N_CTX, write_folder
+
+Config = dict[str, Any]
+Shapes = dict[str, tuple[int, ...]]
+N_LAYERS = 3
+
+
+def gpt_neo_config() -> Config:
+    return {
+        **{"num_layers": N_LAYERS, "num_heads": 3, "hidden_size": 15, "max_position_embeddings": N_CTX},
+        **{"attention_types": [[["global", "local"], 1], [["local"], 1]], "window_size": 5, "intermediate_size": 23},
+        **{"activation_function": "gelu_new", "layer_norm_epsilon": 1e-3, "tie_word_embeddings": True},
+    }
+
+
+def gpt_neo_shapes(c: Config) -> Shapes:
+    d, mlp = c["hidden_size"], c.get("intermediate_size") or 4 * c["hidden_size"]
+    shapes: Shapes = {"transformer.wte.weight": (D_VOCAB, d), "transformer.wpe.weight": (N_CTX, d)}
+    shapes |= _norm("transformer.ln_f", d)
+    for i in range(c["num_layers"]):
+        h = f"transformer.h.{i}"
+        shapes |= _norm(f"{h}.ln_1", d) | _norm(f"{h}.ln_2", d)
+        shapes |= {f"{h}.attn.attention.{which}_proj.weight": (d, d) for which in "qkv"}
+        shapes |= _linear(f"{h}.attn.attention.out_proj", d, d)
+        shapes |= _linear(f"{h}.mlp.c_fc", d, mlp) | _linear(f"{h}.mlp.c_proj", mlp, d)
+    return shapes | _unembedding(c, d, tied=True)
+
+
+def _norm(name: str, width: int) -> Shapes:
+    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
+
+
+def _linear(name: str, width_in: int, width_out: int, *, bias: bool = True) -> Shapes:
+    """Of an nn.Linear, whose weight is [out, in]."""
+    return {f"{name}.weight": (width_out, width_in)} | ({f"{name}.bias": (width_out,)} if bias else {})
+
+
+def _unembedding(c: Config, width: int, *, tied: bool) -> Shapes:
+    return {} if c.get("tie_word_embeddings", tied) else {"lm_head.weight": (D_VOCAB, width)}
+
+
+CONFIGS: dict[str, Callable[[], Config]] = {"gpt_neo": gpt_neo_config}
+SHAPES: dict[str, Callable[[Config], Shapes]] = {"gpt_neo": gpt_neo_shapes}
+
+# Other values of each setting of a config that decides what is computed.
+CHANGES: dict[str, dict[str, Any]] = {
+    "gpt_neo": {
+        "num_layers": {"num_layers": 1, "attention_types": [[["local"], 1]]},
+        "num_heads": 5,
+        "attention_types": [[["local"], 3]],
+        "attention_layers": {"attention_types": ..., "attention_layers": ["local", "global", "global"]},
+        "window_size": 2,
+        "intermediate_size": None,
+        "activation_function": "relu",
+        "layer_norm_epsilon": 0.1,
+        "tie_word_embeddings": False,
+    }
+}
+
+
+def write_family(folder: Path, family: str, changes: Config | None = None, seed: int = 0) -> Path:
+    """A folder of a family; of its settings, changes that are ... are left out."""
+    config = CONFIGS[family]() | {"model_type": family, "vocab_size": D_VOCAB} | (changes or {})
+    config = {name: value for name, value in config.items() if value is not ...}
+    generator = torch.Generator().manual_seed(seed)
+    shapes = SHAPES[family](config)
+    return write_folder(
+        folder, config, {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    )
