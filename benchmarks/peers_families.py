@@ -28,6 +28,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     Qwen2Config,
+    Qwen3Config,
 )
 
 from headstream.models.transformer import Transformer
@@ -140,7 +141,31 @@ QWEN2_SHAPES: dict[str, dict[str, Any]] = {
         "max_window_layers": 0,
     },
 }
-# fmt: on
+QWEN3_SHAPES: dict[str, dict[str, Any]] = {
+    "width 30, 6 heads of 14 in 2 groups": {
+        "hidden_size": 30,
+        "head_dim": 14,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+    },
+    "5 heads of 2, tied, window 3 in the last layer": {
+        "hidden_size": 10,
+        "head_dim": 2,
+        "num_attention_heads": 5,
+        "num_key_value_heads": 5,
+        "tie_word_embeddings": True,
+        "use_sliding_window": True,
+        "sliding_window": 3,
+        "max_window_layers": 2,
+    },
+    "1 head of 6, biases": {
+        "hidden_size": 14,
+        "head_dim": 6,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "attention_bias": True,
+    },
+}
 SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
 FAMILIES = (
     (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
@@ -149,6 +174,7 @@ FAMILIES = (
     (LlamaConfig, LLAMA_SHAPES, SIZES),
     (MistralConfig, MISTRAL_SHAPES, SIZES),
     (Qwen2Config, QWEN2_SHAPES, SIZES),
+    (Qwen3Config, QWEN3_SHAPES, SIZES),
 )
 
 

@@ -33,6 +33,54 @@ def gpt_neo_shapes(c: Config) -> Shapes:
     return shapes | _unembedding(c, d, tied=True)
 
 
+def qwen3_config() -> Config:
+    return {
+        **_llama_sizes(),
+        **{"attention_bias": True, "use_sliding_window": True, "sliding_window": 5, "max_window_layers": 2},
+    }
+
+
+def qwen3_shapes(c: Config) -> Shapes:
+    return _llama_shapes(c, biases=("qkvo" if c.get("attention_bias") else ""), qk_norms=(_d_head(c), _d_head(c)))
+
+
+def _d_head(c: Config) -> int:
+    return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+
+def _llama_sizes() -> Config:
+    return {
+        **{"num_hidden_layers": N_LAYERS, "hidden_size": 17, "num_attention_heads": 6, "num_key_value_heads": 2},
+        **{"head_dim": 4, "intermediate_size": 31, "max_position_embeddings": N_CTX, "hidden_act": "silu"},
+        **{"rms_norm_eps": 1e-3, "rope_theta": 700.0, "tie_word_embeddings": False},
+    }
+
+
+def _llama_shapes(
+    c: Config,
+    *,
+    biases: str = "",
+    qk_norms: tuple[int, int] | None = None,
+    norms: tuple[str, ...] = ("input_layernorm", "post_attention_layernorm"),
+    tied: bool = False,
+) -> Shapes:
+    """Llama's tensors, in relatives with other biases and norms."""
+    d, d_head, mlp, n_heads = c["hidden_size"], _d_head(c), c["intermediate_size"], c["num_attention_heads"]
+    n_groups = c.get("num_key_value_heads") or n_heads
+    shapes: Shapes = {"model.embed_tokens.weight": (D_VOCAB, d), "model.norm.weight": (d,)}
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        shapes |= {f"{layer}.{norm}.weight": (d,) for norm in norms}
+        for which, n in (("q", n_heads), ("k", n_groups), ("v", n_groups)):
+            shapes |= _linear(f"{layer}.self_attn.{which}_proj", d, n * d_head, bias=which in biases)
+        shapes |= _linear(f"{layer}.self_attn.o_proj", n_heads * d_head, d, bias="o" in biases)
+        if qk_norms:
+            shapes |= {f"{layer}.self_attn.{which}_norm.weight": (n,) for which, n in zip("qk", qk_norms, strict=True)}
+        shapes |= {f"{layer}.mlp.{which}_proj.weight": (mlp, d) for which in ("gate", "up")}
+        shapes[f"{layer}.mlp.down_proj.weight"] = (d, mlp)
+    return shapes | _unembedding(c, d, tied=tied)
+
+
 def _norm(name: str, width: int) -> Shapes:
     return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
 
@@ -46,9 +94,20 @@ def _unembedding(c: Config, width: int, *, tied: bool) -> Shapes:
     return {} if c.get("tie_word_embeddings", tied) else {"lm_head.weight": (D_VOCAB, width)}
 
 
-CONFIGS: dict[str, Callable[[], Config]] = {"gpt_neo": gpt_neo_config}
-SHAPES: dict[str, Callable[[Config], Shapes]] = {"gpt_neo": gpt_neo_shapes}
+CONFIGS: dict[str, Callable[[], Config]] = {"gpt_neo": gpt_neo_config, "qwen3": qwen3_config}
+SHAPES: dict[str, Callable[[Config], Shapes]] = {"gpt_neo": gpt_neo_shapes, "qwen3": qwen3_shapes}
 
+_OF_LLAMA: dict[str, Any] = {
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 3,
+    "head_dim": 6,
+    "hidden_act": "gelu_pytorch_tanh",
+    "rms_norm_eps": 0.1,
+    "rope_theta": 50.0,
+    "rope_parameters": {"rope_theta": ..., "rope_parameters": {"rope_type": "default", "rope_theta": 90.0}},
+    "tie_word_embeddings": True,
+}
 # Other values of each setting of a config that decides what is computed.
 CHANGES: dict[str, dict[str, Any]] = {
     "gpt_neo": {
@@ -61,7 +120,15 @@ CHANGES: dict[str, dict[str, Any]] = {
         "activation_function": "relu",
         "layer_norm_epsilon": 0.1,
         "tie_word_embeddings": False,
-    }
+    },
+    "qwen3": {
+        **_OF_LLAMA,
+        "attention_bias": False,
+        "use_sliding_window": False,
+        "sliding_window": 2,
+        "max_window_layers": 1,
+        "layer_types": ["sliding_attention", "full_attention", "full_attention"],
+    },
 }
 
 

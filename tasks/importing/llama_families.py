@@ -24,6 +24,7 @@ from headstream.tasks.importing.layouts import (
     HEADS_SIDE_BY_SIDE,
     SAME,
     TRANSPOSED,
+    Layout,
     transposed,
 )
 from headstream.tasks.importing.placements import Placement
@@ -34,7 +35,13 @@ _FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
 _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
-def _fields(settings: Settings) -> dict[str, Any]:
+# Norms of a layer, and the parameters that they are.
+_QK_NORMS = {"self_attn.q_norm": "attention.q_norm", "self_attn.k_norm": "attention.k_norm"}
+_NORMS = {"input_layernorm": "attention_norm", "post_attention_layernorm": "feed_forward_norm"}
+
+
+def llama_fields(settings: Settings, d_head: int | None = None) -> dict[str, Any]:
+    """Fields of an architecture that Llama and its relatives have in common; `d_head` is what no head_dim means."""
     for said in (settings, settings.section("rope_parameters")):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
@@ -46,7 +53,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "n_heads": n_heads,
         "n_key_value_heads": None if n_groups == n_heads else n_groups,
         "d_model": d_model,
-        "d_head": settings.whole("head_dim", d_model // max(n_heads, 1)),
+        "d_head": settings.whole("head_dim", d_head or d_model // max(n_heads, 1)),
         "d_mlp": settings.whole("intermediate_size"),
         "n_ctx": min(settings.whole("max_position_embeddings", 2048), MAX_CONTEXT),
         "positions": "rotary",
@@ -61,18 +68,22 @@ def _fields(settings: Settings) -> dict[str, Any]:
 
 def _llama_fields(settings: Settings) -> dict[str, Any]:
     biases = [settings.flag(name, False) for name in ("attention_bias", "mlp_bias")]
-    return _fields(settings) | {"biases": any(biases)}
+    return llama_fields(settings) | {"biases": any(biases)}
 
 
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
-    fields = _fields(settings)
+    fields = llama_fields(settings)
     default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # a config without the setting means 4096
     window, n_layers = settings.whole("sliding_window", default), fields["n_layers"]
     return fields | windowed_fields(window, range(n_layers), n_layers, fields["n_ctx"])
 
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:
-    fields = _fields(settings) | {"qkv_biases": True}
+    return with_windows_of_qwen(llama_fields(settings) | {"qkv_biases": True}, settings)
+
+
+def with_windows_of_qwen(fields: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """Fields with the windows that Qwen's configs speak of."""
     window = settings.whole("sliding_window", 4096)
     if not settings.flag("use_sliding_window", False):
         window = fields["n_ctx"]
@@ -82,7 +93,8 @@ def _qwen2_fields(settings: Settings) -> dict[str, Any]:
     return fields | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
 
 
-def _config(architecture: Architecture) -> dict[str, Any]:
+def llama_config(architecture: Architecture) -> dict[str, Any]:
+    """Settings that Llama and its relatives have in common."""
     a = architecture
     n_heads = a.heads_per_layer[0] if a.n_layers else 1
     return {
@@ -101,7 +113,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
 
 
 def _llama_config(architecture: Architecture) -> dict[str, Any]:
-    config = _config(architecture)
+    config = llama_config(architecture)
     if config["hidden_size"] % config["num_attention_heads"]:
         raise UserError("in a llama, hidden_size must be a multiple of num_attention_heads, whatever head_dim is.")
     return config | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
@@ -109,24 +121,32 @@ def _llama_config(architecture: Architecture) -> dict[str, Any]:
 
 def _mistral_config(architecture: Architecture) -> dict[str, Any]:
     window = architecture.visible_distances.stop if architecture.attention == "local" else None
-    return _config(architecture) | {"sliding_window": window}
+    return llama_config(architecture) | {"sliding_window": window}
 
 
 def _qwen2_config(architecture: Architecture) -> dict[str, Any]:
+    return llama_config(architecture) | windows_of_qwen(architecture)
+
+
+def windows_of_qwen(architecture: Architecture) -> dict[str, Any]:
+    """Settings of Qwen's configs about windows."""
     a, windowed = architecture, layers_with_window(architecture)
     if not windowed:
-        return _config(a) | {"use_sliding_window": False}
+        return {"use_sliding_window": False}
     kinds = [_WINDOWED if i in windowed else _FULL for i in range(a.n_layers)]
     first = kinds.index(_WINDOWED)
     window = {"sliding_window": a.visible_distances.stop, "max_window_layers": first, "layer_types": kinds}
-    return _config(a) | {"use_sliding_window": True, **window}
+    return {"use_sliding_window": True, **window}
 
 
-def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:
+def llama_placements(
+    architecture: Architecture, config: Mapping[str, Any], norms: Mapping[str, str] = _NORMS, of_norm: Layout = SAME
+) -> list[Placement]:
+    """The places of Llama's tensors, in relatives with other norms, too."""
     shared = SHARED_SUFFIX if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
     placed = [
         Placement("model.embed_tokens.weight", SAME, ("W_E",)),
-        Placement("model.norm.weight", SAME, ("final_norm.weight",)),
+        Placement("model.norm.weight", of_norm, ("final_norm.weight",)),
     ]
     if not architecture.tied_embeddings:
         placed.append(Placement("lm_head.weight", TRANSPOSED, ("W_U_free",)))
@@ -143,8 +163,8 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
     for i in range(architecture.n_layers):
         block, layer = f"model.layers.{i}", f"layers.{i}"
         placed += [
-            Placement(f"{block}.input_layernorm.weight", SAME, (f"{layer}.attention_norm.weight",)),
-            Placement(f"{block}.post_attention_layernorm.weight", SAME, (f"{layer}.feed_forward_norm.weight",)),
+            Placement(f"{block}.{name}.weight", of_norm, (f"{layer}.{own}.weight",))
+            for name, own in (norms | (_QK_NORMS if architecture.qk_normalization else {})).items()
         ]
         for name, (layout, of_bias, module, end, switch) in modules.items():
             placed.append(Placement(f"{block}.{name}.weight", layout, (f"{layer}.{module}.W{end}",)))
@@ -153,12 +173,14 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
     return placed
 
 
-def _family(
+def llama_family(
     model_type: str,
     class_name: str,
     fields: Callable[[Settings], dict[str, Any]],
     config: Callable[[Architecture], dict[str, Any]],
+    placements: Callable[[Architecture, Mapping[str, Any]], list[Placement]] = llama_placements,
 ) -> Family:
+    """A model type whose tensors have Llama's names."""
     return Family(
         model_type=model_type,
         class_name=class_name,
@@ -168,10 +190,10 @@ def _family(
         buffers=re.compile(r"\.rotary_emb\.inv_freq$"),
         fields=fields,
         config=config,
-        placements=_placements,
+        placements=placements,
     )
 
 
-LLAMA = _family("llama", "LlamaForCausalLM", _llama_fields, _llama_config)
-MISTRAL = _family("mistral", "MistralForCausalLM", _mistral_fields, _mistral_config)
-QWEN2 = _family("qwen2", "Qwen2ForCausalLM", _qwen2_fields, _qwen2_config)
+LLAMA = llama_family("llama", "LlamaForCausalLM", _llama_fields, _llama_config)
+MISTRAL = llama_family("mistral", "MistralForCausalLM", _mistral_fields, _mistral_config)
+QWEN2 = llama_family("qwen2", "Qwen2ForCausalLM", _qwen2_fields, _qwen2_config)

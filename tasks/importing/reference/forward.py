@@ -17,6 +17,7 @@ from headstream.tasks.importing.reference.gpt_neo import gpt_neo_logits
 from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
 from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
+from headstream.tasks.importing.reference.qwen3 import qwen3_logits
 from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
 from headstream.tasks.importing.stored_tensors import open_safetensors
 from headstream.tasks.importing.torch_file import read_torch_file
@@ -29,6 +30,7 @@ HUGGINGFACE: dict[str, Definition] = {
     "llama": llama_logits,
     "mistral": llama_logits,
     "qwen2": llama_logits,
+    "qwen3": qwen3_logits,
 }
 
 
