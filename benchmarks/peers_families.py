@@ -25,6 +25,8 @@ from transformers import (
     GPTNeoXConfig,
     LlamaConfig,
     MistralConfig,
+    Olmo2Config,
+    OlmoConfig,
     PreTrainedConfig,
     PreTrainedModel,
     Qwen2Config,
@@ -166,6 +168,21 @@ QWEN3_SHAPES: dict[str, dict[str, Any]] = {
         "attention_bias": True,
     },
 }
+OLMO_SHAPES: dict[str, dict[str, Any]] = {
+    "5 heads of 6": {"hidden_size": 30, "num_attention_heads": 5},
+    "6 heads of 4 in 2 groups, tied": {
+        "hidden_size": 24,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
+    "1 head of 14, biases, tanh GELU": {
+        "hidden_size": 14,
+        "num_attention_heads": 1,
+        "attention_bias": True,
+        "hidden_act": "gelu_pytorch_tanh",
+    },
+}
 SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
 FAMILIES = (
     (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
@@ -175,6 +192,8 @@ FAMILIES = (
     (MistralConfig, MISTRAL_SHAPES, SIZES),
     (Qwen2Config, QWEN2_SHAPES, SIZES),
     (Qwen3Config, QWEN3_SHAPES, SIZES),
+    (OlmoConfig, OLMO_SHAPES, SIZES),
+    (Olmo2Config, OLMO_SHAPES, SIZES),
 )
 
 

@@ -143,7 +143,7 @@ CREATE TABLE models (
     rotary_fraction             DOUBLE,               -- share of d_head that rotary positions turn; NULL with others
     rotary_pairs                VARCHAR,              -- dimensions turned together: neighbouring or half-split; NULL with others
     normalization               VARCHAR,              -- none, layernorm or rmsnorm
-    normalization_place         VARCHAR,              -- pre or post: before or after each sublayer
+    normalization_place         VARCHAR,              -- pre: before each sublayer; post: of the stream after it; output: of what it writes; both
     norm_epsilon                DOUBLE,               -- added to the variance or mean square in norms; NULL without norms
     feed_forward                VARCHAR,              -- none, relu, gelu, gelu_tanh, or gated: swiglu, geglu, geglu_tanh
     parallel_sublayers          BOOLEAN,              -- whether feed-forward layers read what entered their layer
@@ -153,6 +153,7 @@ CREATE TABLE models (
     output_biases               BOOLEAN,              -- whether attention outputs have biases, linear maps or not
     tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
+    qk_normalization_over       VARCHAR,              -- what one norm of queries or keys spans: a head, or all heads of a layer
     attention                   VARCHAR,              -- keys that a query sees: full (all before it), local, strided or top_k
     attention_window            INTEGER,              -- keys that a query sees, its own included; NULL unless local or strided
     windowed_layers             INTEGER[],            -- layers with that window, from 0; queries see all keys before them in the others; NULL: all layers

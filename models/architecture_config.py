@@ -9,7 +9,7 @@ MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; 
 HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
 HeadCounts = HeadCount | tuple[HeadCount, ...]
 # Options that came later than models that are kept: keys and files name them only where they aren't at their default.
-LATER = ("score_scale", "windowed_layers")
+LATER = ("score_scale", "windowed_layers", "qk_normalization_over")
 
 
 class ArchitectureConfig(BaseModel):
@@ -49,7 +49,11 @@ class ArchitectureConfig(BaseModel):
         " and r/2, 1 and r/2 + 1 of the r that are rotated, as in GPT-NeoX and Llama.",
     )
     normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Normalisation of the stream.")
-    normalization_place: Literal["pre", "post"] = Field("pre", description="Norms before or after each sublayer.")
+    normalization_place: Literal["pre", "post", "output", "both"] = Field(
+        "pre",
+        description="pre: norms before each sublayer; post: of the stream after each; output: of what each writes,"
+        " before it is added to the stream; both: before each and of what it writes.",
+    )
     norm_epsilon: float | None = Field(
         None,
         ge=0,
@@ -73,6 +77,11 @@ class ArchitectureConfig(BaseModel):
     )
     tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
     qk_normalization: bool = Field(False, description="RMS-normalise the queries and keys of each head.")
+    qk_normalization_over: Literal["head", "layer"] = Field(
+        "head",
+        description="What one norm of queries, or keys, spans: a head's dimensions; or those of all heads of a layer"
+        " together, each with a weight of its own.",
+    )
     attention: Literal["full", "local", "strided", "top_k"] = Field(
         "full",
         description="Keys that a query sees. full: itself and all before it; local: the nearest of these; strided:"

@@ -14,7 +14,7 @@ from headstream.models.attention_patterns import (
     windowed_attention,
 )
 from headstream.models.gates import DynamicGates, StaticGates
-from headstream.models.norms import Norm
+from headstream.models.norms import Norm, NormOverHeads
 from headstream.models.parameters import DeclaringModule, declared
 from headstream.models.positions import Rotary, sinusoids
 
@@ -50,9 +50,7 @@ class Attention(DeclaringModule):
         for name, width in (("b_K", a.head_width), ("b_V", a.value_width)):
             self._keep(name, declared("vector", n_shared, width, head_axis=axis, start=0) if biased else None)
         self.b_O = declared("vector", a.d_model, start=0) if a.biases or a.output_biases else None
-        kind = "rmsnorm" if a.qk_normalization else "none"
-        self.q_norm = Norm(kind, a.head_width, a.epsilon_of(kind))
-        self.k_norm = Norm(kind, a.head_width, a.epsilon_of(kind))
+        self.q_norm, self.k_norm = _qk_norm(a, n_heads, 0), _qk_norm(a, n_shared, axis)
         self.gates: StaticGates | DynamicGates | None = None
         if a.gates != "none":
             self.gates = StaticGates(n_heads) if a.gates == "hard_concrete" else DynamicGates(n_heads, a.d_model)
@@ -195,6 +193,13 @@ class GroupedAttention(Attention):
 
     def _keep(self, name: str, parameter: nn.Parameter | None) -> None:
         setattr(self, name + SHARED_SUFFIX, parameter)
+
+
+def _qk_norm(a: Architecture, n_heads: int, head_axis: int | None) -> Norm:
+    kind = "rmsnorm" if a.qk_normalization else "none"
+    if a.qk_normalization and a.qk_normalization_over == "layer":
+        return NormOverHeads(n_heads, a.head_width, a.epsilon_of(kind), head_axis)
+    return Norm(kind, a.head_width, a.epsilon_of(kind))
 
 
 def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model heads_width"]:

@@ -1,5 +1,6 @@
 """Norms of the stream, and of queries and keys."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
@@ -21,6 +22,39 @@ class Norm(DeclaringModule):
         if self.kind == "layernorm":
             return F.layer_norm(x, x.shape[-1:], _like(self.weight, x), _like(self.bias, x), self.epsilon)
         return F.rms_norm(x, x.shape[-1:], _like(self.weight, x), self.epsilon) if self.kind == "rmsnorm" else x
+
+    def scale(self, x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
+        """The factor of each coordinate of x, centred in LayerNorm: weight over its standard deviation or size."""
+        assert self.weight is not None
+        if self.kind == "layernorm":
+            return self.weight * (x.var(-1, correction=0, keepdim=True) + self.epsilon).rsqrt()
+        return self.weight * (x.square().mean(-1, keepdim=True) + self.epsilon).rsqrt()
+
+    def weight_of(self, n_heads: int) -> Float[Tensor, "*head width"] | None:
+        """The weight as it acts on maps of so many heads, [head, d_model, width]; None without a norm."""
+        return self.weight
+
+
+class NormOverHeads(Norm):
+    """One RMSNorm of the queries, or keys, of all heads of a layer together, as OLMo 2 has it."""
+
+    def __init__(self, n_heads: int, width: int, epsilon: float, head_axis: int | None) -> None:
+        super().__init__("none", width, epsilon)
+        self.kind = "rmsnorm"
+        self.weight = declared("vector", n_heads, width, in_products=False, head_axis=head_axis, start=1)
+
+    def forward(self, x: Float[Tensor, "*batch head pos width"]) -> Float[Tensor, "*batch head pos width"]:
+        """Normalise x over heads and their dimensions."""
+        return x * self.scale(x.to(torch.promote_types(x.dtype, torch.float32))).to(x.dtype)
+
+    def scale(self, x: Float[Tensor, "*batch head pos width"]) -> Float[Tensor, "*batch head pos width"]:
+        """The factor of each coordinate of x, of which groups may be repeated for each of their heads."""
+        return self.weight_of(x.shape[-3]) * (x.square().mean((-3, -1), keepdim=True) + self.epsilon).rsqrt()
+
+    def weight_of(self, n_heads: int) -> Float[Tensor, "head 1 width"]:
+        """The weight as it acts on maps of so many heads, those of a group alike."""
+        assert self.weight is not None
+        return self.weight.repeat_interleave(n_heads // max(1, len(self.weight)), 0)[:, None]
 
 
 def _like(weight: Tensor | None, x: Tensor) -> Tensor | None:

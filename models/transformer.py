@@ -36,8 +36,8 @@ class LayerTrace:
     gates: Float[Tensor, "batch head pos"] | None  # factors on each head's z, before the head mask
     z: Float[Tensor, "batch head pos d_value"]  # each head's mixed values, after gates and the head mask, before W_O
     W_O: Float[Tensor, "head d_value d_model"]
-    attention_out: Float[Tensor, "batch pos d_model"]
-    feed_forward_out: Float[Tensor, "batch pos d_model"] | None
+    attention_out: Float[Tensor, "batch pos d_model"]  # before the norm of outputs, if there is one
+    feed_forward_out: Float[Tensor, "batch pos d_model"] | None  # likewise
     residual_out: Float[Tensor, "batch pos d_model"]
 
     @property
@@ -62,13 +62,21 @@ class Layer(nn.Module):
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
         super().__init__()
         a = architecture
-        self.post, self.parallel = a.normalization_place == "post", a.parallel_sublayers
+        place = a.normalization_place
+        self.post, self.parallel = place == "post", a.parallel_sublayers
         shares = a.key_value_heads(n_heads) < n_heads
         self.attention = GroupedAttention(a, n_heads) if shares else Attention(a, n_heads)
-        self.attention_norm = Norm(a.normalization, a.d_model, a.epsilon_of(a.normalization))
         self.feed_forward = FeedForward(a) if a.feed_forward != "none" else None
-        kind = a.normalization if self.feed_forward else "none"
-        self.feed_forward_norm = Norm(kind, a.d_model, a.epsilon_of(kind))
+
+        def norm(*, used: bool) -> Norm:
+            kind = a.normalization if used else "none"
+            return Norm(kind, a.d_model, a.epsilon_of(kind))
+
+        has_feed_forward, of_output = self.feed_forward is not None, place in ("output", "both")
+        self.attention_norm = norm(used=place != "output")
+        self.feed_forward_norm = norm(used=place != "output" and has_feed_forward)
+        self.attention_out_norm = norm(used=of_output)
+        self.feed_forward_out_norm = norm(used=of_output and has_feed_forward)
 
     def forward(
         self,
@@ -114,7 +122,8 @@ class Layer(nn.Module):
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos d_model"]:
         """The stream after attention and before the feed-forward layer."""
-        return self.attention_norm(x + attention_out) if self.post else x + attention_out
+        mid = x + self.attention_out_norm(attention_out)
+        return self.attention_norm(mid) if self.post else mid
 
     def read_mid(
         self, x: Float[Tensor, "batch pos d_model"], mid: Float[Tensor, "batch pos d_model"]
@@ -130,8 +139,14 @@ class Layer(nn.Module):
         if self.feed_forward is None:
             return None, mid
         feed_forward_out = self.feed_forward(self.read_mid(x, mid))
-        after = mid + feed_forward_out
-        return feed_forward_out, self.feed_forward_norm(after) if self.post else after
+        return feed_forward_out, self.residual_after(mid, feed_forward_out)
+
+    def residual_after(
+        self, mid: Float[Tensor, "batch pos d_model"], feed_forward_out: Float[Tensor, "batch pos d_model"]
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """The stream after the feed-forward layer."""
+        after = mid + self.feed_forward_out_norm(feed_forward_out)
+        return self.feed_forward_norm(after) if self.post else after
 
 
 class Transformer(DeclaringModule):
@@ -146,7 +161,7 @@ class Transformer(DeclaringModule):
         self.W_pos = declared("embedding", a.n_ctx, a.d_model, in_products=False) if learned else None
         layers = nn.ModuleList(Layer(a.of_layer(i), n_heads) for i, n_heads in enumerate(a.heads_per_layer))
         self.layers = cast("Sequence[Layer]", layers)  # it behaves as one
-        final = a.normalization if a.normalization_place == "pre" else "none"
+        final = "none" if a.normalization_place == "post" else a.normalization
         self.final_norm = Norm(final, a.d_model, a.epsilon_of(final))
         self.W_U_free = None if a.tied_embeddings else declared("embedding", a.d_model, d_vocab)
         self.b_U = declared("vector", d_vocab, start=0) if a.biases else None

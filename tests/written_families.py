@@ -44,6 +44,26 @@ def qwen3_shapes(c: Config) -> Shapes:
     return _llama_shapes(c, biases=("qkvo" if c.get("attention_bias") else ""), qk_norms=(_d_head(c), _d_head(c)))
 
 
+def olmo_config() -> Config:
+    return {name: value for name, value in _llama_sizes().items() if name != "rms_norm_eps"} | {"attention_bias": True}
+
+
+def olmo_shapes(c: Config) -> Shapes:
+    shapes = _llama_shapes(c, biases="qkvo" if c["attention_bias"] else "", norms=())
+    return {name: shape for name, shape in shapes.items() if name != "model.norm.weight"}
+
+
+def olmo2_config() -> Config:
+    return _llama_sizes() | {"attention_bias": False}
+
+
+def olmo2_shapes(c: Config) -> Shapes:
+    n_heads, d_head = c["num_attention_heads"], _d_head(c)
+    widths = (n_heads * d_head, (c.get("num_key_value_heads") or n_heads) * d_head)
+    biases, norms = "qkvo" if c["attention_bias"] else "", ("post_attention_layernorm", "post_feedforward_layernorm")
+    return _llama_shapes(c, biases=biases, qk_norms=widths, norms=norms)
+
+
 def _d_head(c: Config) -> int:
     return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
 
@@ -94,8 +114,18 @@ def _unembedding(c: Config, width: int, *, tied: bool) -> Shapes:
     return {} if c.get("tie_word_embeddings", tied) else {"lm_head.weight": (D_VOCAB, width)}
 
 
-CONFIGS: dict[str, Callable[[], Config]] = {"gpt_neo": gpt_neo_config, "qwen3": qwen3_config}
-SHAPES: dict[str, Callable[[Config], Shapes]] = {"gpt_neo": gpt_neo_shapes, "qwen3": qwen3_shapes}
+CONFIGS: dict[str, Callable[[], Config]] = {
+    "gpt_neo": gpt_neo_config,
+    "qwen3": qwen3_config,
+    "olmo": olmo_config,
+    "olmo2": olmo2_config,
+}
+SHAPES: dict[str, Callable[[Config], Shapes]] = {
+    "gpt_neo": gpt_neo_shapes,
+    "qwen3": qwen3_shapes,
+    "olmo": olmo_shapes,
+    "olmo2": olmo2_shapes,
+}
 
 _OF_LLAMA: dict[str, Any] = {
     "num_hidden_layers": 1,
@@ -129,6 +159,8 @@ CHANGES: dict[str, dict[str, Any]] = {
         "max_window_layers": 1,
         "layer_types": ["sliding_attention", "full_attention", "full_attention"],
     },
+    "olmo": {name: value for name, value in _OF_LLAMA.items() if name != "rms_norm_eps"} | {"attention_bias": False},
+    "olmo2": _OF_LLAMA | {"attention_bias": True},
 }
 
 

@@ -1,9 +1,9 @@
 """The matrices by which heads read from the stream and write to it: the input of every weight-only analysis.
 
-Norms are folded into who reads through them: their learned weights, and LayerNorm's centring, as coordinates of the
-d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no weight
-says: it is left out, as are the terms that positions, feed-forward layers and constants add. A static gate is folded
-into W_O; with dynamic gates, heads are as they are where they are open.
+Norms are folded into who reads or writes through them: their learned weights, and LayerNorm's centring, as coordinates
+of the d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no
+weight says: it is left out, as are the terms that positions, feed-forward layers and constants add. A static gate is
+folded into W_O; with dynamic gates, heads are as they are where they are open.
 """
 
 from dataclasses import dataclass
@@ -91,6 +91,7 @@ def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_strea
     W_O: Tensor = attention.W_O
     if isinstance(attention.gates, StaticGates):
         W_O = W_O * gates_without_noise(attention.gates.log_alpha)[:, None, None]
+    W_O = _normalised(W_O, own.attention_out_norm)
     return HeadWeights(
         W_Q=_read(_widened(attention.W_Q, attention.q_norm), norm, basis),
         W_K=_read(_widened(attention.W_K, attention.k_norm), norm, basis),
@@ -103,7 +104,7 @@ def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_strea
 
 def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"] | None:
     """Orthonormal columns that span what LayerNorm lets through, all that has mean 0; None for all of the stream."""
-    if model.architecture.normalization != "layernorm":
+    if model.architecture.normalization != "layernorm" or model.architecture.normalization_place == "output":
         return None
     eye = torch.eye(model.architecture.d_model, dtype=model.W_E.dtype, device=model.W_E.device)
     return torch.linalg.qr(torch.cat([torch.ones_like(eye[:, :1]), eye[:, 1:]], dim=1)).Q[:, 1:]
@@ -113,7 +114,9 @@ def _read(
     weight: Float[Tensor, "*head d_model width"], norm: Norm, basis: Float[Tensor, "d_model d_stream"] | None
 ) -> Float[Tensor, "*head d_stream width"]:
     scaled = weight if norm.weight is None else norm.weight[:, None] * weight
-    return scaled if basis is None else basis.T @ scaled
+    if basis is not None:
+        return basis.T @ scaled
+    return scaled - scaled.mean(-2, keepdim=True) if norm.kind == "layernorm" else scaled
 
 
 def _written(
@@ -122,5 +125,13 @@ def _written(
     return weight if basis is None else weight @ basis
 
 
+def _normalised(W_O: Float[Tensor, "head d_value d_model"], norm: Norm) -> Float[Tensor, "head d_value d_model"]:
+    """What heads write, after a norm of it."""
+    if norm.weight is None:
+        return W_O
+    return (W_O - W_O.mean(-1, keepdim=True) if norm.kind == "layernorm" else W_O) * norm.weight
+
+
 def _widened(weight: Float[Tensor, "head d_model d_head"], norm: Norm) -> Float[Tensor, "head d_model d_head"]:
-    return weight if norm.weight is None else weight * norm.weight
+    own = norm.weight_of(len(weight))
+    return weight if own is None else weight * own

@@ -22,12 +22,14 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     after it vanishes.
 
     Raises:
-        ValueError: the fill differs between positions, which no bias can express.
+        ValueError: the fill differs between positions, which no bias can express; or no head can be removed.
     """
+    if reason := why_no_removal(model.architecture):
+        raise ValueError(reason)
     states, left = [], []
     for i, layer in enumerate(model.layers):
         state = _masked_state(layer, head_mask[i], fill[i] if fill else None)
-        normalises = layer.post and layer.attention_norm.kind != "none"
+        normalises = (layer.post and layer.attention_norm.kind != "none") or layer.attention_out_norm.bias is not None
         if len(state["attention.W_O"]) or layer.feed_forward or "attention.b_O" in state or normalises:
             states.append(state)
             left.append(i)
@@ -35,6 +37,16 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
         for state in states:
             state.setdefault("attention.b_O", model.W_E.new_zeros(model.architecture.d_model))
     return _assembled(model, states, left)
+
+
+def why_no_removal(architecture: Architecture) -> str | None:
+    """Why no smaller model has the logits of one with masked heads; None where there is one."""
+    if architecture.qk_normalization and architecture.qk_normalization_over == "layer":
+        return (
+            "qk_normalization_over must be 'head' for heads to be removed, got 'layer': queries and keys that nobody"
+            " needs any more would be missing from the norm of the others. Mask heads instead."
+        )
+    return None
 
 
 def layer_without_heads(

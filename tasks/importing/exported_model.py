@@ -1,5 +1,6 @@
 """A model to be exported, in the terms that formats share: choices that a format lacks become equivalent ones."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,7 +18,8 @@ _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learn
 
 # Fields that decide nothing in a model without layers.
 _OF_LAYERS = (
-    *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qkv_biases", "gates"),
+    *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qk_normalization_over", "qkv_biases"),
+    "gates",
     *("rotary_base", "rotary_width", "rotary_pairs", "attention", "attention_window", "stride", "top_k"),
     *("score_scale", "windowed_layers"),
     *("feed_forward", "d_mlp", "parallel_sublayers", "normalization_place"),
@@ -99,7 +101,7 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
         "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
         "attention_window": len(a.visible_distances),
         "top_k": a.kept_keys,
-        "score_scale": a.query_scale,
+        "score_scale": None if math.isclose(a.query_scale, a.head_width**-0.5) else a.query_scale,
     }
     choices = dict(a) | spelled_out
     idle = {"biases", "output_biases", "rotary_fraction", *_idle(choices)}
@@ -110,6 +112,8 @@ def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
     """Fields that decide nothing beside others."""
     if not choices["n_layers"]:
         yield from _OF_LAYERS
+    if not choices["qk_normalization"]:
+        yield "qk_normalization_over"
     if not choices["qkv_biases"]:
         yield "qkv_biases"
     if choices["attention"] == "full":

@@ -40,8 +40,8 @@ _QK_NORMS = {"self_attn.q_norm": "attention.q_norm", "self_attn.k_norm": "attent
 _NORMS = {"input_layernorm": "attention_norm", "post_attention_layernorm": "feed_forward_norm"}
 
 
-def llama_fields(settings: Settings, d_head: int | None = None) -> dict[str, Any]:
-    """Fields of an architecture that Llama and its relatives have in common; `d_head` is what no head_dim means."""
+def llama_fields(settings: Settings, d_head: int | None = None, epsilon: float = 1e-6) -> dict[str, Any]:
+    """Fields of an architecture that Llama and its relatives have in common; `d_head` and `epsilon` are defaults."""
     for said in (settings, settings.section("rope_parameters")):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
@@ -60,7 +60,7 @@ def llama_fields(settings: Settings, d_head: int | None = None) -> dict[str, Any
         "rotary_pairs": "half-split",
         "rotary_base": rotary_base_of(settings, "rope_theta"),
         "normalization": "rmsnorm",
-        "norm_epsilon": settings.number("rms_norm_eps", 1e-6),
+        "norm_epsilon": settings.number("rms_norm_eps", epsilon),
         "feed_forward": settings.choice("hidden_act", GATED_ACTIVATION_NAMES, "silu"),
         "tied_embeddings": settings.flag("tie_word_embeddings", False),
     }
@@ -160,11 +160,15 @@ def llama_placements(
         "mlp.up_proj": (TRANSPOSED, SAME, "feed_forward", "_in", "mlp_bias"),
         "mlp.down_proj": (TRANSPOSED, SAME, "feed_forward", "_out", "mlp_bias"),
     }
+    of_qk_norm = FLAT if architecture.qk_normalization_over == "layer" else of_norm
     for i in range(architecture.n_layers):
         block, layer = f"model.layers.{i}", f"layers.{i}"
         placed += [
-            Placement(f"{block}.{name}.weight", of_norm, (f"{layer}.{own}.weight",))
-            for name, own in (norms | (_QK_NORMS if architecture.qk_normalization else {})).items()
+            Placement(f"{block}.{name}.weight", of_norm, (f"{layer}.{own}.weight",)) for name, own in norms.items()
+        ]
+        placed += [
+            Placement(f"{block}.{name}.weight", of_qk_norm, (f"{layer}.{own}.weight",))
+            for name, own in (_QK_NORMS if architecture.qk_normalization else {}).items()
         ]
         for name, (layout, of_bias, module, end, switch) in modules.items():
             placed.append(Placement(f"{block}.{name}.weight", layout, (f"{layer}.{module}.W{end}",)))

@@ -42,7 +42,6 @@ OF_MODEL_TYPES = {
     "gpt_oss": "experts and attention sinks",
     "granite": "multipliers of embeddings, sublayers and logits",
     "cohere": "one norm for both sublayers and scaled logits",
-    "olmo2": "norms after sublayers",
     "gptj": "one norm for both sublayers",
     "phi": "one norm for both sublayers",
     "phi3": "queries, keys and values in one matrix",

@@ -10,7 +10,7 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 # Without heads these have no effect; nor have positions, unless they are added to the stream.
 _OF_HEADS = (
-    *("d_value", "n_key_value_heads", "qk_normalization", "qkv_biases"),
+    *("d_value", "n_key_value_heads", "qk_normalization", "qk_normalization_over", "qkv_biases"),
     *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "gates"),
 )
 _OF_ROTARY = ("rotary_base", "rotary_fraction", "rotary_pairs")
@@ -54,6 +54,8 @@ def _effective_architecture(a: Architecture) -> Architecture:
         fields |= _defaults("normalization_place")
     if fields["feed_forward"] == "none":
         fields |= _defaults("parallel_sublayers")
+    if not a.qk_normalization:
+        fields |= _defaults("qk_normalization_over")
     if a.windowed_layers == tuple(range(a.n_layers)):
         fields |= _defaults("windowed_layers")
     if a.biases:

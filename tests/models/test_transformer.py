@@ -57,7 +57,7 @@ OPTIONS = [
     *(
         {"normalization": norm, "normalization_place": place, "feed_forward": "gelu", "d_mlp": D_MLP}
         for norm in ("layernorm", "rmsnorm")
-        for place in ("pre", "post")
+        for place in ("pre", "post", "output", "both")
     ),
     *({"positions": positions, "biases": True, "qk_normalization": True} for positions in POSITIONS),
     {"feed_forward": "relu", "d_mlp": D_MLP, "biases": True},
@@ -66,6 +66,8 @@ OPTIONS = [
         for kind in ("gelu_tanh", "swiglu", "geglu", "geglu_tanh")
     ),
     LIKE_LLAMA,
+    {**LIKE_LLAMA, "normalization_place": "output", "qk_normalization": True, "qk_normalization_over": "layer"},
+    {**LIKE_NEOX, "normalization_place": "both", "qk_normalization": True, "qk_normalization_over": "layer"},
     {**LIKE_LLAMA, "qkv_biases": True, "tied_embeddings": True, "attention": "local", "attention_window": 3},
     {"n_heads": (4, 0, 2), "n_layers": 3, "n_key_value_heads": 2, "biases": True, "qk_normalization": True},
     LIKE_NEOX,
@@ -104,8 +106,10 @@ def test_trace_is_the_forward_pass_and_adds_up(options):
         b_O = weights.attention.b_O
         by_head = layer.head_outputs.sum(1) + (0 if b_O is None else b_O)
         torch.testing.assert_close(layer.attention_out, by_head, rtol=0, atol=1e-12)
-        if model.architecture.normalization_place == "pre" or model.architecture.normalization == "none":
-            written = by_head if layer.feed_forward_out is None else by_head + layer.feed_forward_out
+        if model.architecture.normalization_place != "post" or model.architecture.normalization == "none":
+            written = weights.attention_out_norm(by_head)
+            if layer.feed_forward_out is not None:
+                written = written + weights.feed_forward_out_norm(layer.feed_forward_out)
             torch.testing.assert_close(layer.residual_out, stream + written, rtol=0, atol=1e-12)
         stream = layer.residual_out
     torch.testing.assert_close(trace.residual_final, model.final_norm(stream))

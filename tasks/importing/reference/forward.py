@@ -17,6 +17,7 @@ from headstream.tasks.importing.reference.gpt_neo import gpt_neo_logits
 from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
 from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
+from headstream.tasks.importing.reference.olmo import olmo2_logits, olmo_logits
 from headstream.tasks.importing.reference.qwen3 import qwen3_logits
 from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
 from headstream.tasks.importing.stored_tensors import open_safetensors
@@ -31,6 +32,8 @@ HUGGINGFACE: dict[str, Definition] = {
     "mistral": llama_logits,
     "qwen2": llama_logits,
     "qwen3": qwen3_logits,
+    "olmo": olmo_logits,
+    "olmo2": olmo2_logits,
 }
 
 

@@ -31,10 +31,11 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("rotary_base", "rotary_fraction")),
     "rotary_pairs": ("neighbouring", "half-split"),
     "normalization": ("none", *EPSILONS),
-    "normalization_place": ("pre", "post"),
+    "normalization_place": ("pre", "post", "output", "both"),
     "norm_epsilon": None,
     "feed_forward": ("none", *_ACTIVATIONS),
     **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
+    "qk_normalization_over": ("head", "layer"),
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),
     **dict.fromkeys(("attention_window", "windowed_layers", "stride", "top_k", "score_scale")),
@@ -46,6 +47,7 @@ def headstream_logits(
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits by the fields of an architecture, all of which are given."""
     n, post = tokens.shape[1], a["normalization_place"] == "post"
+    before, of_output = a["normalization_place"] in ("pre", "both"), a["normalization_place"] in ("output", "both")
     epsilon = EPSILONS.get(a["normalization"], 0.0) if a["norm_epsilon"] is None else a["norm_epsilon"]
 
     def norm(x: Tensor, name: str) -> Tensor:
@@ -65,16 +67,18 @@ def headstream_logits(
     for i in range(a["n_layers"]):
         layer = tensors.within(f"layers.{i}.")
         attention, place = layer.within("attention."), f"layers.{i}"
-        read = x if post else norm(x, f"{place}.attention_norm")
-        written = _attention(attention, a, read, i)
+        written = _attention(attention, a, norm(x, f"{place}.attention_norm") if before else x, i)
+        written = norm(written, f"{place}.attention_out_norm") if of_output else written
         if "feed_forward.W_in" not in layer.names:
             x = norm(x + written, f"{place}.attention_norm") if post else x + written
         elif post:
             x = norm(x + written, f"{place}.attention_norm")
             x = norm(x + _feed_forward(layer.within("feed_forward."), a, x), f"{place}.feed_forward_norm")
         else:
-            read = norm(x if a["parallel_sublayers"] else x + written, f"{place}.feed_forward_norm")
-            x = x + written + _feed_forward(layer.within("feed_forward."), a, read)
+            read = x if a["parallel_sublayers"] else x + written
+            read = norm(read, f"{place}.feed_forward_norm") if before else read
+            out = _feed_forward(layer.within("feed_forward."), a, read)
+            x = x + written + (norm(out, f"{place}.feed_forward_out_norm") if of_output else out)
     x = x if post else norm(x, "final_norm")
     unembedding = tensors.as_stored("W_E") if a["tied_embeddings"] else tensors.as_stored("W_U_free").T
     return read_out(x, unembedding, tensors.get("b_U"))
@@ -91,7 +95,11 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
     d_head = q.shape[-1]
     if a["qk_normalization"]:
         epsilon = 1e-6 if a["norm_epsilon"] is None else a["norm_epsilon"]
-        q, k = (rms_norm(x, epsilon, tensors[f"{name}_norm.weight"]) for name, x in (("q", q), ("k", k)))
+        width = {"head": -1, "layer": -2}[a["qk_normalization_over"]]  # [..., head, dimension] from that axis on
+        q, k = (
+            rms_norm(x.flatten(width), epsilon, tensors[f"{name}_norm.weight"].flatten()).view_as(x)
+            for name, x in (("q", q), ("k", k))
+        )
     if a["positions"] == "rotary":
         n_turned = int(a["rotary_fraction"] * d_head)
         half_split = a["rotary_pairs"] == "half-split"

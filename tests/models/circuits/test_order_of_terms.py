@@ -18,6 +18,7 @@ SETTINGS = [
     {},
     {"normalization": "layernorm", "biases": True},
     {"normalization": "rmsnorm", "normalization_place": "post", "feed_forward": "gelu"},
+    {"normalization": "rmsnorm", "normalization_place": "both", "feed_forward": "gelu"},
 ]
 
 

@@ -77,6 +77,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("gpt_neo", {"attention_types": 7}, "attention_types must say global or local"),
     ("gpt_neo", {"attention_layers": ["global", "local", "global"]}, "and attention_layers the same"),
+    ("olmo", {"clip_qkv": 8.0}, "Headstream has no limit for queries, keys and values"),
     ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
 ]
 

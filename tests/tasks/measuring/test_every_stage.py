@@ -55,6 +55,14 @@ KINDS = {
         **{"positions": "learned", "attention": "local", "attention_window": 5, "windowed_layers": (1,)},
         **{"score_scale": 1.0, "normalization": "layernorm", "feed_forward": "gelu_tanh", "d_mlp": 10},
     },
+    "like OLMo 2": {
+        **{"n_heads": 4, "n_key_value_heads": 2, "d_head": 6, "positions": "rotary", "feed_forward": "swiglu"},
+        **{"normalization": "rmsnorm", "normalization_place": "output", "d_mlp": 10},
+        **{"qk_normalization": True, "qk_normalization_over": "layer"},
+    },
+    "norms before sublayers and of what they write": {
+        **{"n_layers": 1, "normalization": "layernorm", "normalization_place": "both", "feed_forward": "relu"}
+    },
     "pruned": {"positions": "sinusoidal", "feed_forward": "geglu_tanh"},
 }
 
