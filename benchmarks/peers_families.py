@@ -117,6 +117,31 @@ LLAMA_SHAPES: dict[str, dict[str, Any]] = {
         "hidden_act": "gelu_pytorch_tanh",
     },
 }
+_ROPE = {"rope_theta": 500.0, "factor": 8.0}
+LLAMA_SHAPES |= {
+    "5 heads of 6, linear scaling": {
+        "hidden_size": 30,
+        "num_attention_heads": 5,
+        "rope_parameters": {"rope_type": "linear", **_ROPE},
+    },
+    "2 heads of 16, scaling of Llama 3": {
+        "hidden_size": 32,
+        "num_attention_heads": 2,
+        "rope_parameters": {
+            **{"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **_ROPE},
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "1 head of 14 in width 14, scaling of Llama 3": {
+        "hidden_size": 14,
+        "num_attention_heads": 1,
+        "tie_word_embeddings": True,
+        "rope_parameters": {
+            **{"rope_type": "llama3", "low_freq_factor": 2.0, "high_freq_factor": 3.0, **_ROPE},
+            "original_max_position_embeddings": 300,
+        },
+    },
+}
 MISTRAL_SHAPES: dict[str, dict[str, Any]] = {
     "6 heads of 8 in 3 groups, window 5": {
         "hidden_size": 48,

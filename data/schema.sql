@@ -141,6 +141,9 @@ CREATE TABLE models (
     positions                   VARCHAR,              -- relative, shortformer, learned_shortformer, rotary, learned, sinusoidal or none
     rotary_base                 DOUBLE,               -- base of the wavelengths of rotary positions; NULL with others
     rotary_fraction             DOUBLE,               -- share of d_head that rotary positions turn; NULL with others
+    rotary_stretch              DOUBLE,               -- factor by which those wavelengths are stretched; NULL with others
+    rotary_stretched_wavelengths DOUBLE[],            -- wavelengths up to which none is stretched, and from which on all are; NULL: all are
+    windowed_rotary_base        DOUBLE,               -- base of rotary positions in windowed_layers; NULL: as in the others
     rotary_pairs                VARCHAR,              -- dimensions turned together: neighbouring or half-split; NULL with others
     normalization               VARCHAR,              -- none, layernorm or rmsnorm
     normalization_place         VARCHAR,              -- pre: before each sublayer; post: of the stream after it; output: of what it writes; both

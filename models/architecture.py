@@ -110,9 +110,11 @@ class Architecture(ArchitectureConfig):
         """The architecture as a layer has it: with full attention if the layer is none of those with a window."""
         if self.windowed_layers is None:
             return self
-        full = {"attention": "full", "attention_window": None, "stride": None}
-        own = {} if layer in self.windowed_layers else full
-        return self.model_copy(update={"windowed_layers": None, **own})
+        own: dict[str, object] = {"attention": "full", "attention_window": None, "stride": None}
+        if layer in self.windowed_layers:
+            base = self.windowed_rotary_base
+            own = {} if base is None else {"rotary_base": base, "rotary_stretch": 1.0}
+        return self.model_copy(update={"windowed_layers": None, "windowed_rotary_base": None, **own})
 
     @property
     def name(self) -> str:

@@ -9,7 +9,10 @@ MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; 
 HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
 HeadCounts = HeadCount | tuple[HeadCount, ...]
 # Options that came later than models that are kept: keys and files name them only where they aren't at their default.
-LATER = ("score_scale", "windowed_layers", "qk_normalization_over")
+LATER = (
+    *("score_scale", "windowed_layers", "qk_normalization_over"),
+    *("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base"),
+)
 
 
 class ArchitectureConfig(BaseModel):
@@ -42,6 +45,22 @@ class ArchitectureConfig(BaseModel):
     rotary_base: float = Field(10_000.0, gt=1, le=1e9, description="Base of the wavelengths of rotary positions.")
     rotary_fraction: float = Field(
         1.0, gt=0, le=1, description="Fraction of d_head, its first dimensions, that rotary positions rotate."
+    )
+    rotary_stretch: float = Field(
+        1.0, gt=0, le=1e6, description="Factor by which the wavelengths of rotary positions are stretched."
+    )
+    rotary_stretched_wavelengths: tuple[float, ...] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="Wavelengths, in positions, up to which rotary positions keep theirs, and from which on they are"
+        " stretched; between, rates are interpolated, as in Llama 3. By default all are stretched.",
+    )
+    windowed_rotary_base: float | None = Field(
+        None,
+        gt=1,
+        le=1e9,
+        description="Base of rotary positions in windowed_layers, where nothing is stretched; by default as in others.",
     )
     rotary_pairs: Literal["neighbouring", "half-split"] = Field(
         "neighbouring",
@@ -171,6 +190,17 @@ class ArchitectureConfig(BaseModel):
             raise ValueError(
                 f"windowed_layers must be different layers of n_layers={self.n_layers} in ascending order, counted from"
                 f" 0, got {list(layers)}. Correct the list."
+            )
+        if self.windowed_rotary_base is not None and layers is None:
+            raise ValueError(
+                f"windowed_rotary_base needs windowed_layers, got windowed_rotary_base={self.windowed_rotary_base:g}"
+                " without them. Set windowed_layers, or leave it out."
+            )
+        wavelengths = self.rotary_stretched_wavelengths
+        if wavelengths is not None and not 0 < wavelengths[0] < wavelengths[1] < float("inf"):
+            raise ValueError(
+                f"rotary_stretched_wavelengths must be two ascending numbers above 0, got {list(wavelengths)}. Correct"
+                " them."
             )
         return self
 

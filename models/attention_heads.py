@@ -33,7 +33,13 @@ class Attention(DeclaringModule):
         super().__init__()
         a = architecture
         self.positions, self.scale = a.positions, a.query_scale
-        self.rotary = Rotary(a.rotary_width, a.rotary_base, a.rotary_pairs == "half-split")
+        self.rotary = Rotary(
+            a.rotary_width,
+            a.rotary_base,
+            a.rotary_pairs == "half-split",
+            a.rotary_stretch,
+            a.rotary_stretched_wavelengths,
+        )
         self.windowed, self.distances, self.top_k = a.windowed, a.visible_distances, a.kept_keys
         self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
         n_shared = a.key_value_heads(n_heads)

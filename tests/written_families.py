@@ -33,6 +33,15 @@ def gpt_neo_shapes(c: Config) -> Shapes:
     return shapes | _unembedding(c, d, tied=True)
 
 
+def llama_config() -> Config:
+    return _llama_sizes() | {"attention_bias": False, "mlp_bias": False}
+
+
+def llama_shapes(c: Config) -> Shapes:
+    mlp = ("gate", "up", "down") if c.get("mlp_bias") else ()
+    return _llama_shapes(c, biases="qkvo" if c.get("attention_bias") else "", mlp_biases=mlp)
+
+
 def qwen3_config() -> Config:
     return {
         **_llama_sizes(),
@@ -80,6 +89,7 @@ def _llama_shapes(
     c: Config,
     *,
     biases: str = "",
+    mlp_biases: tuple[str, ...] = (),
     qk_norms: tuple[int, int] | None = None,
     norms: tuple[str, ...] = ("input_layernorm", "post_attention_layernorm"),
     tied: bool = False,
@@ -96,8 +106,8 @@ def _llama_shapes(
         shapes |= _linear(f"{layer}.self_attn.o_proj", n_heads * d_head, d, bias="o" in biases)
         if qk_norms:
             shapes |= {f"{layer}.self_attn.{which}_norm.weight": (n,) for which, n in zip("qk", qk_norms, strict=True)}
-        shapes |= {f"{layer}.mlp.{which}_proj.weight": (mlp, d) for which in ("gate", "up")}
-        shapes[f"{layer}.mlp.down_proj.weight"] = (d, mlp)
+        for which, sizes in (("gate", (d, mlp)), ("up", (d, mlp)), ("down", (mlp, d))):
+            shapes |= _linear(f"{layer}.mlp.{which}_proj", *sizes, bias=which in mlp_biases)
     return shapes | _unembedding(c, d, tied=tied)
 
 
@@ -116,17 +126,23 @@ def _unembedding(c: Config, width: int, *, tied: bool) -> Shapes:
 
 CONFIGS: dict[str, Callable[[], Config]] = {
     "gpt_neo": gpt_neo_config,
+    "llama": llama_config,
     "qwen3": qwen3_config,
     "olmo": olmo_config,
     "olmo2": olmo2_config,
 }
 SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "gpt_neo": gpt_neo_shapes,
+    "llama": llama_shapes,
     "qwen3": qwen3_shapes,
     "olmo": olmo_shapes,
     "olmo2": olmo2_shapes,
 }
 
+_OF_LLAMA3 = {
+    **{"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+    "original_max_position_embeddings": 60,
+}
 _OF_LLAMA: dict[str, Any] = {
     "num_hidden_layers": 1,
     "num_attention_heads": 4,
@@ -136,6 +152,8 @@ _OF_LLAMA: dict[str, Any] = {
     "rms_norm_eps": 0.1,
     "rope_theta": 50.0,
     "rope_parameters": {"rope_theta": ..., "rope_parameters": {"rope_type": "default", "rope_theta": 90.0}},
+    "rope_scaling": {"rope_type": "linear", "factor": 3.0},
+    "rope_parameters, llama3": {"rope_parameters": {"rope_theta": 90.0, "rope_type": "llama3", **_OF_LLAMA3}},
     "tie_word_embeddings": True,
 }
 # Other values of each setting of a config that decides what is computed.
@@ -151,6 +169,7 @@ CHANGES: dict[str, dict[str, Any]] = {
         "layer_norm_epsilon": 0.1,
         "tie_word_embeddings": False,
     },
+    "llama": _OF_LLAMA | {"attention_bias": True, "mlp_bias": True},
     "qwen3": {
         **_OF_LLAMA,
         "attention_bias": False,

@@ -110,5 +110,7 @@ def _windows(a: Architecture, left: list[int]) -> dict[str, Any]:
     if a.windowed_layers is None:
         return {}
     layers = tuple(new for new, old in enumerate(left) if old in a.windowed_layers)
-    full = {"attention": "full", "attention_window": None, "stride": None, "windowed_layers": None}
+    full = {"attention": "full", "attention_window": None, "stride": None} | dict.fromkeys(
+        ("windowed_layers", "windowed_rotary_base")
+    )
     return {"windowed_layers": layers} if layers else full

@@ -16,12 +16,13 @@ from headstream.tasks.importing.placements import Declared, Placement, parameter
 # Positions that are a special case of learned ones.
 _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}
 
+_ROTARY = ("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base")
 # Fields that decide nothing in a model without layers.
 _OF_LAYERS = (
     *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qk_normalization_over", "qkv_biases"),
     "gates",
     *("rotary_base", "rotary_width", "rotary_pairs", "attention", "attention_window", "stride", "top_k"),
-    *("score_scale", "windowed_layers"),
+    *("score_scale", "windowed_layers", *_ROTARY),
     *("feed_forward", "d_mlp", "parallel_sublayers", "normalization_place"),
 )
 
@@ -89,7 +90,7 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
 
     Most biases are left out, since they are only weights: writing them shows if a format has tensors for them.
     """
-    a = architecture
+    a, waves = architecture, architecture.rotary_stretched_wavelengths
     spelled_out = {
         "n_heads": a.heads_per_layer,
         "n_key_value_heads": [a.key_value_heads(n) for n in a.heads_per_layer],
@@ -98,6 +99,7 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
         "d_mlp": a.mlp_width,
         "norm_epsilon": a.epsilon_of(a.normalization),
         "rotary_width": a.rotary_width,
+        "rotary_stretched_wavelengths": waves and tuple(float(f"{each:.12g}") for each in waves),
         "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
         "attention_window": len(a.visible_distances),
         "top_k": a.kept_keys,
@@ -119,7 +121,7 @@ def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
     if choices["attention"] == "full":
         yield from ("attention_window", "windowed_layers", "stride", "top_k")
     if choices["positions"] != "rotary":
-        yield from ("rotary_base", "rotary_width", "rotary_pairs")
+        yield from ("rotary_base", "rotary_width", "rotary_pairs", *_ROTARY)
     if choices["normalization"] == "none":
         yield from ("norm_epsilon", "normalization_place")
     if choices["feed_forward"] == "none":

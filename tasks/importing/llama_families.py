@@ -28,8 +28,8 @@ from headstream.tasks.importing.layouts import (
     transposed,
 )
 from headstream.tasks.importing.placements import Placement
-from headstream.tasks.importing.rotary_settings import rotary_base_of
 from headstream.tasks.importing.settings import Settings
+from headstream.tasks.importing.stretched_rotary import rotary_fields, stretching_config
 
 _FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
 _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
@@ -58,7 +58,7 @@ def llama_fields(settings: Settings, d_head: int | None = None, epsilon: float =
         "n_ctx": min(settings.whole("max_position_embeddings", 2048), MAX_CONTEXT),
         "positions": "rotary",
         "rotary_pairs": "half-split",
-        "rotary_base": rotary_base_of(settings, "rope_theta"),
+        **rotary_fields(settings),
         "normalization": "rmsnorm",
         "norm_epsilon": settings.number("rms_norm_eps", epsilon),
         "feed_forward": settings.choice("hidden_act", GATED_ACTIVATION_NAMES, "silu"),
@@ -106,6 +106,7 @@ def llama_config(architecture: Architecture) -> dict[str, Any]:
         "intermediate_size": a.mlp_width or 4 * a.d_model,
         "max_position_embeddings": a.n_ctx,
         "rope_theta": a.rotary_base,
+        **stretching_config(a),
         "rms_norm_eps": a.epsilon_of("rmsnorm"),
         "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
         "tie_word_embeddings": a.tied_embeddings,

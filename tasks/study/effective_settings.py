@@ -10,10 +10,20 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 # Without heads these have no effect; nor have positions, unless they are added to the stream.
 _OF_HEADS = (
-    *("d_value", "n_key_value_heads", "qk_normalization", "qk_normalization_over", "qkv_biases"),
+    *(
+        "d_value",
+        "n_key_value_heads",
+        "qk_normalization",
+        "qk_normalization_over",
+        "qkv_biases",
+        "windowed_rotary_base",
+    ),
     *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "gates"),
 )
-_OF_ROTARY = ("rotary_base", "rotary_fraction", "rotary_pairs")
+_OF_ROTARY = (
+    *("rotary_base", "rotary_fraction", "rotary_pairs"),
+    *("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base"),
+)
 _IN_THE_STREAM = ("learned", "sinusoidal")
 # Derived from other settings where they are not set.
 _DERIVED = (
@@ -56,7 +66,11 @@ def _effective_architecture(a: Architecture) -> Architecture:
         fields |= _defaults("parallel_sublayers")
     if not a.qk_normalization:
         fields |= _defaults("qk_normalization_over")
-    if a.windowed_layers == tuple(range(a.n_layers)):
+    if a.rotary_stretch == 1:
+        fields |= _defaults("rotary_stretched_wavelengths")
+    if a.windowed_rotary_base == a.rotary_base and a.rotary_stretch == 1:
+        fields |= _defaults("windowed_rotary_base")
+    if a.windowed_layers == tuple(range(a.n_layers)) and fields["windowed_rotary_base"] is None:
         fields |= _defaults("windowed_layers")
     if a.biases:
         fields |= _defaults("output_biases", "qkv_biases")

@@ -27,6 +27,8 @@ from headstream.models.architecture_config import LATER
         ({"attention": "strided", "attention_window": 33}, "must fit n_ctx=128, got 33 keys 4 apart. Choose 32 or few"),
         ({"attention": "local", "attention_window": 0}, "greater than or equal to 1"),
         ({"attention": "strided", "stride": 0}, "greater than or equal to 1"),
+        ({"windowed_rotary_base": 50.0}, "windowed_rotary_base needs windowed_layers, got windowed_rotary_base=50"),
+        ({"rotary_stretched_wavelengths": [4.0, 2.0]}, "two ascending numbers above 0, got [4.0, 2.0]"),
         ({"windowed_layers": [0]}, "windowed_layers needs attention = 'local' or 'strided'"),
         ({"attention": "local", "windowed_layers": [2]}, "different layers of n_layers=2 in ascending order"),
         ({"attention": "local", "windowed_layers": [1, 0]}, "counted from 0, got [1, 0]"),

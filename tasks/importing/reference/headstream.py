@@ -13,11 +13,13 @@ from headstream.tasks.importing.reference.maths import (
     gelu,
     gelu_tanh,
     layer_norm,
+    rates_of,
     read_out,
     relu,
     rms_norm,
-    rotated,
     silu,
+    stretched,
+    turned,
 )
 
 _ACTIVATIONS = {
@@ -28,7 +30,8 @@ EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
 DEFINED: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx")),
     "positions": ("relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"),
-    **dict.fromkeys(("rotary_base", "rotary_fraction")),
+    **dict.fromkeys(("rotary_base", "rotary_fraction", "rotary_stretch", "rotary_stretched_wavelengths")),
+    "windowed_rotary_base": None,
     "rotary_pairs": ("neighbouring", "half-split"),
     "normalization": ("none", *EPSILONS),
     "normalization_place": ("pre", "post", "output", "both"),
@@ -103,7 +106,11 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
     if a["positions"] == "rotary":
         n_turned = int(a["rotary_fraction"] * d_head)
         half_split = a["rotary_pairs"] == "half-split"
-        q, k = (rotated(part, a["rotary_base"], n_turned, half_split) for part in (q, k))
+        base, stretch = a["rotary_base"], a["rotary_stretch"]
+        if a["windowed_rotary_base"] is not None and layer in a["windowed_layers"]:
+            base, stretch = a["windowed_rotary_base"], 1.0
+        rates = [stretched(rate, stretch, a["rotary_stretched_wavelengths"]) for rate in rates_of(base, n_turned)]
+        q, k = (turned(part, rates, half_split) for part in (q, k))
     by_distance = None
     if a["positions"] == "relative":
         behind = torch.arange(n)[:, None] - torch.arange(n)

@@ -1,7 +1,7 @@
 """The pieces of a forward pass in float64: norms, activations, rotary positions, attention, unembedding."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float64
@@ -68,13 +68,42 @@ def rotated(
 
     Pairs are (j, j + n_turned / 2) with `half_split`, else (2 j, 2 j + 1). Source: Su et al. 2021 (RoPE).
     """
-    n_pairs = n_turned // 2
+    return turned(x, rates_of(base, n_turned), half_split)
+
+
+def rates_of(base: float, n_turned: int) -> list[float]:
+    """Radians a position by which each pair of dimensions is turned."""
+    return [base ** (-2 * j / n_turned) for j in range(n_turned // 2)]
+
+
+def stretched(rate: float, factor: float, wavelengths: Sequence[float] | None) -> float:
+    """A rate whose wavelength is stretched by a factor: not up to the first of two, and fully from the second on.
+
+    Source: https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py, `apply_scaling`.
+    """
+    if wavelengths is None:
+        return rate / factor
+    first, last = wavelengths
+    wavelength = 2 * math.pi / rate
+    if wavelength < first:
+        return rate
+    if wavelength > last:
+        return rate / factor
+    smooth = (1 / wavelength - 1 / last) / (1 / first - 1 / last)
+    return (1 - smooth) * rate / factor + smooth * rate
+
+
+def turned(
+    x: Float64[Tensor, "batch pos head width"], rates: Sequence[float], half_split: bool
+) -> Float64[Tensor, "batch pos head width"]:
+    """Multiply each pair of dimensions, a complex number, by exp(i position rate)."""
+    n_pairs = len(rates)
+    n_turned = 2 * n_pairs
     places = torch.arange(n_turned).view(2, n_pairs).T if half_split else torch.arange(n_turned).view(n_pairs, 2)
-    rates = torch.tensor([base ** (-2 * j / n_turned) for j in range(n_pairs)], dtype=torch.float64)
-    angles = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * rates
-    turned = torch.complex(x[..., places[:, 0]], x[..., places[:, 1]]) * torch.exp(1j * angles)[:, None]
+    angles = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * torch.tensor(rates, dtype=torch.float64)
+    pairs = torch.complex(x[..., places[:, 0]], x[..., places[:, 1]]) * torch.exp(1j * angles)[:, None]
     out = x.clone()
-    out[..., places[:, 0]], out[..., places[:, 1]] = turned.real, turned.imag
+    out[..., places[:, 0]], out[..., places[:, 1]] = pairs.real, pairs.imag
     return out
 
 

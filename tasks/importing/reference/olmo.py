@@ -16,8 +16,9 @@ from headstream.tasks.importing.reference.maths import (
     layer_norm,
     read_out,
     rms_norm,
-    rotated,
+    turned,
 )
+from headstream.tasks.importing.reference.rope import rope_rates
 
 
 def olmo_logits(
@@ -52,9 +53,8 @@ def olmo2_logits(
 
 def _attention(layer: FileTensors, config: Mapping[str, Any], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     d_head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    base = (config.get("rope_parameters") or {}).get("rope_theta") or config.get("rope_theta") or 10_000.0
     q, k, v = (part.unflatten(-1, (-1, d_head)) for part in (q, k, v))
-    q, k = (rotated(part, base, d_head, half_split=True) for part in (q, k))
+    q, k = (turned(part, rope_rates(config, d_head), half_split=True) for part in (q, k))
     return _linear(layer, "self_attn.o_proj", attended(q, k, v, scale=d_head**-0.5).flatten(2))
 
 

@@ -7,7 +7,8 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, read_out, rms_norm, rotated
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, read_out, rms_norm, turned
+from headstream.tasks.importing.reference.rope import rope_rates
 
 
 def qwen3_logits(
@@ -15,7 +16,6 @@ def qwen3_logits(
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits of a `Qwen3ForCausalLM`."""
     d_head, epsilon = config.get("head_dim", 128), config.get("rms_norm_eps", 1e-6)
-    base = (config.get("rope_parameters") or {}).get("rope_theta") or config.get("rope_theta") or 10_000.0
     activation = REFERENCE_ACTIVATIONS[config.get("hidden_act", "silu")]
     tensors = tensors.without("model.")
 
@@ -32,7 +32,7 @@ def qwen3_logits(
         read, attention = norm(x, f"{layer}.input_layernorm"), f"{layer}.self_attn"
         q, k, v = (linear(read, f"{attention}.{which}_proj").unflatten(-1, (-1, d_head)) for which in "qkv")
         q, k = norm(q, f"{attention}.q_norm"), norm(k, f"{attention}.k_norm")
-        q, k = (rotated(part, base, d_head, half_split=True) for part in (q, k))
+        q, k = (turned(part, rope_rates(config, d_head), half_split=True) for part in (q, k))
         mixed = attended(q, k, v, scale=d_head**-0.5, window=_window(config, i))
         x = x + linear(mixed.flatten(2), f"{attention}.o_proj")
         read = norm(x, f"{layer}.post_attention_layernorm")

@@ -209,7 +209,7 @@ UNREPRESENTABLE = {
     "soft-capped logits": ("llama", {"final_logit_softcapping": 30.0}),
     "scaled embeddings": ("llama", {"embedding_multiplier": 12.0}),
     "scaled sublayers": ("llama", {"residual_multiplier": 0.2}),
-    "scaled rotary positions": ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}),
+    "scaled rotary positions": ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 8.0}}),
     "scaled rotary": ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 8.0}}),
     "differ by layer": ("llama", {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
     "scale of attention by layer": ("gpt2", {"scale_attn_by_inverse_layer_idx": True}),

@@ -1,0 +1,30 @@
+"""Rotary positions by a config of transformers: their rates, stretched or not.
+
+Source: transformers' modeling_rope_utils.py; of llama3, `apply_scaling` of Meta's llama-models.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headstream.tasks.importing.reference.maths import rates_of, stretched
+
+
+def rope_rates(config: Mapping[str, Any], n_turned: int) -> list[float]:
+    """Radians a position by which each pair of dimensions is turned.
+
+    Raises:
+        ValueError: they are changed in a way that is not defined here.
+    """
+    entries = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    base = entries.get("rope_theta") or config.get("rope_theta") or 10_000.0
+    rates = rates_of(base, n_turned)
+    match entries.get("rope_type") or entries.get("type") or "default":
+        case "default":
+            return rates
+        case "linear":
+            return [stretched(rate, entries["factor"], None) for rate in rates]
+        case "llama3":
+            n = entries["original_max_position_embeddings"]
+            wavelengths = (n / entries["high_freq_factor"], n / entries["low_freq_factor"])
+            return [stretched(rate, entries["factor"], wavelengths) for rate in rates]
+    raise ValueError(f"rotary positions changed by {entries}")
