@@ -27,6 +27,7 @@ from transformers import (
     MistralConfig,
     Olmo2Config,
     OlmoConfig,
+    PhiConfig,
     PreTrainedConfig,
     PreTrainedModel,
     Qwen2Config,
@@ -208,6 +209,17 @@ OLMO_SHAPES: dict[str, dict[str, Any]] = {
         "hidden_act": "gelu_pytorch_tanh",
     },
 }
+PHI_SHAPES: dict[str, dict[str, Any]] = {
+    "5 heads of 8, half turned": {"hidden_size": 40, "num_attention_heads": 5},
+    "6 heads of 4 in 2 groups, all turned, exact GELU": {
+        "hidden_size": 24,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+        "partial_rotary_factor": 1.0,
+        "hidden_act": "gelu",
+    },
+    "1 head of 10, 4 dimensions turned": {"hidden_size": 10, "num_attention_heads": 1, "partial_rotary_factor": 0.4},
+}
 SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
 FAMILIES = (
     (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
@@ -219,6 +231,7 @@ FAMILIES = (
     (Qwen3Config, QWEN3_SHAPES, SIZES),
     (OlmoConfig, OLMO_SHAPES, SIZES),
     (Olmo2Config, OLMO_SHAPES, SIZES),
+    (PhiConfig, PHI_SHAPES, SIZES),
 )
 
 

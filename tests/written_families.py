@@ -73,6 +73,33 @@ def olmo2_shapes(c: Config) -> Shapes:
     return _llama_shapes(c, biases=biases, qk_norms=widths, norms=norms)
 
 
+def phi_config() -> Config:
+    shared = {name: value for name, value in _llama_sizes().items() if name not in ("head_dim", "rms_norm_eps")}
+    own = {
+        "hidden_size": 24,
+        "num_attention_heads": 3,
+        "num_key_value_heads": 1,
+        "hidden_act": "gelu_new",
+        "layer_norm_eps": 1e-3,
+        "partial_rotary_factor": 0.5,
+    }
+    return shared | own | {"qk_layernorm": False}
+
+
+def phi_shapes(c: Config) -> Shapes:
+    d, mlp, groups = c["hidden_size"], c["intermediate_size"], c.get("num_key_value_heads") or c["num_attention_heads"]
+    d_keys = groups * d // c["num_attention_heads"]
+    shapes: Shapes = {"model.embed_tokens.weight": (D_VOCAB, d), "lm_head.bias": (D_VOCAB,)}
+    shapes |= _norm("model.final_layernorm", d)
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        shapes |= _norm(f"{layer}.input_layernorm", d) | _linear(f"{layer}.self_attn.dense", d, d)
+        for which, width in (("q", d), ("k", d_keys), ("v", d_keys)):
+            shapes |= _linear(f"{layer}.self_attn.{which}_proj", d, width)
+        shapes |= _linear(f"{layer}.mlp.fc1", d, mlp) | _linear(f"{layer}.mlp.fc2", mlp, d)
+    return shapes | _unembedding(c, d, tied=False)
+
+
 def _d_head(c: Config) -> int:
     return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
 
@@ -130,6 +157,7 @@ CONFIGS: dict[str, Callable[[], Config]] = {
     "qwen3": qwen3_config,
     "olmo": olmo_config,
     "olmo2": olmo2_config,
+    "phi": phi_config,
 }
 SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "gpt_neo": gpt_neo_shapes,
@@ -137,6 +165,7 @@ SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "qwen3": qwen3_shapes,
     "olmo": olmo_shapes,
     "olmo2": olmo2_shapes,
+    "phi": phi_shapes,
 }
 
 _OF_LLAMA3 = {
@@ -180,6 +209,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     },
     "olmo": {name: value for name, value in _OF_LLAMA.items() if name != "rms_norm_eps"} | {"attention_bias": False},
     "olmo2": _OF_LLAMA | {"attention_bias": True},
+    "phi": {
+        **{name: value for name, value in _OF_LLAMA.items() if name not in ("head_dim", "rms_norm_eps")},
+        **{"num_attention_heads": 2, "num_key_value_heads": 3, "hidden_act": "relu"},
+        **{"layer_norm_eps": 0.1, "partial_rotary_factor": 1.0},
+    },
 }
 
 

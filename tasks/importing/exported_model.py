@@ -157,6 +157,11 @@ def written_tensors(
     tensors = {}
     for place in placements:
         parameters = [filled[name] for name in place.parameters]
+        written_once = place.layout.read(place.layout.write(*parameters), [each.shape for each in parameters])
+        if not all(map(torch.equal, parameters, written_once)):
+            raise UserError(
+                f"{what} has one tensor for {' and '.join(place.parameters)}, which differ. Export it --to headstream."
+            )
         tensors[place.tensor] = place.layout.write(*parameters).contiguous().clone()
     return tensors
 

@@ -52,4 +52,5 @@ class Family:
 
     def full_name(self, tensor: str) -> str:
         """A tensor's name with the prefix that some files leave out."""
-        return tensor if tensor == self.unembedding or tensor.startswith(self.prefix) else self.prefix + tensor
+        of_unembedding = tensor.startswith(self.unembedding.removesuffix("weight"))
+        return tensor if of_unembedding or tensor.startswith(self.prefix) else self.prefix + tensor

@@ -18,6 +18,7 @@ from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
 from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
 from headstream.tasks.importing.reference.olmo import olmo2_logits, olmo_logits
+from headstream.tasks.importing.reference.phi import phi_logits
 from headstream.tasks.importing.reference.qwen3 import qwen3_logits
 from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
 from headstream.tasks.importing.stored_tensors import open_safetensors
@@ -34,6 +35,7 @@ HUGGINGFACE: dict[str, Definition] = {
     "qwen3": qwen3_logits,
     "olmo": olmo_logits,
     "olmo2": olmo2_logits,
+    "phi": phi_logits,
 }
 
 

@@ -69,6 +69,15 @@ def test_what_is_exported_again_is_the_same_model(family, changes, tmp_path):
     assert torch.allclose(logits(back), logits(foreign), rtol=0, atol=1e-9)
 
 
+def test_norms_that_differ_are_not_exported_as_one(tmp_path):
+    foreign = open_foreign(write_family(tmp_path / "theirs", "phi"))
+    weights = foreign.read_weights()
+    weights["layers.1.feed_forward_norm.weight"] += 1
+    exported = ExportedModel(foreign.architecture, foreign.d_vocab, weights, bos=None, step=0, tokens=None)
+    with pytest.raises(UserError, match=r"phi has one tensor for layers\.1\.attention_norm"):
+        write_checkpoint("huggingface", exported, tmp_path / "ours")
+
+
 EXPORTED_AS = {"llama": "huggingface mistral"}  # where a model is one of another family, too
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -84,6 +93,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "Headstream has no scaled rotary positions"),
     ("qwen3", {"rope_scaling": {"rope_type": "linear"}}, "has no factor"),
     ("qwen3", {"rope_scaling": {"rope_type": "llama3", "factor": 4.0}}, "has no original_max_position_embeddings"),
+    ("phi", {"qk_layernorm": True}, "Headstream has no LayerNorm of queries and keys"),
     ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
 ]
 
