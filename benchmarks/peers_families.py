@@ -27,6 +27,8 @@ from transformers import (
     MistralConfig,
     Olmo2Config,
     OlmoConfig,
+    OPTConfig,
+    Phi3Config,
     PhiConfig,
     PreTrainedConfig,
     PreTrainedModel,
@@ -220,6 +222,32 @@ PHI_SHAPES: dict[str, dict[str, Any]] = {
     },
     "1 head of 10, 4 dimensions turned": {"hidden_size": 10, "num_attention_heads": 1, "partial_rotary_factor": 0.4},
 }
+PHI3_SHAPES: dict[str, dict[str, Any]] = {
+    "5 heads of 6": {"hidden_size": 30, "num_attention_heads": 5},
+    "6 heads of 8 in 2 groups, half turned, tied": {
+        "hidden_size": 48,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+        "partial_rotary_factor": 0.5,
+        "tie_word_embeddings": True,
+    },
+    "1 head of 14, window 5": {"hidden_size": 14, "num_attention_heads": 1, "sliding_window": 5},
+}
+OPT_SHAPES: dict[str, dict[str, Any]] = {
+    "5 heads of 7": {"hidden_size": 35, "word_embed_proj_dim": 35, "num_attention_heads": 5},
+    "1 head of 7, untied": {
+        "hidden_size": 7,
+        "word_embed_proj_dim": 7,
+        "num_attention_heads": 1,
+        "tie_word_embeddings": False,
+    },
+    "3 heads of 4, exact GELU": {
+        "hidden_size": 12,
+        "word_embed_proj_dim": 12,
+        "num_attention_heads": 3,
+        "activation_function": "gelu",
+    },
+}
 SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
 FAMILIES = (
     (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
@@ -232,6 +260,12 @@ FAMILIES = (
     (OlmoConfig, OLMO_SHAPES, SIZES),
     (Olmo2Config, OLMO_SHAPES, SIZES),
     (PhiConfig, PHI_SHAPES, SIZES),
+    (Phi3Config, PHI3_SHAPES, SIZES | {"pad_token_id": 0}),
+    (
+        OPTConfig,
+        OPT_SHAPES,
+        {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "ffn_dim": 37, "pad_token_id": 1},
+    ),
 )
 
 

@@ -100,6 +100,47 @@ def phi_shapes(c: Config) -> Shapes:
     return shapes | _unembedding(c, d, tied=False)
 
 
+def phi3_config() -> Config:
+    own = {"hidden_size": 24, "partial_rotary_factor": 1.0, "sliding_window": 7, "resid_pdrop": 0.1}
+    shared = {name: value for name, value in _llama_sizes().items() if name != "head_dim"}
+    return shared | own | {"original_max_position_embeddings": N_CTX}
+
+
+def phi3_shapes(c: Config) -> Shapes:
+    apart = _llama_shapes(c)
+    shapes = {name: shape for name, shape in apart.items() if "q_proj" not in name and "up_proj" not in name}
+    shapes = {name: shape for name, shape in shapes.items() if not any(f"{x}_proj" in name for x in ("k", "v", "gate"))}
+    rows = (c["num_attention_heads"] + 2 * (c.get("num_key_value_heads") or c["num_attention_heads"])) * _d_head(c)
+    for i in range(c["num_hidden_layers"]):
+        shapes[f"model.layers.{i}.self_attn.qkv_proj.weight"] = (rows, c["hidden_size"])
+        shapes[f"model.layers.{i}.mlp.gate_up_proj.weight"] = (2 * c["intermediate_size"], c["hidden_size"])
+    return shapes
+
+
+def opt_config() -> Config:
+    return {
+        **{"num_hidden_layers": N_LAYERS, "num_attention_heads": 3, "hidden_size": 15, "ffn_dim": 23, "dropout": 0.1},
+        **{"max_position_embeddings": N_CTX, "do_layer_norm_before": True, "word_embed_proj_dim": 15},
+        **{"_remove_final_layer_norm": False, "activation_function": "relu", "layerdrop": 0.0, "init_std": 0.02},
+    }
+
+
+def opt_shapes(c: Config) -> Shapes:
+    d, mlp, decoder = c["hidden_size"], c["ffn_dim"], "model.decoder"
+    shapes: Shapes = {
+        f"{decoder}.embed_tokens.weight": (D_VOCAB, d),
+        f"{decoder}.embed_positions.weight": (N_CTX + 2, d),
+    }
+    shapes |= _norm(f"{decoder}.final_layer_norm", d)
+    for i in range(c["num_hidden_layers"]):
+        layer = f"{decoder}.layers.{i}"
+        shapes |= _norm(f"{layer}.self_attn_layer_norm", d) | _norm(f"{layer}.final_layer_norm", d)
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            shapes |= _linear(f"{layer}.self_attn.{name}", d, d)
+        shapes |= _linear(f"{layer}.fc1", d, mlp) | _linear(f"{layer}.fc2", mlp, d)
+    return shapes | _unembedding(c, d, tied=True)
+
+
 def _d_head(c: Config) -> int:
     return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
 
@@ -158,6 +199,8 @@ CONFIGS: dict[str, Callable[[], Config]] = {
     "olmo": olmo_config,
     "olmo2": olmo2_config,
     "phi": phi_config,
+    "phi3": phi3_config,
+    "opt": opt_config,
 }
 SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "gpt_neo": gpt_neo_shapes,
@@ -166,6 +209,8 @@ SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "olmo": olmo_shapes,
     "olmo2": olmo2_shapes,
     "phi": phi_shapes,
+    "phi3": phi3_shapes,
+    "opt": opt_shapes,
 }
 
 _OF_LLAMA3 = {
@@ -213,6 +258,11 @@ CHANGES: dict[str, dict[str, Any]] = {
         **{name: value for name, value in _OF_LLAMA.items() if name not in ("head_dim", "rms_norm_eps")},
         **{"num_attention_heads": 2, "num_key_value_heads": 3, "hidden_act": "relu"},
         **{"layer_norm_eps": 0.1, "partial_rotary_factor": 1.0},
+    },
+    "phi3": _OF_LLAMA | {"partial_rotary_factor": 0.5, "sliding_window": None},
+    "opt": {
+        **{"num_hidden_layers": 1, "num_attention_heads": 5, "activation_function": "gelu"},
+        "tie_word_embeddings": False,
     },
 }
 

@@ -13,6 +13,8 @@ from headstream.tasks.importing.gpt_neox_family import GPT_NEOX
 from headstream.tasks.importing.huggingface_family import Family
 from headstream.tasks.importing.llama_families import LLAMA, MISTRAL, QWEN2
 from headstream.tasks.importing.olmo_families import OLMO, OLMO2
+from headstream.tasks.importing.opt_family import OPT
+from headstream.tasks.importing.phi3_family import PHI3
 from headstream.tasks.importing.phi_family import PHI
 from headstream.tasks.importing.placements import PlacedTensors, checked_model
 from headstream.tasks.importing.qwen3_family import QWEN3
@@ -22,7 +24,8 @@ from headstream.tasks.importing.unknown_parts import OF_MODEL_TYPES
 from headstream.tasks.study.mistakes import word
 
 FAMILIES = {
-    family.model_type: family for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO, OLMO2, PHI)
+    family.model_type: family
+    for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO, OLMO2, PHI, PHI3, OPT)
 }
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 MAX_INDEX_BYTES = 64 << 20

@@ -40,9 +40,14 @@ _QK_NORMS = {"self_attn.q_norm": "attention.q_norm", "self_attn.k_norm": "attent
 _NORMS = {"input_layernorm": "attention_norm", "post_attention_layernorm": "feed_forward_norm"}
 
 
-def llama_fields(settings: Settings, d_head: int | None = None, epsilon: float = 1e-6) -> dict[str, Any]:
-    """Fields of an architecture that Llama and its relatives have in common; `d_head` and `epsilon` are defaults."""
-    for said in (settings, settings.section("rope_parameters")):
+def llama_fields(
+    settings: Settings, d_head: int | None = None, epsilon: float = 1e-6, *, partial: bool = False
+) -> dict[str, Any]:
+    """Fields of an architecture that Llama and its relatives have in common; `d_head` and `epsilon` are defaults.
+
+    With `partial`, rotary positions may turn a part of each head.
+    """
+    for said in () if partial else (settings, settings.section("rope_parameters")):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
     settings.ignore("pretraining_tp", "is_llama_config")

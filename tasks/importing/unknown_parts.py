@@ -43,8 +43,6 @@ OF_MODEL_TYPES = {
     "granite": "multipliers of embeddings, sublayers and logits",
     "cohere": "one norm for both sublayers and scaled logits",
     "gptj": "one norm for both sublayers",
-    "phi3": "queries, keys and values in one matrix",
-    "opt": "positions counted from 2",
     "t5": "an encoder",
     "bart": "an encoder",
     "bert": "attention to later tokens",

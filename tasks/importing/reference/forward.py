@@ -18,7 +18,9 @@ from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
 from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
 from headstream.tasks.importing.reference.olmo import olmo2_logits, olmo_logits
+from headstream.tasks.importing.reference.opt import opt_logits
 from headstream.tasks.importing.reference.phi import phi_logits
+from headstream.tasks.importing.reference.phi3 import phi3_logits
 from headstream.tasks.importing.reference.qwen3 import qwen3_logits
 from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
 from headstream.tasks.importing.stored_tensors import open_safetensors
@@ -36,6 +38,8 @@ HUGGINGFACE: dict[str, Definition] = {
     "olmo": olmo_logits,
     "olmo2": olmo2_logits,
     "phi": phi_logits,
+    "phi3": phi3_logits,
+    "opt": opt_logits,
 }
 
 

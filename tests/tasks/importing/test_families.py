@@ -78,7 +78,11 @@ def test_norms_that_differ_are_not_exported_as_one(tmp_path):
         write_checkpoint("huggingface", exported, tmp_path / "ours")
 
 
-EXPORTED_AS = {"llama": "huggingface mistral"}  # where a model is one of another family, too
+EXPORTED_AS = {
+    "llama": "huggingface mistral",
+    "opt": "huggingface gpt2",
+    "phi3": "huggingface mistral",
+}  # where a model is one of another family, too
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("gpt_neo", {"attention_types": [[["global", "local"], 1]]}, "of each of 3 layers"),
@@ -94,6 +98,16 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("qwen3", {"rope_scaling": {"rope_type": "linear"}}, "has no factor"),
     ("qwen3", {"rope_scaling": {"rope_type": "llama3", "factor": 4.0}}, "has no original_max_position_embeddings"),
     ("phi", {"qk_layernorm": True}, "Headstream has no LayerNorm of queries and keys"),
+    (
+        "phi3",
+        {"rope_scaling": {"type": "longrope", "short_factor": [1.0]}},
+        "Headstream has no scaled rotary positions",
+    ),
+    ("opt", {"do_layer_norm_before": False}, "Headstream has no OPT with norms after sublayers"),
+    ("opt", {"word_embed_proj_dim": 7}, "Headstream has no projection between embeddings and the stream"),
+    ("opt", {"_remove_final_layer_norm": True}, "Headstream has no OPT without its last norm"),
+    ("opt", {"enable_bias": False}, "Headstream has no OPT without biases"),
+    ("opt", {"layer_norm_elementwise_affine": False}, "Headstream has no OPT whose norms have no weights"),
     ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
 ]
 
