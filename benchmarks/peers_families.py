@@ -248,6 +248,37 @@ OPT_SHAPES: dict[str, dict[str, Any]] = {
         "activation_function": "gelu",
     },
 }
+GEMMA_SHAPES: dict[str, dict[str, Any]] = {
+    "width 30, 6 heads of 14 in 2 groups, window 5": {
+        "hidden_size": 30,
+        "head_dim": 14,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+        "query_pre_attn_scalar": 9,
+        "sliding_window": 5,
+        "final_logit_softcapping": 3.0,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+    },
+    "1 head of 6, untied, biases": {
+        "hidden_size": 14,
+        "head_dim": 6,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "attention_bias": True,
+        "tie_word_embeddings": False,
+        "final_logit_softcapping": None,
+        "sliding_window": 3,
+        "layer_types": ["full_attention", "full_attention", "sliding_attention"],
+    },
+    "5 heads of 2, all with window 4": {
+        "hidden_size": 10,
+        "head_dim": 2,
+        "num_attention_heads": 5,
+        "num_key_value_heads": 5,
+        "sliding_window": 4,
+        "layer_types": 3 * ["sliding_attention"],
+    },
+}
 SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
 FAMILIES = (
     (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),

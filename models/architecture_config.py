@@ -12,6 +12,7 @@ HeadCounts = HeadCount | tuple[HeadCount, ...]
 LATER = (
     *("score_scale", "windowed_layers", "qk_normalization_over"),
     *("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base"),
+    *("norm_offset", "embedding_scale", "score_cap", "logit_cap"),
 )
 
 
@@ -80,6 +81,9 @@ class ArchitectureConfig(BaseModel):
         description="Number added to the variance, or mean square, in every norm; default 1e-5 in LayerNorm, 1e-6 in"
         " RMSNorm.",
     )
+    norm_offset: bool = Field(
+        False, description="Norms multiply by 1 + weight, and weights start at 0; otherwise by weights that start at 1."
+    )
     feed_forward: Literal["none", "relu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"] = Field(
         "none",
         description="Activation of feed-forward layers; gelu_tanh is GPT-2's approximation. swiglu, geglu, geglu_tanh:"
@@ -95,6 +99,9 @@ class ArchitectureConfig(BaseModel):
         False, description="Biases only on the outputs of attention, where pruned heads leave their mean."
     )
     tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
+    embedding_scale: float = Field(
+        1.0, gt=0, le=1e4, description="Factor of W_E where tokens enter the stream, but not in W_U if it is tied."
+    )
     qk_normalization: bool = Field(False, description="RMS-normalise the queries and keys of each head.")
     qk_normalization_over: Literal["head", "layer"] = Field(
         "head",
@@ -126,6 +133,15 @@ class ArchitectureConfig(BaseModel):
     )
     score_scale: float | None = Field(
         None, gt=0, le=1e3, description="Factor of scores before softmax; default 1 / sqrt(d_head)."
+    )
+    score_cap: float | None = Field(
+        None,
+        gt=0,
+        le=1e6,
+        description="Bound c of scores, which become c tanh(score / c) before softmax; default none.",
+    )
+    logit_cap: float | None = Field(
+        None, gt=0, le=1e6, description="Bound c of logits, which become c tanh(logit / c); default none."
     )
     gates: Literal["none", "hard_concrete", "dynamic"] = Field(
         "none",

@@ -11,6 +11,7 @@ from headstream.models.attention_patterns import (
     full_attention,
     keep_top,
     relative_scores,
+    soft_capped,
     windowed_attention,
 )
 from headstream.models.gates import DynamicGates, StaticGates
@@ -32,7 +33,7 @@ class Attention(DeclaringModule):
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
         super().__init__()
         a = architecture
-        self.positions, self.scale = a.positions, a.query_scale
+        self.positions, self.scale, self.score_cap = a.positions, a.query_scale, a.score_cap
         self.rotary = Rotary(
             a.rotary_width,
             a.rotary_base,
@@ -120,7 +121,7 @@ class Attention(DeclaringModule):
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
         """The attention pattern from scores of queries and keys, q k times their scale for every pair."""
-        scores = scores + self.position_scores(scores.shape[-1])
+        scores = soft_capped(scores, self.score_cap) + self.position_scores(scores.shape[-1])
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
     def mix(
@@ -135,8 +136,8 @@ class Attention(DeclaringModule):
         """The values that each head mixed, gated, computed the fastest way: most hidden keys are skipped."""
         q, k, v = self.queries_keys_values(x)
         scaled = q * self.scale
-        if self.top_k is not None:
-            z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
+        if self.top_k is not None or self.score_cap is not None:
+            z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest, or to cap
         elif self.windowed:
             z = windowed_attention(scaled, k, v, self.scores_by_distance(), self.distances.step)
         elif q.is_cuda:
@@ -204,8 +205,8 @@ class GroupedAttention(Attention):
 def _qk_norm(a: Architecture, n_heads: int, head_axis: int | None) -> Norm:
     kind = "rmsnorm" if a.qk_normalization else "none"
     if a.qk_normalization and a.qk_normalization_over == "layer":
-        return NormOverHeads(n_heads, a.head_width, a.epsilon_of(kind), head_axis)
-    return Norm(kind, a.head_width, a.epsilon_of(kind))
+        return NormOverHeads(n_heads, a.head_width, a.epsilon_of(kind), head_axis, offset=a.norm_offset)
+    return Norm(kind, a.head_width, a.epsilon_of(kind), offset=a.norm_offset)
 
 
 def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model heads_width"]:

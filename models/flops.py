@@ -25,7 +25,7 @@ def forward_backward_flops(architecture: Architecture, d_vocab: int, n_tokens: i
 
 def scored_pairs(architecture: Architecture, n_tokens: int) -> int:
     """Pairs of a query and a key that a head scores, with the window if there is one: those seen, and some others."""
-    if architecture.attention == "top_k":
+    if architecture.attention == "top_k" or architecture.score_cap is not None:
         return n_tokens**2
     if architecture.attention == "full":
         block = query_block(n_tokens)

@@ -167,7 +167,7 @@ class FrozenRun:
 
     def sources(self) -> tuple[Sources, ...]:
         """The stream that each layer reads, and finally W_U, each as a sum of nodes' outputs."""
-        a, token = self.model.architecture, F.embedding(self.tokens, self.model.W_E)
+        a, token = self.model.architecture, self.model.embed_tokens(self.tokens)
         parts: Sources = {Terminal.EMBEDDING: token}
         if a.positions in ("learned", "sinusoidal"):
             parts[Terminal.POSITION] = self.trace.embedding - token
@@ -188,7 +188,7 @@ class FrozenRun:
         return tuple(read)
 
     def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:
-        """Each head's direct contribution to the logit of one token per position, less its mean over the vocabulary."""
+        """Each head's direct part of one token's logit per position, uncapped, less its mean over the vocabulary."""
         reads = self.reads_of_z(targets)
         return [(layer.trace.z * own).sum(-1) for layer, own in zip(self.layers, reads, strict=True)]
 

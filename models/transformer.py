@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from headstream.models.architecture import Architecture
 from headstream.models.attention_heads import Attention, GroupedAttention
+from headstream.models.attention_patterns import soft_capped
 from headstream.models.feed_forward_layer import FeedForward
 from headstream.models.norms import Norm
 from headstream.models.parameters import DeclaringModule, declared, declared_parameters
@@ -70,7 +71,7 @@ class Layer(nn.Module):
 
         def norm(*, used: bool) -> Norm:
             kind = a.normalization if used else "none"
-            return Norm(kind, a.d_model, a.epsilon_of(kind))
+            return Norm(kind, a.d_model, a.epsilon_of(kind), offset=a.norm_offset)
 
         has_feed_forward, of_output = self.feed_forward is not None, place in ("output", "both")
         self.attention_norm = norm(used=place != "output")
@@ -162,7 +163,7 @@ class Transformer(DeclaringModule):
         layers = nn.ModuleList(Layer(a.of_layer(i), n_heads) for i, n_heads in enumerate(a.heads_per_layer))
         self.layers = cast("Sequence[Layer]", layers)  # it behaves as one
         final = "none" if a.normalization_place == "post" else a.normalization
-        self.final_norm = Norm(final, a.d_model, a.epsilon_of(final))
+        self.final_norm = Norm(final, a.d_model, a.epsilon_of(final), offset=a.norm_offset)
         self.W_U_free = None if a.tied_embeddings else declared("embedding", a.d_model, d_vocab)
         self.b_U = declared("vector", d_vocab, start=0) if a.biases else None
 
@@ -170,6 +171,12 @@ class Transformer(DeclaringModule):
     def W_U(self) -> Float[Tensor, "d_model d_vocab"]:
         """The unembedding matrix: W_E transposed if embeddings are tied."""
         return self.W_E.T if self.W_U_free is None else self.W_U_free
+
+    @property
+    def token_vectors(self) -> Float[Tensor, "d_vocab d_model"]:
+        """What each token writes to the stream: W_E, scaled if the architecture says so."""
+        scale = self.architecture.embedding_scale
+        return self.W_E if scale == 1 else self.W_E * scale
 
     def initialize(self, generator: torch.Generator) -> "Transformer":
         """Draw every parameter without a declared start from a normal of standard deviation 0.8 / sqrt(d_model)."""
@@ -230,12 +237,25 @@ class Transformer(DeclaringModule):
         n = tokens.shape[1]
         if n > self.architecture.n_ctx:
             raise ValueError(f"a sequence must fit n_ctx={self.architecture.n_ctx}, got {n} positions. Shorten it.")
-        x = F.embedding(tokens, self.W_E)
+        x = self.embed_tokens(tokens)
         if self.W_pos is not None:
             return x + self.W_pos[:n]
         return x + sinusoids(n, x.shape[2], x) if self.architecture.positions == "sinusoidal" else x
 
+    def embed_tokens(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_model"]:
+        """The part of the stream before the first layer that depends on tokens."""
+        x, scale = F.embedding(tokens, self.W_E), self.architecture.embedding_scale
+        return x if scale == 1 else x * scale
+
     def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
         """Logits from the final residual stream, after the final norm."""
+        return self.capped(self.linear_logits(x))
+
+    def linear_logits(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
+        """Logits before they are capped, if they are: sums over the parts of x."""
         logits = x.to(self.W_U.dtype) @ self.W_U
         return logits if self.b_U is None else logits + self.b_U
+
+    def capped(self, logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Logits between the bounds of the architecture, if it has any."""
+        return soft_capped(logits, self.architecture.logit_cap)

@@ -141,6 +141,33 @@ def opt_shapes(c: Config) -> Shapes:
     return shapes | _unembedding(c, d, tied=True)
 
 
+_GEMMA_NORMS = tuple(
+    f"{place}_layernorm" for place in ("input", "post_attention", "pre_feedforward", "post_feedforward")
+)
+
+
+def gemma2_config() -> Config:
+    shared = {name: value for name, value in _llama_sizes().items() if name != "hidden_act"}
+    return shared | {
+        **{"hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 3, "sliding_window": 5},
+        **{"attn_logit_softcapping": 2.0, "final_logit_softcapping": 1.5, "tie_word_embeddings": True},
+    }
+
+
+def gemma2_shapes(c: Config) -> Shapes:
+    return _llama_shapes(c, biases="qkvo" if c.get("attention_bias") else "", norms=_GEMMA_NORMS, tied=True)
+
+
+def gemma3_config() -> Config:
+    own = {"rope_local_base_freq": 40.0, "sliding_window_pattern": 2, "attn_logit_softcapping": None}
+    return gemma2_config() | own | {"final_logit_softcapping": None, "attention_bias": False}
+
+
+def gemma3_shapes(c: Config) -> Shapes:
+    biases = "qkvo" if c.get("attention_bias") else ""
+    return _llama_shapes(c, biases=biases, norms=_GEMMA_NORMS, qk_norms=(_d_head(c), _d_head(c)), tied=True)
+
+
 def _d_head(c: Config) -> int:
     return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
 
@@ -201,6 +228,8 @@ CONFIGS: dict[str, Callable[[], Config]] = {
     "phi": phi_config,
     "phi3": phi3_config,
     "opt": opt_config,
+    "gemma2": gemma2_config,
+    "gemma3_text": gemma3_config,
 }
 SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "gpt_neo": gpt_neo_shapes,
@@ -211,6 +240,8 @@ SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "phi": phi_shapes,
     "phi3": phi3_shapes,
     "opt": opt_shapes,
+    "gemma2": gemma2_shapes,
+    "gemma3_text": gemma3_shapes,
 }
 
 _OF_LLAMA3 = {
@@ -229,6 +260,11 @@ _OF_LLAMA: dict[str, Any] = {
     "rope_scaling": {"rope_type": "linear", "factor": 3.0},
     "rope_parameters, llama3": {"rope_parameters": {"rope_theta": 90.0, "rope_type": "llama3", **_OF_LLAMA3}},
     "tie_word_embeddings": True,
+}
+_OF_GEMMA: dict[str, Any] = {
+    **{name: value for name, value in _OF_LLAMA.items() if name != "hidden_act"},
+    **{"hidden_activation": "gelu", "query_pre_attn_scalar": 9, "sliding_window": 2, "attention_bias": True},
+    **{"tie_word_embeddings": False, "layer_types": ["full_attention", "full_attention", "sliding_attention"]},
 }
 # Other values of each setting of a config that decides what is computed.
 CHANGES: dict[str, dict[str, Any]] = {
@@ -263,6 +299,23 @@ CHANGES: dict[str, dict[str, Any]] = {
     "opt": {
         **{"num_hidden_layers": 1, "num_attention_heads": 5, "activation_function": "gelu"},
         "tie_word_embeddings": False,
+    },
+    "gemma2": {
+        **_OF_GEMMA,
+        **{"attn_logit_softcapping": None, "final_logit_softcapping": 7.0},
+        "caps, not said": {"attn_logit_softcapping": ..., "final_logit_softcapping": ...},
+    },
+    "gemma3_text": {
+        **{name: value for name, value in _OF_GEMMA.items() if not name.startswith("rope_p")},
+        **{"final_logit_softcapping": 3.0, "rope_local_base_freq": 7.0, "sliding_window_pattern": 3},
+        "_sliding_window_pattern": {"_sliding_window_pattern": 3, "sliding_window_pattern": ...},
+        "bases, not said": {"rope_theta": ..., "rope_local_base_freq": ..., "sliding_window_pattern": ...},
+        "rope_parameters": {
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 90.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 7.0},
+            }
+        },
     },
 }
 

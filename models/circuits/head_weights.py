@@ -77,7 +77,7 @@ def circuit_weights(model: Transformer) -> CircuitWeights:
             )
     basis = _stream_basis(model)
     return CircuitWeights(
-        W_E=_written(model.W_E, basis),
+        W_E=_written(model.token_vectors, basis),
         W_U=_read(model.W_U, model.final_norm, basis),
         layers=tuple(_heads(model, layer, basis) for layer in range(len(model.layers))),
     )
@@ -113,7 +113,7 @@ def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"] | Non
 def _read(
     weight: Float[Tensor, "*head d_model width"], norm: Norm, basis: Float[Tensor, "d_model d_stream"] | None
 ) -> Float[Tensor, "*head d_stream width"]:
-    scaled = weight if norm.weight is None else norm.weight[:, None] * weight
+    scaled = weight if norm.gain is None else norm.gain[:, None] * weight
     if basis is not None:
         return basis.T @ scaled
     return scaled - scaled.mean(-2, keepdim=True) if norm.kind == "layernorm" else scaled
@@ -127,11 +127,11 @@ def _written(
 
 def _normalised(W_O: Float[Tensor, "head d_value d_model"], norm: Norm) -> Float[Tensor, "head d_value d_model"]:
     """What heads write, after a norm of it."""
-    if norm.weight is None:
+    if norm.gain is None:
         return W_O
-    return (W_O - W_O.mean(-1, keepdim=True) if norm.kind == "layernorm" else W_O) * norm.weight
+    return (W_O - W_O.mean(-1, keepdim=True) if norm.kind == "layernorm" else W_O) * norm.gain
 
 
 def _widened(weight: Float[Tensor, "head d_model d_head"], norm: Norm) -> Float[Tensor, "head d_model d_head"]:
-    own = norm.weight_of(len(weight))
+    own = norm.gain_of(len(weight))
     return weight if own is None else weight * own

@@ -65,7 +65,8 @@ def score_terms(
     """Each head's scores by query source and key source, as shares of their variance.
 
     Variance is taken over the keys of each query and pooled over queries: softmax doesn't see what all keys of a query
-    share. BOS is neither query nor key: heads rest on it. Attention to the highest scores counts all it chooses among.
+    share. BOS is neither query nor key: heads rest on it. Attention to the highest scores counts all it chooses among,
+    and scores that are capped count as they were before.
 
     Of earlier heads and feed-forward layers, `max_sources` are told apart as sources of a head's queries, and as many
     of its keys: those with the largest share in all. The others are summed up as `other heads` and `other MLPs`.

@@ -22,7 +22,7 @@ _OF_LAYERS = (
     *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qk_normalization_over", "qkv_biases"),
     "gates",
     *("rotary_base", "rotary_width", "rotary_pairs", "attention", "attention_window", "stride", "top_k"),
-    *("score_scale", "windowed_layers", *_ROTARY),
+    *("score_scale", "score_cap", "windowed_layers", *_ROTARY),
     *("feed_forward", "d_mlp", "parallel_sublayers", "normalization_place"),
 )
 
@@ -124,6 +124,8 @@ def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
         yield from ("rotary_base", "rotary_width", "rotary_pairs", *_ROTARY)
     if choices["normalization"] == "none":
         yield from ("norm_epsilon", "normalization_place")
+        if not choices["qk_normalization"]:
+            yield "norm_offset"
     if choices["feed_forward"] == "none":
         yield from ("d_mlp", "parallel_sublayers")
 

@@ -1,7 +1,7 @@
 """A Hugging Face model type: its config in terms of an architecture, its tensors in terms of parameters."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ class Family:
     fields: Callable[[Settings], dict[str, Any]]  # of an architecture
     config: Callable[[Architecture], dict[str, Any]]
     placements: Callable[[Architecture, Mapping[str, Any]], list[Placement]]
+    defines: Collection[str] = ()  # settings that other families must not have
 
     def full_name(self, tensor: str) -> str:
         """A tensor's name with the prefix that some files leave out."""

@@ -4,7 +4,7 @@ Source: Touvron et al. 2023, Jiang et al. 2023, Yang et al. 2024; transformers' 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from headstream.models.architecture import Architecture
@@ -24,14 +24,13 @@ from headstream.tasks.importing.layouts import (
     HEADS_SIDE_BY_SIDE,
     SAME,
     TRANSPOSED,
-    Layout,
     transposed,
 )
 from headstream.tasks.importing.placements import Placement
 from headstream.tasks.importing.settings import Settings
 from headstream.tasks.importing.stretched_rotary import rotary_fields, stretching_config
 
-_FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
+FULL, WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
 _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
@@ -41,18 +40,26 @@ _NORMS = {"input_layernorm": "attention_norm", "post_attention_layernorm": "feed
 
 
 def llama_fields(
-    settings: Settings, d_head: int | None = None, epsilon: float = 1e-6, *, partial: bool = False
+    settings: Settings,
+    *,
+    d_head: int | None = None,
+    epsilon: float = 1e-6,
+    unsaid_groups: int | None = None,
+    rotary: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Fields of an architecture that Llama and its relatives have in common; `d_head` and `epsilon` are defaults.
 
-    With `partial`, rotary positions may turn a part of each head.
+    `unsaid_groups` is the number of keys and values of a config that doesn't mention them. Fields of rotary positions
+    are those in `rotary`, if it is given, and otherwise read as Llama's.
     """
-    for said in () if partial else (settings, settings.section("rope_parameters")):
+    for said in () if rotary else (settings, settings.section("rope_parameters")):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
     settings.ignore("pretraining_tp", "is_llama_config")
     d_model, n_heads = settings.whole("hidden_size"), settings.whole("num_attention_heads")
     n_groups = settings.whole("num_key_value_heads", n_heads)
+    if unsaid_groups is not None and not settings.says("num_key_value_heads"):
+        n_groups = unsaid_groups
     return {
         "n_layers": settings.whole("num_hidden_layers"),
         "n_heads": n_heads,
@@ -63,7 +70,7 @@ def llama_fields(
         "n_ctx": min(settings.whole("max_position_embeddings", 2048), MAX_CONTEXT),
         "positions": "rotary",
         "rotary_pairs": "half-split",
-        **rotary_fields(settings),
+        **(rotary or rotary_fields(settings)),
         "normalization": "rmsnorm",
         "norm_epsilon": settings.number("rms_norm_eps", epsilon),
         "feed_forward": settings.choice("hidden_act", GATED_ACTIVATION_NAMES, "silu"),
@@ -93,8 +100,8 @@ def with_windows_of_qwen(fields: dict[str, Any], settings: Settings) -> dict[str
     if not settings.flag("use_sliding_window", False):
         window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
-    by_layer = (_WINDOWED if layer >= first_windowed else _FULL for layer in range(fields["n_layers"]))
-    layers = [i for i, kind in enumerate(settings.words("layer_types") or by_layer) if kind == _WINDOWED]
+    by_layer = (WINDOWED if layer >= first_windowed else FULL for layer in range(fields["n_layers"]))
+    layers = [i for i, kind in enumerate(settings.words("layer_types") or by_layer) if kind == WINDOWED]
     return fields | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
 
 
@@ -139,20 +146,20 @@ def windows_of_qwen(architecture: Architecture) -> dict[str, Any]:
     a, windowed = architecture, layers_with_window(architecture)
     if not windowed:
         return {"use_sliding_window": False}
-    kinds = [_WINDOWED if i in windowed else _FULL for i in range(a.n_layers)]
-    first = kinds.index(_WINDOWED)
+    kinds = [WINDOWED if i in windowed else FULL for i in range(a.n_layers)]
+    first = kinds.index(WINDOWED)
     window = {"sliding_window": a.visible_distances.stop, "max_window_layers": first, "layer_types": kinds}
     return {"use_sliding_window": True, **window}
 
 
 def llama_placements(
-    architecture: Architecture, config: Mapping[str, Any], norms: Mapping[str, str] = _NORMS, of_norm: Layout = SAME
+    architecture: Architecture, config: Mapping[str, Any], norms: Mapping[str, str] = _NORMS
 ) -> list[Placement]:
     """The places of Llama's tensors, in relatives with other norms, too."""
     shared = SHARED_SUFFIX if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
     placed = [
         Placement("model.embed_tokens.weight", SAME, ("W_E",)),
-        Placement("model.norm.weight", of_norm, ("final_norm.weight",)),
+        Placement("model.norm.weight", SAME, ("final_norm.weight",)),
     ]
     if not architecture.tied_embeddings:
         placed.append(Placement("lm_head.weight", TRANSPOSED, ("W_U_free",)))
@@ -166,12 +173,10 @@ def llama_placements(
         "mlp.up_proj": (TRANSPOSED, SAME, "feed_forward", "_in", "mlp_bias"),
         "mlp.down_proj": (TRANSPOSED, SAME, "feed_forward", "_out", "mlp_bias"),
     }
-    of_qk_norm = FLAT if architecture.qk_normalization_over == "layer" else of_norm
+    of_qk_norm = FLAT if architecture.qk_normalization_over == "layer" else SAME
     for i in range(architecture.n_layers):
         block, layer = f"model.layers.{i}", f"layers.{i}"
-        placed += [
-            Placement(f"{block}.{name}.weight", of_norm, (f"{layer}.{own}.weight",)) for name, own in norms.items()
-        ]
+        placed += [Placement(f"{block}.{name}.weight", SAME, (f"{layer}.{own}.weight",)) for name, own in norms.items()]
         placed += [
             Placement(f"{block}.{name}.weight", of_qk_norm, (f"{layer}.{own}.weight",))
             for name, own in (_QK_NORMS if architecture.qk_normalization else {}).items()
@@ -189,6 +194,7 @@ def llama_family(
     fields: Callable[[Settings], dict[str, Any]],
     config: Callable[[Architecture], dict[str, Any]],
     placements: Callable[[Architecture, Mapping[str, Any]], list[Placement]] = llama_placements,
+    defines: Collection[str] = (),
 ) -> Family:
     """A model type whose tensors have Llama's names."""
     return Family(
@@ -201,6 +207,7 @@ def llama_family(
         fields=fields,
         config=config,
         placements=placements,
+        defines=defines,
     )
 
 

@@ -18,7 +18,7 @@ from headstream.tasks.importing.settings import Settings
 
 def _fields(settings: Settings) -> dict[str, Any]:
     biases = settings.flag("attention_bias", False)
-    fields = llama_fields(settings, d_head=128) | {"qk_normalization": True, "biases": biases}
+    fields = llama_fields(settings, d_head=128, unsaid_groups=32) | {"qk_normalization": True, "biases": biases}
     return with_windows_of_qwen(fields, settings)
 
 

@@ -18,7 +18,8 @@ _OF_HEADS = (
         "qkv_biases",
         "windowed_rotary_base",
     ),
-    *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "gates"),
+    *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "score_cap"),
+    "gates",
 )
 _OF_ROTARY = (
     *("rotary_base", "rotary_fraction", "rotary_pairs"),
@@ -62,6 +63,8 @@ def _effective_architecture(a: Architecture) -> Architecture:
         fields |= _defaults(*_OF_ROTARY)
     if a.normalization == "none":
         fields |= _defaults("normalization_place")
+        if not fields["qk_normalization"]:
+            fields |= _defaults("norm_offset")
     if fields["feed_forward"] == "none":
         fields |= _defaults("parallel_sublayers")
     if not a.qk_normalization:

@@ -83,6 +83,18 @@ OPTIONS = [
     {"parallel_sublayers": True, "feed_forward": "gelu", "d_mlp": D_MLP, "rotary_fraction": 0.4, "positions": "rotary"},
     {"tied_embeddings": True, "biases": True},
     {"output_biases": True},
+    {"score_cap": 0.7, "logit_cap": 1.3, "embedding_scale": 3.0, "tied_embeddings": True, "biases": True, **SPARSE[0]},
+    *(
+        {
+            "normalization": norm,
+            "norm_offset": True,
+            "qk_normalization": True,
+            "qk_normalization_over": over,
+            **SPARSE[2],
+        }
+        for norm, over in (("layernorm", "head"), ("rmsnorm", "layer"))
+    ),
+    {"score_cap": 2.0, "positions": "rotary", "normalization": "rmsnorm", "norm_offset": True},
     {"score_scale": 0.9, "n_layers": 3, "windowed_layers": (0, 2), **SPARSE[0]},
     {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
     {"n_layers": 0, "normalization": "rmsnorm"},

@@ -18,6 +18,7 @@ from headstream.tasks.importing.reference.maths import (
     relu,
     rms_norm,
     silu,
+    soft_capped,
     stretched,
     turned,
 )
@@ -42,6 +43,7 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),
     **dict.fromkeys(("attention_window", "windowed_layers", "stride", "top_k", "score_scale")),
+    **dict.fromkeys(("norm_offset", "embedding_scale", "score_cap", "logit_cap")),
 }
 
 
@@ -54,15 +56,14 @@ def headstream_logits(
     epsilon = EPSILONS.get(a["normalization"], 0.0) if a["norm_epsilon"] is None else a["norm_epsilon"]
 
     def norm(x: Tensor, name: str) -> Tensor:
-        weight = tensors.get(f"{name}.weight")
         match a["normalization"]:
             case "layernorm":
-                return layer_norm(x, epsilon, weight, tensors[f"{name}.bias"])
+                return layer_norm(x, epsilon, _gain(tensors, a, name), tensors[f"{name}.bias"])
             case "rmsnorm":
-                return rms_norm(x, epsilon, weight)
+                return rms_norm(x, epsilon, _gain(tensors, a, name))
         return x
 
-    x = tensors.as_stored("W_E")[tokens].double()
+    x = tensors.as_stored("W_E")[tokens].double() * a["embedding_scale"]
     if a["positions"] == "learned":
         x = x + tensors["W_pos"][:n]
     if a["positions"] == "sinusoidal":
@@ -84,7 +85,13 @@ def headstream_logits(
             x = x + written + (norm(out, f"{place}.feed_forward_out_norm") if of_output else out)
     x = x if post else norm(x, "final_norm")
     unembedding = tensors.as_stored("W_E") if a["tied_embeddings"] else tensors.as_stored("W_U_free").T
-    return read_out(x, unembedding, tensors.get("b_U"))
+    logits = read_out(x, unembedding, tensors.get("b_U"))
+    return logits if a["logit_cap"] is None else soft_capped(logits, a["logit_cap"])
+
+
+def _gain(tensors: FileTensors, a: Mapping[str, Any], name: str) -> Tensor:
+    """The factor that a norm multiplies by."""
+    return tensors[f"{name}.weight"] + (1 if a["norm_offset"] else 0)
 
 
 def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: int) -> Tensor:
@@ -100,7 +107,7 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
         epsilon = 1e-6 if a["norm_epsilon"] is None else a["norm_epsilon"]
         width = {"head": -1, "layer": -2}[a["qk_normalization_over"]]  # [..., head, dimension] from that axis on
         q, k = (
-            rms_norm(x.flatten(width), epsilon, tensors[f"{name}_norm.weight"].flatten()).view_as(x)
+            rms_norm(x.flatten(width), epsilon, _gain(tensors, a, f"{name}_norm").flatten()).view_as(x)
             for name, x in (("q", q), ("k", k))
         )
     if a["positions"] == "rotary":
@@ -117,7 +124,7 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
         by_distance = tensors["position_bias"][:, behind.clamp(min=0)]
     scale = d_head**-0.5 if a["score_scale"] is None else a["score_scale"]
     windowed = a["windowed_layers"] is None or layer in a["windowed_layers"]
-    mixed = attended(q, k, v, scale, added=by_distance, **(_visible(a) if windowed else {}))
+    mixed = attended(q, k, v, scale, added=by_distance, cap=a["score_cap"], **(_visible(a) if windowed else {}))
     out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
     bias = tensors.get("b_O")
     return out if bias is None else out + bias

@@ -116,11 +116,13 @@ def attended(
     added: Float64[Tensor, "head pos pos"] | None = None,
     stride: int = 1,
     top_k: int | None = None,
+    cap: float | None = None,
 ) -> Float64[Tensor, "batch pos head value"]:
     """Each head's mix of the values at its own and earlier positions, or at the nearest in a window.
 
-    Query head h reads group h // (heads / groups). `added` is added to the scores after scaling. With a stride only
-    every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in ties.
+    Query head h reads group h // (heads / groups). Scores are scaled, then capped, then `added` is added. With a stride
+    only every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in
+    ties.
     """
     n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
     behind = torch.arange(n)[:, None] - torch.arange(n)
@@ -129,6 +131,8 @@ def attended(
     for head in range(n_heads):
         group = head // (n_heads // n_groups)
         scores = torch.einsum("bqd,bkd->bqk", q[:, :, head], k[:, :, group]) * scale
+        if cap is not None:
+            scores = soft_capped(scores, cap)
         if added is not None:
             scores = scores + added[head]
         scores = torch.where(seen, scores, -math.inf)
@@ -137,6 +141,11 @@ def attended(
         pattern = torch.softmax(scores, dim=-1)
         mixed[:, :, head] = torch.einsum("bqk,bkd->bqd", pattern, v[:, :, group])
     return mixed
+
+
+def soft_capped(x: Tensor, cap: float) -> Tensor:
+    """Each x as cap tanh(x / cap). Source: Gemma Team 2024, Gemma 2, section 2, "Logit soft-capping"."""
+    return cap * torch.tanh(x / cap)
 
 
 def highest(scores: Float64[Tensor, "batch pos key"], k: int) -> Float64[Tensor, "batch pos key"]:

@@ -15,6 +15,7 @@ def qwen3_logits(
     tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits of a `Qwen3ForCausalLM`."""
+    n_groups = config.get("num_key_value_heads", 32) or config["num_attention_heads"]
     d_head, epsilon = config.get("head_dim", 128), config.get("rms_norm_eps", 1e-6)
     activation = REFERENCE_ACTIVATIONS[config.get("hidden_act", "silu")]
     tensors = tensors.without("model.")
@@ -30,7 +31,8 @@ def qwen3_logits(
     for i in range(config["num_hidden_layers"]):
         layer = f"layers.{i}"
         read, attention = norm(x, f"{layer}.input_layernorm"), f"{layer}.self_attn"
-        q, k, v = (linear(read, f"{attention}.{which}_proj").unflatten(-1, (-1, d_head)) for which in "qkv")
+        q = linear(read, f"{attention}.q_proj").unflatten(-1, (config["num_attention_heads"], d_head))
+        k, v = (linear(read, f"{attention}.{which}_proj").unflatten(-1, (n_groups, d_head)) for which in "kv")
         q, k = norm(q, f"{attention}.q_norm"), norm(k, f"{attention}.k_norm")
         q, k = (turned(part, rope_rates(config, d_head), half_split=True) for part in (q, k))
         mixed = attended(q, k, v, scale=d_head**-0.5, window=_window(config, i))

@@ -33,6 +33,9 @@ SETTINGS += [
     }
     for norm, place in (("layernorm", "output"), ("layernorm", "both"), ("rmsnorm", "output"), ("rmsnorm", "both"))
 ]
+SETTINGS.append(
+    {"logit_cap": 1.5, "score_cap": 2.0, "embedding_scale": 3.0, "normalization": "rmsnorm", "norm_offset": True}
+)
 
 
 def named(options):

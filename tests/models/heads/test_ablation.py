@@ -112,6 +112,7 @@ def run_with_patterns(model, read, patterns, layer, head):
         {"positions": "shortformer", "normalization": "layernorm", "feed_forward": "gelu", "biases": True},
         {"positions": "rotary", "d_head": 6, "normalization": "rmsnorm", "normalization_place": "post"},
         {"normalization": "rmsnorm", "normalization_place": "both", "feed_forward": "gelu", "biases": True},
+        {"logit_cap": 1.5, "score_cap": 2.0, "embedding_scale": 3.0},
     ],
 )
 def test_frozen_patterns_are_those_of_the_intact_run(options):

@@ -38,7 +38,7 @@ CASES = [(family, setting) for family, changes in CHANGES.items() for setting in
 @pytest.mark.parametrize(("family", "setting"), CASES)
 def test_both_readings_follow_each_setting(family, setting, tmp_path):
     value = CHANGES[family][setting]
-    changes = value if isinstance(value, dict) and setting.split(",")[0] in value else {setting: value}
+    changes = value if isinstance(value, dict) and (setting in value or "," in setting) else {setting: value}
     before, after = (
         open_foreign(write_family(tmp_path / each, family, own)) for each, own in (("a", {}), ("b", changes))
     )
@@ -57,7 +57,11 @@ def test_inspecting_says_nothing_is_left_out(family, tmp_path):
 
 @pytest.mark.parametrize(
     ("family", "changes"),
-    [*((family, {}) for family in CHANGES), ("qwen3", CHANGES["qwen3"]["rope_parameters, llama3"])],
+    [
+        *((family, {}) for family in CHANGES),
+        ("qwen3", CHANGES["qwen3"]["rope_parameters, llama3"]),
+        ("gemma3_text", CHANGES["gemma3_text"]["rope_parameters"]),
+    ],
 )
 def test_what_is_exported_again_is_the_same_model(family, changes, tmp_path):
     foreign = open_foreign(write_family(tmp_path / "theirs", family, changes))
@@ -108,6 +112,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("opt", {"_remove_final_layer_norm": True}, "Headstream has no OPT without its last norm"),
     ("opt", {"enable_bias": False}, "Headstream has no OPT without biases"),
     ("opt", {"layer_norm_elementwise_affine": False}, "Headstream has no OPT whose norms have no weights"),
+    ("gemma2", {"use_bidirectional_attention": True}, "Headstream has no attention to later tokens"),
+    ("gemma3_text", {"attn_logit_softcapping": 50.0}, "Headstream has no soft-capped scores"),
+    (
+        "gemma3_text",
+        {"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 2.0}}},
+        "Headstream has no scaled rotary positions in layers with a window",
+    ),
     ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
 ]
 

@@ -223,7 +223,7 @@ UNREPRESENTABLE = {
     "neighbouring rotary pairs": ("llama", {"rope_interleaved": True}),
     "hidden_act must be one of silu": ("llama", {"hidden_act": "relu2"}),
     "activation_function must be one of gelu": ("gpt2", {"activation_function": "silu"}),
-    "windows in every second layer": ("llama", {"model_type": "gemma2"}),
+    "its text model alone": ("llama", {"model_type": "gemma3"}),
     "model_type must be one of gpt2": ("llama", {"model_type": ["llama"]}),
     "num_hidden_layers must be a whole number": ("llama", {"num_hidden_layers": -1}),
     "num_hidden_layers must be a whole": ("llama", {"num_hidden_layers": "2"}),

@@ -59,6 +59,16 @@ KINDS = {
         **{"d_head": 8, "positions": "rotary", "rotary_stretch": 4.0, "rotary_stretched_wavelengths": (7.0, 30.0)},
         **{"attention": "local", "attention_window": 5, "windowed_layers": (0,), "windowed_rotary_base": 100.0},
     },
+    "like Gemma 2": {
+        **{
+            "normalization": "rmsnorm",
+            "normalization_place": "both",
+            "norm_offset": True,
+            "feed_forward": "geglu_tanh",
+        },
+        **{"d_mlp": 10, "tied_embeddings": True, "embedding_scale": 3.5, "score_cap": 2.0, "logit_cap": 3.0},
+    },
+    "capped, without norms": {"score_cap": 2.0, "logit_cap": 3.0, "n_layers": 1},
     "like OLMo 2": {
         **{"n_heads": 4, "n_key_value_heads": 2, "d_head": 6, "positions": "rotary", "feed_forward": "swiglu"},
         **{"normalization": "rmsnorm", "normalization_place": "output", "d_mlp": 10},
