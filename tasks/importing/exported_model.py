@@ -103,7 +103,7 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
         "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
         "attention_window": len(a.visible_distances),
         "top_k": a.kept_keys,
-        "score_scale": None if math.isclose(a.query_scale, a.head_width**-0.5) else a.query_scale,
+        "score_scale": None if math.isclose(a.query_scale, a.head_width**-0.5) else float(f"{a.query_scale:.12g}"),
     }
     choices = dict(a) | spelled_out
     idle = {"biases", "output_biases", "rotary_fraction", *_idle(choices)}

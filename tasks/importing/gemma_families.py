@@ -4,6 +4,7 @@ Both have norms before sublayers and of what they write, of 1 + weight; scaled e
 Source: Gemma Team 2024, 2025; transformers' Gemma2ForCausalLM and Gemma3ForCausalLM.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ _EVERY = 6  # of Gemma 3's layers sees all keys
 def _fields(settings: Settings, rotary: Mapping[str, Any]) -> dict[str, Any]:
     """Fields that both have."""
     settings.must_be("use_bidirectional_attention", (None, False), "attention to later tokens")
-    settings.ignore("hidden_act")  # another setting names the activation
+    settings.ignore("hidden_act", "cache_implementation")  # another setting names the activation
     fields = llama_fields(settings, d_head=256, unsaid_groups=4, rotary=rotary)
     return fields | {
         "biases": settings.flag("attention_bias", False),
@@ -62,8 +63,8 @@ def _gemma2_fields(settings: Settings) -> dict[str, Any]:
 
 def _gemma3_fields(settings: Settings) -> dict[str, Any]:
     n_layers = settings.whole("num_hidden_layers")
-    every = settings.whole("_sliding_window_pattern", settings.whole("sliding_window_pattern", _EVERY))
-    layers = _windowed_layers(settings, n_layers, max(1, every))
+    layers = _windowed_layers(settings, n_layers, max(1, settings.whole("sliding_window_pattern", _EVERY)))
+    settings.ignore("_sliding_window_pattern")
     base, full = _base_in_windows(settings), _rotary_elsewhere(settings)
     fields = _fields(settings, full if len(layers) < n_layers else {"rotary_base": base})
     fields |= {"qk_normalization": True, "logit_cap": _cap(settings, _LOGIT_CAP, None)}
@@ -97,20 +98,22 @@ def _base_in_windows(settings: Settings) -> float:
 
 def _rotary_elsewhere(settings: Settings) -> dict[str, Any]:
     """Fields of rotary positions in layers without a window: whose settings are apart, in newer configs."""
-    newer = settings.section("rope_parameters").section(FULL).all()
-    older = {name: settings.all().get(name) for name in ("rope_scaling", "rope_theta")}
-    said = {"rope_parameters": newer, "rope_theta": older["rope_theta"] or 1e6}
-    return rotary_fields(Settings(said if newer else said | {"rope_scaling": older["rope_scaling"]}, settings.path))
+    both = settings.section("rope_parameters")
+    for name in ("rope_type", "rope_theta"):
+        both.must_be(name, (None,), "rotary positions for all of Gemma 3's layers alike")
+    said = both.section(FULL).all() | settings.section("rope_scaling").all()
+    base = settings.number("rope_theta", 1e6)
+    return rotary_fields(Settings({"rope_parameters": said, "rope_theta": base}, settings.path))
 
 
 def _config(architecture: Architecture) -> dict[str, Any]:
     """Settings that both have."""
     a, windowed = architecture, layers_with_window(architecture)
-    shared = {name: value for name, value in llama_config(a).items() if name != "hidden_act"}
+    shared, scalar = {name: own for name, own in llama_config(a).items() if name != "hidden_act"}, a.query_scale**-2
     return shared | {
         "attention_bias": a.biases,
         "hidden_activation": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
-        _SCALAR: a.query_scale**-2,
+        _SCALAR: round(scalar) if math.isclose(scalar, round(scalar)) else scalar,
         _LOGIT_CAP: a.logit_cap,
         "layer_types": [WINDOWED if i in windowed else FULL for i in range(a.n_layers)],
         "sliding_window": len(a.visible_distances) if windowed else a.n_ctx,

@@ -48,4 +48,5 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
     return placed
 
 
-PHI3 = llama_family("phi3", "Phi3ForCausalLM", _fields, _config, _placements)
+# Published folders come with code of their own, which computes the same as the library's.
+PHI3 = llama_family("phi3", "Phi3ForCausalLM", _fields, _config, _placements, defines=("auto_map",))

@@ -18,7 +18,7 @@ def architecture_columns(architecture: Architecture) -> dict[str, object]:
     rotary, normalised = a.positions == "rotary", a.normalization != "none"
     return {
         **a.model_dump(),
-        **({} if rotary else dict.fromkeys(name for name in a.model_fields if name.startswith("rotary_"))),
+        **({} if rotary else dict.fromkeys(name for name in type(a).model_fields if name.startswith("rotary_"))),
         "norm_epsilon": a.epsilon_of(a.normalization) if normalised else None,
         "n_heads": a.n_heads if isinstance(a.n_heads, int) else None,
         "heads_per_layer": list(a.heads_per_layer),

@@ -13,10 +13,10 @@ from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import (
     REFERENCE_ACTIVATIONS,
     attended,
+    kept_below,
     rates_of,
     read_out,
     rms_norm,
-    soft_capped,
     turned,
 )
 from headstream.tasks.importing.reference.rope import rope_rates
@@ -39,14 +39,14 @@ def gemma3_logits(
     """Logits of a `Gemma3ForCausalLM`, a text model."""
     d_head = config.get("head_dim") or 256
     both = config.get("rope_parameters") or {}
-    base = config.get("rope_local_base_freq") or 10_000.0
-    if "full_attention" in both:
-        base = both["sliding_attention"]["rope_theta"]
-        of_full = {"rope_parameters": both["full_attention"]}
-    else:
-        of_full = {"rope_scaling": config.get("rope_scaling"), "rope_theta": config.get("rope_theta") or 1e6}
-    rates = {"full_attention": rope_rates(of_full, d_head), "sliding_attention": rates_of(base, d_head)}
-    every = config.get("sliding_window_pattern") or config.get("_sliding_window_pattern") or 6
+    of_windows, of_full = (both.get(f"{kind}_attention") or {} for kind in ("sliding", "full"))
+    base = of_windows.get("rope_theta") or config.get("rope_local_base_freq") or 10_000.0
+    of_full = {"rope_theta": config.get("rope_theta") or 1e6, **of_full, **(config.get("rope_scaling") or {})}
+    rates = {
+        "full_attention": rope_rates({"rope_parameters": of_full}, d_head),
+        "sliding_attention": rates_of(base, d_head),
+    }
+    every = config.get("sliding_window_pattern") or 6
     return _logits(tensors, config, tokens, _kinds(config, every), rates, (None, config.get("final_logit_softcapping")))
 
 
@@ -97,4 +97,4 @@ def _logits(
     tied = config.get("tie_word_embeddings", True)
     unembedding = tensors.as_stored("embed_tokens.weight" if tied else "lm_head.weight")
     logits = read_out(norm(x, "norm"), unembedding)
-    return logits if caps[1] is None else soft_capped(logits, caps[1])
+    return logits if caps[1] is None else kept_below(logits, caps[1])

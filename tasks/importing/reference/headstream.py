@@ -12,13 +12,13 @@ from headstream.tasks.importing.reference.maths import (
     attended,
     gelu,
     gelu_tanh,
+    kept_below,
     layer_norm,
     rates_of,
     read_out,
     relu,
     rms_norm,
     silu,
-    soft_capped,
     stretched,
     turned,
 )
@@ -86,7 +86,7 @@ def headstream_logits(
     x = x if post else norm(x, "final_norm")
     unembedding = tensors.as_stored("W_E") if a["tied_embeddings"] else tensors.as_stored("W_U_free").T
     logits = read_out(x, unembedding, tensors.get("b_U"))
-    return logits if a["logit_cap"] is None else soft_capped(logits, a["logit_cap"])
+    return logits if a["logit_cap"] is None else kept_below(logits, a["logit_cap"])
 
 
 def _gain(tensors: FileTensors, a: Mapping[str, Any], name: str) -> Tensor:

@@ -132,7 +132,7 @@ def attended(
         group = head // (n_heads // n_groups)
         scores = torch.einsum("bqd,bkd->bqk", q[:, :, head], k[:, :, group]) * scale
         if cap is not None:
-            scores = soft_capped(scores, cap)
+            scores = kept_below(scores, cap)
         if added is not None:
             scores = scores + added[head]
         scores = torch.where(seen, scores, -math.inf)
@@ -143,7 +143,7 @@ def attended(
     return mixed
 
 
-def soft_capped(x: Tensor, cap: float) -> Tensor:
+def kept_below(x: Tensor, cap: float) -> Tensor:
     """Each x as cap tanh(x / cap). Source: Gemma Team 2024, Gemma 2, section 2, "Logit soft-capping"."""
     return cap * torch.tanh(x / cap)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from written_families import CHANGES, write_family
+from written_families import BESIDES, CHANGES, write_family
 from written_models import D_VOCAB, N_CTX
 
 from headstream.models.transformer import Transformer
@@ -48,11 +48,12 @@ def test_both_readings_follow_each_setting(family, setting, tmp_path):
 
 
 @pytest.mark.parametrize("family", CHANGES)
-def test_inspecting_says_nothing_is_left_out(family, tmp_path):
-    said = [
-        text for heading, text in described_model(open_foreign(write_family(tmp_path, family))) if heading == "note"
-    ]
-    assert said == []
+def test_what_published_configs_hold_besides_decides_nothing_and_needs_no_word(family, tmp_path):
+    plain, besides = (
+        open_foreign(write_family(tmp_path / each, family, own)) for each, own in (("a", {}), ("b", BESIDES[family]))
+    )
+    assert besides.architecture == plain.architecture
+    assert [text for heading, text in described_model(besides) if heading == "note"] == []
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "gemma3_text",
         {"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 2.0}}},
         "Headstream has no scaled rotary positions in layers with a window",
+    ),
+    (
+        "gemma3_text",
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
+        "Headstream has no rotary positions for all of Gemma 3's layers alike",
     ),
     ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
 ]
