@@ -1,10 +1,10 @@
 """The sizes of a transformer that follow from its architectural choices, and checks of them."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
-from headstream.models.architecture_config import ArchitectureConfig
+from headstream.models.architecture_config import LATER, ArchitectureConfig
 
 LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
 DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys if n_ctx is short
@@ -124,3 +124,9 @@ class Architecture(ArchitectureConfig):
         same = len(set(self.heads_per_layer)) == 1
         heads = str(self.heads_per_layer[0]) if same else "-".join(map(str, self.heads_per_layer))
         return f"{self.n_layers}L{heads}H"
+
+    def as_kept(self) -> dict[str, Any]:
+        """Every option by name, as keys and files hold it: one of `LATER` only where it isn't at its default."""
+        fields = type(self).model_fields
+        idle = {name for name in LATER if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=idle)

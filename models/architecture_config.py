@@ -1,6 +1,6 @@
 """Every architectural choice of a transformer, with its default; architecture.py has the sizes that follow."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -219,9 +219,3 @@ class ArchitectureConfig(BaseModel):
                 " them."
             )
         return self
-
-    def as_kept(self) -> dict[str, Any]:
-        """Every option by name, as keys and files hold it: one of `LATER` only where it isn't at its default."""
-        fields = type(self).model_fields
-        idle = {name for name in LATER if getattr(self, name) == fields[name].default}
-        return self.model_dump(mode="json", exclude=idle)
