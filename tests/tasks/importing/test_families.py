@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from written_families import BESIDES, CHANGES, write_family
+from written_families import BESIDES, CHANGES, CONFIGS, write_family
 from written_models import D_VOCAB, N_CTX
 
 from headstream.models.transformer import Transformer
@@ -45,6 +45,56 @@ def test_both_readings_follow_each_setting(family, setting, tmp_path):
     unchanged = logits(before)
     assert before.format == f"huggingface {family}"
     assert not torch.allclose(logits(after), unchanged, rtol=0, atol=1e-6)
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("gpt_neo", {"attention_types": [[["global", "local"], 1]]}, "of each of 3 layers"),
+    (
+        "gpt_neo",
+        {"attention_types": [[["global", "odd"], 1], [["local"], 1]]},
+        "attention_types must say global or local",
+    ),
+    ("gpt_neo", {"attention_types": 7}, "attention_types must say global or local"),
+    ("gpt_neo", {"attention_layers": ["global", "local", "global"]}, "and attention_layers the same"),
+    ("olmo", {"clip_qkv": 8.0}, "Headstream has no limit for queries, keys and values"),
+    ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "Headstream has no scaled rotary positions"),
+    ("qwen3", {"rope_scaling": {"rope_type": "linear"}}, "has no factor"),
+    ("qwen3", {"rope_scaling": {"rope_type": "llama3", "factor": 4.0}}, "has no original_max_position_embeddings"),
+    ("phi", {"qk_layernorm": True}, "Headstream has no LayerNorm of queries and keys"),
+    (
+        "phi3",
+        {"rope_scaling": {"type": "longrope", "short_factor": [1.0]}},
+        "Headstream has no scaled rotary positions",
+    ),
+    ("opt", {"do_layer_norm_before": False}, "Headstream has no OPT with norms after sublayers"),
+    ("opt", {"word_embed_proj_dim": 7}, "Headstream has no projection between embeddings and the stream"),
+    ("opt", {"_remove_final_layer_norm": True}, "Headstream has no OPT without its last norm"),
+    ("opt", {"enable_bias": False}, "Headstream has no OPT without biases"),
+    ("opt", {"layer_norm_elementwise_affine": False}, "Headstream has no OPT whose norms have no weights"),
+    ("gemma2", {"use_bidirectional_attention": True}, "Headstream has no attention to later tokens"),
+    ("gemma3_text", {"attn_logit_softcapping": 50.0}, "Headstream has no soft-capped scores"),
+    (
+        "gemma3_text",
+        {"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 2.0}}},
+        "Headstream has no scaled rotary positions in layers with a window",
+    ),
+    (
+        "gemma3_text",
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
+        "Headstream has no rotary positions for all of Gemma 3's layers alike",
+    ),
+    ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
+]
+
+# Settings whose other values need other shapes of tensors, and those of which one value alone is read.
+SIZES = {"hidden_size", "intermediate_size", "ffn_dim", "max_position_embeddings", "word_embed_proj_dim"}
+ONE_VALUE = {name for _, refused, _ in REFUSED for name in refused} | {"original_max_position_embeddings"}
+OF_TRAINING = {"dropout", "layerdrop", "init_std", "resid_pdrop"}
+
+
+@pytest.mark.parametrize("family", CHANGES)
+def test_every_setting_is_tried(family):
+    assert CONFIGS[family]().keys() - CHANGES[family].keys() <= SIZES | ONE_VALUE | OF_TRAINING
 
 
 @pytest.mark.parametrize("family", CHANGES)
@@ -88,45 +138,6 @@ EXPORTED_AS = {
     "opt": "huggingface gpt2",
     "phi3": "huggingface mistral",
 }  # where a model is one of another family, too
-
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("gpt_neo", {"attention_types": [[["global", "local"], 1]]}, "of each of 3 layers"),
-    (
-        "gpt_neo",
-        {"attention_types": [[["global", "odd"], 1], [["local"], 1]]},
-        "attention_types must say global or local",
-    ),
-    ("gpt_neo", {"attention_types": 7}, "attention_types must say global or local"),
-    ("gpt_neo", {"attention_layers": ["global", "local", "global"]}, "and attention_layers the same"),
-    ("olmo", {"clip_qkv": 8.0}, "Headstream has no limit for queries, keys and values"),
-    ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "Headstream has no scaled rotary positions"),
-    ("qwen3", {"rope_scaling": {"rope_type": "linear"}}, "has no factor"),
-    ("qwen3", {"rope_scaling": {"rope_type": "llama3", "factor": 4.0}}, "has no original_max_position_embeddings"),
-    ("phi", {"qk_layernorm": True}, "Headstream has no LayerNorm of queries and keys"),
-    (
-        "phi3",
-        {"rope_scaling": {"type": "longrope", "short_factor": [1.0]}},
-        "Headstream has no scaled rotary positions",
-    ),
-    ("opt", {"do_layer_norm_before": False}, "Headstream has no OPT with norms after sublayers"),
-    ("opt", {"word_embed_proj_dim": 7}, "Headstream has no projection between embeddings and the stream"),
-    ("opt", {"_remove_final_layer_norm": True}, "Headstream has no OPT without its last norm"),
-    ("opt", {"enable_bias": False}, "Headstream has no OPT without biases"),
-    ("opt", {"layer_norm_elementwise_affine": False}, "Headstream has no OPT whose norms have no weights"),
-    ("gemma2", {"use_bidirectional_attention": True}, "Headstream has no attention to later tokens"),
-    ("gemma3_text", {"attn_logit_softcapping": 50.0}, "Headstream has no soft-capped scores"),
-    (
-        "gemma3_text",
-        {"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 2.0}}},
-        "Headstream has no scaled rotary positions in layers with a window",
-    ),
-    (
-        "gemma3_text",
-        {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
-        "Headstream has no rotary positions for all of Gemma 3's layers alike",
-    ),
-    ("gpt_neo", {"activation_function": "silu"}, "activation_function must be one of"),
-]
 
 
 @pytest.mark.parametrize(("family", "changes", "words"), REFUSED)
