@@ -84,25 +84,29 @@ def _llama_fields(settings: Settings) -> dict[str, Any]:
 
 
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
-    fields = llama_fields(settings)
-    default = fields["n_ctx"] if settings.says("sliding_window") else 4096  # a config without the setting means 4096
-    window, n_layers = settings.whole("sliding_window", default), fields["n_layers"]
-    return fields | windowed_fields(window, range(n_layers), n_layers, fields["n_ctx"])
+    fields = llama_fields(settings, unsaid_groups=8)
+    n_layers = fields["n_layers"]
+    return fields | windowed_fields(_window(settings, fields), range(n_layers), n_layers, fields["n_ctx"])
 
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:
-    return with_windows_of_qwen(llama_fields(settings) | {"qkv_biases": True}, settings)
+    return with_windows_of_qwen(llama_fields(settings, unsaid_groups=32) | {"qkv_biases": True}, settings)
 
 
 def with_windows_of_qwen(fields: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """Fields with the windows that Qwen's configs speak of."""
-    window = settings.whole("sliding_window", 4096)
+    window = _window(settings, fields)
     if not settings.flag("use_sliding_window", False):
         window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
     by_layer = (WINDOWED if layer >= first_windowed else FULL for layer in range(fields["n_layers"]))
     layers = [i for i, kind in enumerate(settings.words("layer_types") or by_layer) if kind == WINDOWED]
     return fields | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
+
+
+def _window(settings: Settings, fields: dict[str, Any]) -> int:
+    """The number of keys in a window: 4096 by a config without the setting, the whole context by one that has null."""
+    return settings.whole("sliding_window", fields["n_ctx"] if settings.says("sliding_window") else 4096)
 
 
 def llama_config(architecture: Architecture) -> dict[str, Any]:

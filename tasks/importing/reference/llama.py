@@ -30,10 +30,11 @@ def llama_logits(
     """Logits of a `LlamaForCausalLM`, `MistralForCausalLM` or `Qwen2ForCausalLM`."""
     n_heads = config["num_attention_heads"]
     d_head = config.get("head_dim") or config["hidden_size"] // n_heads
+    unsaid_groups = {"mistral": 8, "qwen2": 32}.get(config["model_type"])
     form = _Form(
         n_layers=config["num_hidden_layers"],
         n_heads=n_heads,
-        n_groups=config.get("num_key_value_heads") or n_heads,
+        n_groups=config.get("num_key_value_heads", unsaid_groups) or n_heads,
         rates=rope_rates(config, d_head),
         half_split=True,
         epsilon=config.get("rms_norm_eps", 1e-6),
