@@ -52,7 +52,8 @@ def llama_fields(
     `unsaid_groups` is the number of keys and values of a config that doesn't mention them. Fields of rotary positions
     are those in `rotary`, if it is given, and otherwise read as Llama's.
     """
-    for said in () if rotary else (settings, settings.section("rope_parameters")):
+    entries = (settings.section(name) for name in ("rope_scaling", "rope_parameters"))
+    for said in () if rotary else (settings, *entries):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
     settings.ignore("pretraining_tp", "is_llama_config")

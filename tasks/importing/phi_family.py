@@ -20,7 +20,6 @@ from headstream.tasks.importing.layouts import (
     transposed,
 )
 from headstream.tasks.importing.placements import Placement
-from headstream.tasks.importing.rotary_settings import rotary_fraction_of
 from headstream.tasks.importing.settings import Settings
 from headstream.tasks.importing.stretched_rotary import rotary_fields, stretching_config
 
@@ -37,8 +36,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "n_ctx": settings.whole("max_position_embeddings", 2048),
         "positions": "rotary",
         "rotary_pairs": "half-split",
-        "rotary_fraction": rotary_fraction_of(settings, "partial_rotary_factor", 0.5),
-        **rotary_fields(settings),
+        **rotary_fields(settings, fraction=0.5),
         "normalization": "layernorm",
         "norm_epsilon": settings.number("layer_norm_eps", 1e-5),
         "feed_forward": settings.choice("hidden_act", ACTIVATION_NAMES, "gelu_new"),

@@ -9,8 +9,10 @@ from headstream.tasks.importing.settings import Settings
 _DEFAULT, _LINEAR, _LLAMA3 = _KINDS = ("default", "linear", "llama3")
 
 
-def rotary_fields(settings: Settings, name: str = "rope_theta") -> dict[str, Any]:
-    """Fields of an architecture for rotary positions, stretched or not; `name` is the older setting of their base.
+def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str, Any]:
+    """Fields of an architecture for rotary positions, stretched or not.
+
+    `fraction` is the part of each head that they turn by a config that doesn't say it, in families where it may.
 
     Raises:
         UserError: they are changed in another way.
@@ -22,10 +24,14 @@ def rotary_fields(settings: Settings, name: str = "rope_theta") -> dict[str, Any
         scaling.must_be(kind_of, _KINDS, "scaled rotary positions of that kind")
     kinds = {kind: kind for kind in _KINDS}
     kind = scaling.choice("rope_type", kinds, scaling.choice("type", kinds, _DEFAULT))
+    fields: dict[str, Any] = {}
+    if fraction is not None:
+        older = settings.number("partial_rotary_factor", fraction)
+        fields["rotary_fraction"] = scaling.number("partial_rotary_factor", older)
     if kind == _DEFAULT:
-        return {"rotary_base": rotary_base_of(settings, name)}
-    base = scaling.number("rope_theta", settings.number(name, 10_000))
-    fields: dict[str, Any] = {"rotary_base": base, "rotary_stretch": scaling.number("factor")}
+        return fields | {"rotary_base": rotary_base_of(settings, "rope_theta")}
+    fields["rotary_base"] = scaling.number("rope_theta", settings.number("rope_theta", 10_000))
+    fields["rotary_stretch"] = scaling.number("factor")
     if kind == _LLAMA3:
         context = scaling.whole("original_max_position_embeddings")
         wavelengths = tuple(context / scaling.number(f"{which}_freq_factor") for which in ("high", "low"))
