@@ -6,7 +6,7 @@ from headstream.models.architecture import Architecture
 from headstream.tasks.importing.rotary_settings import rotary_base_of
 from headstream.tasks.importing.settings import Settings
 
-_DEFAULT, _LINEAR, _LLAMA3 = _KINDS = ("default", "linear", "llama3")
+_LINEAR, _LLAMA3 = _KINDS = ("linear", "llama3")
 
 
 def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str, Any]:
@@ -15,21 +15,20 @@ def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str
     `fraction` is the part of each head that they turn by a config that doesn't say it, in families where it may.
 
     Raises:
-        UserError: they are changed in another way.
+        UserError: they are changed in another way, or their change lacks a number.
     """
     scaling = settings.section("rope_scaling")
     if "rope_type" not in scaling and "type" not in scaling:
         scaling = settings.section("rope_parameters")
-    for kind_of in ("rope_type", "type"):
-        scaling.must_be(kind_of, _KINDS, "scaled rotary positions of that kind")
-    kinds = {kind: kind for kind in _KINDS}
-    kind = scaling.choice("rope_type", kinds, scaling.choice("type", kinds, _DEFAULT))
+    named = "rope_type" if "rope_type" in scaling else "type"
+    kind = next((kind for kind in _KINDS if scaling.has(named, kind)), None)
     fields: dict[str, Any] = {}
     if fraction is not None:
         older = settings.number("partial_rotary_factor", fraction)
         fields["rotary_fraction"] = scaling.number("partial_rotary_factor", older)
-    if kind == _DEFAULT:
+    if kind is None:
         return fields | {"rotary_base": rotary_base_of(settings, "rope_theta")}
+    scaling.ignore("rope_type", "type")
     fields["rotary_base"] = scaling.number("rope_theta", settings.number("rope_theta", 10_000))
     fields["rotary_stretch"] = scaling.number("factor")
     if kind == _LLAMA3:

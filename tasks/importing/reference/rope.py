@@ -18,7 +18,11 @@ def rope_rates(config: Mapping[str, Any], n_turned: int) -> list[float]:
     entries = config.get("rope_scaling") or config.get("rope_parameters") or {}
     base = entries.get("rope_theta") or config.get("rope_theta") or 10_000.0
     rates = rates_of(base, n_turned)
-    match entries.get("rope_type") or entries.get("type") or "default":
+    kind = entries.get("rope_type") or entries.get("type") or "default"
+    for name, value in entries.items():
+        if isinstance(value, Mapping):
+            raise ValueError(f"rotary positions for {name} alone")
+    match kind:
         case "default":
             return rates
         case "linear":
@@ -27,4 +31,4 @@ def rope_rates(config: Mapping[str, Any], n_turned: int) -> list[float]:
             n = entries["original_max_position_embeddings"]
             wavelengths = (n / entries["high_freq_factor"], n / entries["low_freq_factor"])
             return [stretched(rate, entries["factor"], wavelengths) for rate in rates]
-    raise ValueError(f"rotary positions changed by {entries}")
+    raise ValueError(f"rope_type = {kind!r}")
