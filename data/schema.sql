@@ -145,10 +145,14 @@ CREATE TABLE models (
     positions                   VARCHAR,              -- relative, shortformer, learned_shortformer, rotary, learned, sinusoidal or none
     rotary_base                 DOUBLE,               -- base of the wavelengths of rotary positions; NULL with others
     rotary_fraction             DOUBLE,               -- share of d_head that rotary positions turn; NULL with others
+    rotary_stretch              DOUBLE,               -- factor by which those wavelengths are stretched; NULL with others
+    rotary_stretched_wavelengths DOUBLE[],            -- wavelengths up to which none is stretched, and from which on all are; NULL: all are
+    windowed_rotary_base        DOUBLE,               -- base of rotary positions in windowed_layers; NULL: as in the others
     rotary_pairs                VARCHAR,              -- dimensions turned together: neighbouring or half-split; NULL with others
     normalization               VARCHAR,              -- none, layernorm or rmsnorm
-    normalization_place         VARCHAR,              -- pre or post: before or after each sublayer
+    normalization_place         VARCHAR,              -- pre: before each sublayer; post: of the stream after it; output: of what it writes; both
     norm_epsilon                DOUBLE,               -- added to the variance or mean square in norms; NULL without norms
+    norm_offset                 BOOLEAN,              -- whether norms multiply by 1 + weight
     feed_forward                VARCHAR,              -- none, relu, gelu, gelu_tanh, or gated: swiglu, geglu, geglu_tanh
     parallel_sublayers          BOOLEAN,              -- whether feed-forward layers read what entered their layer
     d_mlp                       INTEGER,              -- width of the feed-forward layers; NULL without them
@@ -156,11 +160,17 @@ CREATE TABLE models (
     qkv_biases                  BOOLEAN,              -- whether queries, keys and values have biases, other maps or not
     output_biases               BOOLEAN,              -- whether attention outputs have biases, linear maps or not
     tied_embeddings             BOOLEAN,              -- whether W_U is the transpose of W_E
+    embedding_scale             DOUBLE,               -- factor of W_E where tokens enter the stream
     qk_normalization            BOOLEAN,              -- whether queries and keys are normalised
+    qk_normalization_over       VARCHAR,              -- what one norm of queries or keys spans: a head, or all heads of a layer
     attention                   VARCHAR,              -- keys that a query sees: full (all before it), local, strided or top_k
     attention_window            INTEGER,              -- keys that a query sees, its own included; NULL unless local or strided
+    windowed_layers             INTEGER[],            -- layers with that window, from 0; queries see all keys before them in the others; NULL: all layers
     stride                      INTEGER,              -- positions between the keys that a query sees; NULL unless local or strided
     top_k                       INTEGER,              -- keys of highest score that count; NULL unless top_k
+    score_scale                 DOUBLE,               -- factor of scores before softmax
+    score_cap                   DOUBLE,               -- bound of scores before softmax; NULL: none
+    logit_cap                   DOUBLE,               -- bound of logits; NULL: none
     gates                       VARCHAR,              -- on heads: none, hard_concrete (one a head) or dynamic (a token)
     seed                        INTEGER,              -- random seed of weights and batches
     tokens                      BIGINT,               -- tokens trained on

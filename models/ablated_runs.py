@@ -3,7 +3,7 @@
 A head changes nothing before it, so its runs start from the intact stream at its own layer. With x the vector that W_U
 reads, p the intact predictions and d for ablated minus intact,
     rise of the loss = d logsumexp - dx . W_U[:, target]        KL(intact || ablated) = d logsumexp - dx . W_U p
-so that logsumexp is all that is needed of an ablated run's logits.
+so that logsumexp is all that is needed of an ablated run's logits, unless they are capped.
 """
 
 import torch
@@ -33,6 +33,7 @@ class IntactRun:
         self.heads = [mask.nonzero()[:, 0] for mask in masks]
         self.logsumexp = self.trace.logits.logsumexp(-1)
         W_U = model.W_U.T
+        self.targets = batch[:, 1:]
         self.directions = torch.stack([W_U[batch[:, 1:]], self.trace.logits.softmax(-1) @ W_U], dim=-1)
 
     def z_of(self, sequences: Int[Tensor, "batch pos"]) -> Fill:
@@ -55,7 +56,7 @@ class IntactRun:
         written = (change.flatten(1, 2) @ traced.W_O[heads]).unflatten(1, change.shape[1:3])
         if others:
             written = written.sum(0) - written
-        elif self.is_last(layer) and a.normalization == a.feed_forward == "none":
+        elif self.is_last(layer) and a.normalization == a.feed_forward == "none" and a.logit_cap is None:
             return self._compare(written, self._linear_logsumexp(change.flatten(1, 2), traced.W_O[heads]))
         return self.effects_of(layer, written, full=full)
 
@@ -74,6 +75,8 @@ class IntactRun:
     ) -> Float[Tensor, "2 run batch"]:
         """The effects when x replaces the stream that a layer reads."""
         read = self._rerun(layer, x.flatten(0, 1), full).view_as(x)
+        if self.model.architecture.logit_cap is not None:
+            return self._compare_logits(read)
         rows = read.flatten(0, 2)
         logsumexp = log_normalisers(self.model, len(rows), lambda part: self.model.unembed(rows[part]))
         return self._compare(read - self.trace.residual_final, logsumexp)
@@ -101,8 +104,20 @@ class IntactRun:
         self, dx: Float[Tensor, "head batch pos d_model"], logsumexp: Float[Tensor, "rows"]
     ) -> Float[Tensor, "2 head batch"]:
         rise = logsumexp.view(dx.shape[:3]) - self.logsumexp
-        loss, kl = (rise - torch.einsum("hbpd,bpdm->mhbp", dx, self.directions)).double().mean(-1).cpu()
-        return torch.stack([loss, kl.clamp(min=0)])  # below 0 only by rounding
+        return _means(rise - torch.einsum("hbpd,bpdm->mhbp", dx, self.directions))
+
+    def _compare_logits(self, read: Float[Tensor, "run batch pos d_model"]) -> Float[Tensor, "2 run batch"]:
+        """The effects by all logits of each run, which holds for logits that aren't linear in what W_U reads."""
+        intact = self.trace.logits
+        predicted = intact.softmax(-1)
+
+        def of_run(x: Tensor) -> Tensor:
+            change = self.model.unembed(x) - intact
+            rise = (intact + change).logsumexp(-1) - self.logsumexp
+            of_target = change.gather(-1, self.targets[..., None])[..., 0]
+            return torch.stack([rise - of_target, rise - (predicted * change).sum(-1)])
+
+        return _means(torch.stack([of_run(x) for x in read], dim=1))
 
     def _linear_logsumexp(
         self, change: Float[Tensor, "head rows d_value"], W_O: Float[Tensor, "head d_value d_model"]
@@ -114,3 +129,9 @@ class IntactRun:
             return log_normalisers(self.model, len(dz), lambda part: torch.addmm(intact[part], dz[part], own))
 
         return torch.cat([of_head(dz, own) for dz, own in zip(change, W_OU, strict=True)])
+
+
+def _means(effects: Float[Tensor, "2 run batch pos"]) -> Float[Tensor, "2 run batch"]:
+    """Means over positions of rises of the loss and KL divergences."""
+    loss, kl = effects.double().mean(-1).cpu()
+    return torch.stack([loss, kl.clamp(min=0)])  # below 0 only by rounding

@@ -1,10 +1,10 @@
 """The sizes of a transformer that follow from its architectural choices, and checks of them."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
-from headstream.models.architecture_config import ArchitectureConfig
+from headstream.models.architecture_config import LATER, ArchitectureConfig
 
 LAYERNORM_EPS, RMSNORM_EPS = 1e-5, 1e-6
 DEFAULT_KEYS, DEFAULT_STRIDE = 32, 4  # of sparse attention; fewer keys if n_ctx is short
@@ -102,6 +102,21 @@ class Architecture(ArchitectureConfig):
         return (self.top_k or min(DEFAULT_KEYS, self.n_ctx)) if self.attention == "top_k" else None
 
     @property
+    def query_scale(self) -> float:
+        """The factor of scores before softmax: score_scale, or 1 / sqrt(d_head) if it is not set."""
+        return self.head_width**-0.5 if self.score_scale is None else self.score_scale
+
+    def of_layer(self, layer: int) -> Self:
+        """The architecture as a layer has it: with full attention if the layer is none of those with a window."""
+        if self.windowed_layers is None:
+            return self
+        own: dict[str, object] = {"attention": "full", "attention_window": None, "stride": None}
+        if layer in self.windowed_layers:
+            base = self.windowed_rotary_base
+            own = {} if base is None else {"rotary_base": base, "rotary_stretch": 1.0}
+        return self.model_copy(update={"windowed_layers": None, "windowed_rotary_base": None, **own})
+
+    @property
     def name(self) -> str:
         """A short name for people, such as 2L4H."""
         if not self.n_layers:
@@ -109,3 +124,9 @@ class Architecture(ArchitectureConfig):
         same = len(set(self.heads_per_layer)) == 1
         heads = str(self.heads_per_layer[0]) if same else "-".join(map(str, self.heads_per_layer))
         return f"{self.n_layers}L{heads}H"
+
+    def as_kept(self) -> dict[str, Any]:
+        """Every option by name, as keys and files hold it: one of `LATER` only where it isn't at its default."""
+        fields = type(self).model_fields
+        idle = {name for name in LATER if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=idle)

@@ -8,6 +8,12 @@ MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; 
 
 HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
 HeadCounts = HeadCount | Annotated[tuple[HeadCount, ...], Strict(False)]  # of JSON and TOML, which have lists
+# Options that came later than models that are kept: keys and files name them only where they aren't at their default.
+LATER = (
+    *("score_scale", "windowed_layers", "qk_normalization_over"),
+    *("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base"),
+    *("norm_offset", "embedding_scale", "score_cap", "logit_cap"),
+)
 
 
 class ArchitectureConfig(BaseModel):
@@ -41,19 +47,42 @@ class ArchitectureConfig(BaseModel):
     rotary_fraction: float = Field(
         1.0, gt=0, le=1, description="Fraction of d_head, its first dimensions, that rotary positions rotate."
     )
+    rotary_stretch: float = Field(
+        1.0, gt=0, le=1e6, description="Factor by which the wavelengths of rotary positions are stretched."
+    )
+    rotary_stretched_wavelengths: tuple[float, ...] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="Wavelengths, in positions, up to which rotary positions keep theirs, and from which on they are"
+        " stretched; between, rates are interpolated, as in Llama 3. By default all are stretched.",
+    )
+    windowed_rotary_base: float | None = Field(
+        None,
+        gt=1,
+        le=1e9,
+        description="Base of rotary positions in windowed_layers, where nothing is stretched; by default as in others.",
+    )
     rotary_pairs: Literal["neighbouring", "half-split"] = Field(
         "neighbouring",
         description="Pairs of dimensions that rotary positions rotate together: 0 and 1, 2 and 3, as in the paper; or 0"
         " and r/2, 1 and r/2 + 1 of the r that are rotated, as in GPT-NeoX and Llama.",
     )
     normalization: Literal["none", "layernorm", "rmsnorm"] = Field("none", description="Normalisation of the stream.")
-    normalization_place: Literal["pre", "post"] = Field("pre", description="Norms before or after each sublayer.")
+    normalization_place: Literal["pre", "post", "output", "both"] = Field(
+        "pre",
+        description="pre: norms before each sublayer; post: of the stream after each; output: of what each writes,"
+        " before it is added to the stream; both: before each and of what it writes.",
+    )
     norm_epsilon: float | None = Field(
         None,
         ge=0,
         le=1,
         description="Number added to the variance, or mean square, in every norm; default 1e-5 in LayerNorm, 1e-6 in"
         " RMSNorm.",
+    )
+    norm_offset: bool = Field(
+        False, description="Norms multiply by 1 + weight, and weights start at 0; otherwise by weights that start at 1."
     )
     feed_forward: Literal["none", "relu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"] = Field(
         "none",
@@ -70,7 +99,15 @@ class ArchitectureConfig(BaseModel):
         False, description="Biases only on the outputs of attention, where pruned heads leave their mean."
     )
     tied_embeddings: bool = Field(False, description="W_U is the transpose of W_E.")
+    embedding_scale: float = Field(
+        1.0, gt=0, le=1e4, description="Factor of W_E where tokens enter the stream, but not in W_U if it is tied."
+    )
     qk_normalization: bool = Field(False, description="RMS-normalise the queries and keys of each head.")
+    qk_normalization_over: Literal["head", "layer"] = Field(
+        "head",
+        description="What one norm of queries, or keys, spans: a head's dimensions; or those of all heads of a layer"
+        " together, each with a weight of its own.",
+    )
     attention: Literal["full", "local", "strided", "top_k"] = Field(
         "full",
         description="Keys that a query sees. full: itself and all before it; local: the nearest of these; strided:"
@@ -82,11 +119,29 @@ class ArchitectureConfig(BaseModel):
         le=MAX_CONTEXT,
         description="Keys that local and strided attention see, the query's own included; default 32.",
     )
+    windowed_layers: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(
+        None,
+        min_length=1,
+        description="Layers, counted from 0, in which local and strided attention see their window alone; queries see"
+        " all keys before them in the others. By default all layers.",
+    )
     stride: int | None = Field(
         None, ge=1, le=MAX_CONTEXT, description="Distance between the keys of strided attention; default 4."
     )
     top_k: int | None = Field(
         None, ge=1, le=MAX_CONTEXT, description="Keys that top_k attention keeps for each query; default 32."
+    )
+    score_scale: float | None = Field(
+        None, gt=0, le=1e3, description="Factor of scores before softmax; default 1 / sqrt(d_head)."
+    )
+    score_cap: float | None = Field(
+        None,
+        gt=0,
+        le=1e6,
+        description="Bound c of scores, which become c tanh(score / c) before softmax; default none.",
+    )
+    logit_cap: float | None = Field(
+        None, gt=0, le=1e6, description="Bound c of logits, which become c tanh(logit / c); default none."
     )
     gates: Literal["none", "hard_concrete", "dynamic"] = Field(
         "none",
@@ -130,7 +185,13 @@ class ArchitectureConfig(BaseModel):
                 "parallel_sublayers needs normalization_place = 'pre', got 'post'. Set it to 'pre', or leave"
                 " parallel_sublayers out."
             )
-        patterns = {"attention_window": ("local", "strided"), "stride": ("strided",), "top_k": ("top_k",)}
+        windows = ("local", "strided")
+        patterns = {
+            "attention_window": windows,
+            "windowed_layers": windows,
+            "stride": ("strided",),
+            "top_k": ("top_k",),
+        }
         for field, needed in patterns.items():
             value = getattr(self, field)
             if value is not None and self.attention not in needed:
@@ -140,4 +201,21 @@ class ArchitectureConfig(BaseModel):
                 )
         if self.top_k is not None and self.top_k > self.n_ctx:
             raise ValueError(f"top_k must be at most n_ctx={self.n_ctx}, got {self.top_k}. Choose fewer keys.")
+        layers = self.windowed_layers
+        if layers is not None and (layers != tuple(sorted({*layers})) or layers[-1] >= self.n_layers):
+            raise ValueError(
+                f"windowed_layers must be different layers of n_layers={self.n_layers} in ascending order, counted from"
+                f" 0, got {list(layers)}. Correct the list."
+            )
+        if self.windowed_rotary_base is not None and layers is None:
+            raise ValueError(
+                f"windowed_rotary_base needs windowed_layers, got windowed_rotary_base={self.windowed_rotary_base:g}"
+                " without them. Set windowed_layers, or leave it out."
+            )
+        wavelengths = self.rotary_stretched_wavelengths
+        if wavelengths is not None and not 0 < wavelengths[0] < wavelengths[1] < float("inf"):
+            raise ValueError(
+                f"rotary_stretched_wavelengths must be two ascending numbers above 0, got {list(wavelengths)}. Correct"
+                " them."
+            )
         return self

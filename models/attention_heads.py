@@ -11,10 +11,11 @@ from headstream.models.attention_patterns import (
     full_attention,
     keep_top,
     relative_scores,
+    soft_capped,
     windowed_attention,
 )
 from headstream.models.gates import DynamicGates, StaticGates
-from headstream.models.norms import Norm
+from headstream.models.norms import Norm, NormOverHeads
 from headstream.models.parameters import DeclaringModule, declared
 from headstream.models.positions import Rotary, sinusoids
 
@@ -32,8 +33,14 @@ class Attention(DeclaringModule):
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
         super().__init__()
         a = architecture
-        self.positions, self.d_head = a.positions, a.head_width
-        self.rotary = Rotary(a.rotary_width, a.rotary_base, a.rotary_pairs == "half-split")
+        self.positions, self.scale, self.score_cap = a.positions, a.query_scale, a.score_cap
+        self.rotary = Rotary(
+            a.rotary_width,
+            a.rotary_base,
+            a.rotary_pairs == "half-split",
+            a.rotary_stretch,
+            a.rotary_stretched_wavelengths,
+        )
         self.windowed, self.distances, self.top_k = a.windowed, a.visible_distances, a.kept_keys
         self.W_Q = declared("reading", n_heads, a.d_model, a.head_width, head_axis=0)
         n_shared = a.key_value_heads(n_heads)
@@ -50,9 +57,7 @@ class Attention(DeclaringModule):
         for name, width in (("b_K", a.head_width), ("b_V", a.value_width)):
             self._keep(name, declared("vector", n_shared, width, head_axis=axis, start=0) if biased else None)
         self.b_O = declared("vector", a.d_model, start=0) if a.biases or a.output_biases else None
-        kind = "rmsnorm" if a.qk_normalization else "none"
-        self.q_norm = Norm(kind, a.head_width, a.epsilon_of(kind))
-        self.k_norm = Norm(kind, a.head_width, a.epsilon_of(kind))
+        self.q_norm, self.k_norm = _qk_norm(a, n_heads, 0), _qk_norm(a, n_shared, axis)
         self.gates: StaticGates | DynamicGates | None = None
         if a.gates != "none":
             self.gates = StaticGates(n_heads) if a.gates == "hard_concrete" else DynamicGates(n_heads, a.d_model)
@@ -129,8 +134,8 @@ class Attention(DeclaringModule):
         return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """The attention pattern from scores of queries and keys, q k / sqrt(d_head) for every pair."""
-        scores = scores + self.position_scores(scores.shape[-1])
+        """The attention pattern from scores of queries and keys, q k times their scale for every pair."""
+        scores = soft_capped(scores, self.score_cap) + self.position_scores(scores.shape[-1])
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
     def mix(
@@ -138,7 +143,7 @@ class Attention(DeclaringModule):
     ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
         """The whole attention pattern, even if most of it is 0, and the values that each head mixed by it, gated."""
         q, k, v = self.queries_keys_values(x)
-        pattern = self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3))
+        pattern = self.pattern((q * self.scale) @ k.transpose(2, 3))
         return pattern, self._gated(pattern @ v, x)
 
     def mix_projected(
@@ -148,14 +153,14 @@ class Attention(DeclaringModule):
         v: Float[Tensor, "batch head pos d_value"],
     ) -> Float[Tensor, "batch head pos d_value"]:
         """The values that each head mixed, before gates, from queries, keys and values that are given."""
-        return self.pattern((q * self.d_head**-0.5) @ k.transpose(2, 3)) @ v
+        return self.pattern((q * self.scale) @ k.transpose(2, 3)) @ v
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
         """The values that each head mixed, gated, computed the fastest way: most hidden keys are skipped."""
         q, k, v = self.queries_keys_values(x)
-        scaled = q * self.d_head**-0.5
-        if self.top_k is not None:
-            z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest
+        scaled = q * self.scale
+        if self.top_k is not None or self.score_cap is not None:
+            z = self.pattern(scaled @ k.transpose(2, 3)) @ v  # all scores are needed to choose the highest, or to cap
         elif self.windowed:
             z = windowed_attention(scaled, k, v, self.scores_by_distance(), self.distances.step)
         elif q.is_cuda:
@@ -218,6 +223,13 @@ class GroupedAttention(Attention):
 
     def _keep(self, name: str, parameter: nn.Parameter | None) -> None:
         setattr(self, name + SHARED_SUFFIX, parameter)
+
+
+def _qk_norm(a: Architecture, n_heads: int, head_axis: int | None) -> Norm:
+    kind = "rmsnorm" if a.qk_normalization else "none"
+    if a.qk_normalization and a.qk_normalization_over == "layer":
+        return NormOverHeads(n_heads, a.head_width, a.epsilon_of(kind), head_axis, offset=a.norm_offset)
+    return Norm(kind, a.head_width, a.epsilon_of(kind), offset=a.norm_offset)
 
 
 def _flat(weight: Float[Tensor, "head d_model width"]) -> Float[Tensor, "d_model heads_width"]:

@@ -122,6 +122,11 @@ def _mix(q: Tensor, k: Tensor, v: Tensor, scores: Tensor) -> Tensor:
     return (q @ k.mT + scores).softmax(-1) @ v
 
 
+def soft_capped(x: Float[Tensor, "*shape"], cap: float | None) -> Float[Tensor, "*shape"]:
+    """Numbers kept between -cap and cap, which change little where they are small; as they are without a cap."""
+    return x if cap is None else cap * (x / cap).tanh()
+
+
 def keep_top(scores: Float[Tensor, "*batch q_pos k_pos"], k: int) -> Float[Tensor, "*batch q_pos k_pos"]:
     """Scores with all but the k highest of each query replaced by -inf; among equals, the nearest keys are kept.
 

@@ -113,8 +113,8 @@ def residual_without(
     assert layer.feed_forward is not None
     assert trace.feed_forward_out is not None
     missing = (hidden[:, :, neurons] - fill[neurons]) @ layer.feed_forward.W_out[neurons]
-    x = layer.residual_mid(trace.residual_in, trace.attention_out) + (trace.feed_forward_out - missing)
-    return layer.feed_forward_norm(x) if layer.post else x
+    mid = layer.residual_mid(trace.residual_in, trace.attention_out)
+    return layer.residual_after(mid, trace.feed_forward_out - missing)
 
 
 def _layer_traces(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Iterator[tuple[Layer, LayerTrace]]:

@@ -14,7 +14,8 @@ def forward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> in
     n_maps = n_heads + sum(map(a.key_value_heads, a.heads_per_layer))  # of queries and outputs, of keys and values
     by_token = n_maps * a.d_model * widths + a.n_layers * a.mlp_maps * a.d_model * a.mlp_width + a.d_model * d_vocab
     by_token += n_heads * a.d_model if a.gates == "dynamic" else 0
-    return 2 * (n_tokens * by_token + n_heads * widths * scored_pairs(a, n_tokens))
+    pairs = sum(heads * scored_pairs(a.of_layer(i), n_tokens) for i, heads in enumerate(a.heads_per_layer))
+    return 2 * (n_tokens * by_token + widths * pairs)
 
 
 def forward_backward_flops(architecture: Architecture, d_vocab: int, n_tokens: int) -> int:
@@ -23,8 +24,8 @@ def forward_backward_flops(architecture: Architecture, d_vocab: int, n_tokens: i
 
 
 def scored_pairs(architecture: Architecture, n_tokens: int) -> int:
-    """Pairs of a query and a key that a head scores: the visible ones, and some others within its blocks."""
-    if architecture.attention == "top_k":
+    """Pairs of a query and a key that a head scores, with the window if there is one: those seen, and some others."""
+    if architecture.attention == "top_k" or architecture.score_cap is not None:
         return n_tokens**2
     if architecture.attention == "full":
         block = query_block(n_tokens)

@@ -52,7 +52,9 @@ class FrozenLayer:
     trace: LayerTrace
     read: Float[Tensor, "batch pos d_model"]  # by its heads
     norm_before: FrozenNorm  # between the stream and its heads
+    out_norm: FrozenNorm  # of what its heads write together
     norms_after: tuple[FrozenNorm, ...]  # that the whole stream passes on its way out
+    feed_forward_written: Float[Tensor, "batch pos d_model"] | None  # to the stream, before those norms
     q_norm: FrozenNorm
     k_norm: FrozenNorm
 
@@ -70,25 +72,25 @@ class FrozenLayer:
 
     def heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "head batch pos d_model"]:
         """Each head's output from a part of the stream, by its true pattern and gate, as of the end of the layer."""
-        return self.carry(torch.einsum("bhpv,hvd->hbpd", self._z(part), self.attention.W_O))
+        return self.carry(self.out_norm(torch.einsum("bhpv,hvd->hbpd", self._z(part), self.attention.W_O)))
 
     def all_heads(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         """The sum of all heads' outputs from a part of the stream."""
-        return self.carry(self._z(part).transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1))
+        return self.carry(self.out_norm(self._z(part).transpose(1, 2).flatten(2) @ self.attention.W_O.flatten(0, 1)))
 
     def carry(self, part: Float[Tensor, "*parts pos d_model"]) -> Float[Tensor, "*parts pos d_model"]:
-        """Carry a part of the stream, or of a head's output, to the end of the layer, through the norms there."""
+        """Carry a part of the stream, heads' outputs included, to the end of the layer, through the norms there."""
         for norm in self.norms_after:
             part = norm(part)
         return part
 
     def written(self) -> Float[Tensor, "head batch pos d_model"]:
         """Each head's output from the whole stream, value biases included, as of the end of the layer."""
-        return self.carry(self.trace.head_outputs.transpose(0, 1))
+        return self.carry(self.out_norm(self.trace.head_outputs.transpose(0, 1)))
 
     def feed_forward(self) -> Float[Tensor, "batch pos d_model"] | None:
         """The feed-forward layer's output, frozen at its true value; None without such a layer."""
-        out = self.trace.feed_forward_out
+        out = self.feed_forward_written
         return self.norms_after[-1](out) if self.norms_after and out is not None else out
 
     def bias(self) -> Float[Tensor, "batch pos d_model"]:
@@ -96,6 +98,9 @@ class FrozenLayer:
         constant = torch.zeros_like(self.trace.residual_in)
         if self.attention.b_O is not None:
             constant = constant + self.attention.b_O
+        constant = self.out_norm(constant)
+        if self.out_norm.bias is not None:
+            constant = constant + self.out_norm.bias
         for norm in self.norms_after:
             constant = norm(constant) if norm.bias is None else norm(constant) + norm.bias
         return constant
@@ -110,8 +115,8 @@ class FrozenLayer:
             z = z + a.b_V
         written = torch.einsum("hv,hvd->hd", z, a.W_O)
         if self.trace.gates is None:
-            return self.carry(written.sum(0).expand_as(self.trace.residual_in))
-        return self.carry(torch.einsum("bhp,hd->bpd", self.trace.gates, written))
+            return self.carry(self.out_norm(written.sum(0).expand_as(self.trace.residual_in)))
+        return self.carry(self.out_norm(torch.einsum("bhp,hd->bpd", self.trace.gates, written)))
 
     def query_and_key_sources(
         self, sources: Sources
@@ -162,7 +167,7 @@ class FrozenRun:
 
     def sources(self) -> tuple[Sources, ...]:
         """The stream that each layer reads, and finally W_U, each as a sum of nodes' outputs."""
-        a, token = self.model.architecture, F.embedding(self.tokens, self.model.W_E)
+        a, token = self.model.architecture, self.model.embed_tokens(self.tokens)
         parts: Sources = {Terminal.EMBEDDING: token}
         if a.positions in ("learned", "sinusoidal"):
             parts[Terminal.POSITION] = self.trace.embedding - token
@@ -183,7 +188,7 @@ class FrozenRun:
         return tuple(read)
 
     def direct_logits(self, targets: Int[Tensor, "batch pos"]) -> list[Float[Tensor, "batch head pos"]]:
-        """Each head's direct contribution to the logit of one token per position, less its mean over the vocabulary."""
+        """Each head's direct part of one token's logit per position, uncapped, less its mean over the vocabulary."""
         reads = self.reads_of_z(targets)
         return [(layer.trace.z * own).sum(-1) for layer, own in zip(self.layers, reads, strict=True)]
 
@@ -196,7 +201,8 @@ class FrozenRun:
             for norm in reversed(layer.norms_after):
                 read = norm.backwards(read)
             W_O = layer.trace.W_O
-            by_layer.append((read @ W_O.flatten(0, 1).T).unflatten(2, W_O.shape[:2]).transpose(1, 2))
+            own = layer.out_norm.backwards(read)
+            by_layer.append((own @ W_O.flatten(0, 1).T).unflatten(2, W_O.shape[:2]).transpose(1, 2))
         return by_layer[::-1]
 
 
@@ -204,10 +210,7 @@ def freeze_norm(norm: Norm, x: Float[Tensor, "*batch width"]) -> FrozenNorm:
     """Freeze a norm as it acted on x."""
     if norm.weight is None:
         return NO_NORM
-    if norm.kind == "layernorm":
-        variance = x.var(-1, correction=0, keepdim=True)
-        return FrozenNorm(norm.weight * (variance + norm.epsilon).rsqrt(), True, norm.bias)
-    return FrozenNorm(norm.weight * (x.square().mean(-1, keepdim=True) + norm.epsilon).rsqrt(), False, None)
+    return FrozenNorm(norm.scale(x), norm.kind == "layernorm", norm.bias)
 
 
 def freeze_run(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> FrozenRun:
@@ -233,8 +236,10 @@ def freeze_layer(layer: Layer, traced: LayerTrace) -> FrozenLayer:
             after = (*after, freeze_norm(layer.feed_forward_norm, stream))
     else:
         before = freeze_norm(layer.attention_norm, x)
-    read = layer.read(x)
-    return FrozenLayer(a, traced, read, before, after, *_freeze_query_and_key_norms(a, read))
+    read, out_norm = layer.read(x), freeze_norm(layer.attention_out_norm, traced.attention_out)
+    out = traced.feed_forward_out
+    written = None if out is None else layer.feed_forward_out_norm(out)
+    return FrozenLayer(a, traced, read, before, out_norm, after, written, *_freeze_query_and_key_norms(a, read))
 
 
 def _freeze_query_and_key_norms(

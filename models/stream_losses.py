@@ -19,7 +19,7 @@ def stream_losses(
     rows = streams.flatten(0, -2)
     normaliser = log_normalisers(model, len(rows), lambda part: model.unembed(rows[part]))
     logits = torch.einsum("...bpd,bpd->...bp", streams, model.W_U.T[targets])
-    return normaliser.view_as(logits) - (logits if model.b_U is None else logits + model.b_U[targets])
+    return normaliser.view_as(logits) - model.capped(logits if model.b_U is None else logits + model.b_U[targets])
 
 
 def log_normalisers(model: Transformer, n_rows: int, logits: Callable[[slice], Tensor]) -> Float[Tensor, "row"]:

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from headstream.models.architecture import Architecture
 from headstream.models.attention_heads import Attention, GroupedAttention
+from headstream.models.attention_patterns import soft_capped
 from headstream.models.feed_forward_layer import FeedForward
 from headstream.models.norms import Norm
 from headstream.models.parameters import DeclaringModule, declared, declared_parameters
@@ -36,8 +37,8 @@ class LayerTrace:
     gates: Float[Tensor, "batch head pos"] | None  # factors on each head's z, before the head mask
     z: Float[Tensor, "batch head pos d_value"]  # each head's mixed values, after gates and the head mask, before W_O
     W_O: Float[Tensor, "head d_value d_model"]
-    attention_out: Float[Tensor, "batch pos d_model"]
-    feed_forward_out: Float[Tensor, "batch pos d_model"] | None
+    attention_out: Float[Tensor, "batch pos d_model"]  # before the norm of outputs, if there is one
+    feed_forward_out: Float[Tensor, "batch pos d_model"] | None  # likewise
     residual_out: Float[Tensor, "batch pos d_model"]
 
     @property
@@ -62,13 +63,21 @@ class Layer(nn.Module):
     def __init__(self, architecture: Architecture, n_heads: int) -> None:
         super().__init__()
         a = architecture
-        self.post, self.parallel = a.normalization_place == "post", a.parallel_sublayers
+        place = a.normalization_place
+        self.post, self.parallel = place == "post", a.parallel_sublayers
         shares = a.key_value_heads(n_heads) < n_heads
         self.attention = GroupedAttention(a, n_heads) if shares else Attention(a, n_heads)
-        self.attention_norm = Norm(a.normalization, a.d_model, a.epsilon_of(a.normalization))
         self.feed_forward = FeedForward(a) if a.feed_forward != "none" else None
-        kind = a.normalization if self.feed_forward else "none"
-        self.feed_forward_norm = Norm(kind, a.d_model, a.epsilon_of(kind))
+
+        def norm(*, used: bool) -> Norm:
+            kind = a.normalization if used else "none"
+            return Norm(kind, a.d_model, a.epsilon_of(kind), offset=a.norm_offset)
+
+        has_feed_forward, of_output = self.feed_forward is not None, place in ("output", "both")
+        self.attention_norm = norm(used=place != "output")
+        self.feed_forward_norm = norm(used=place != "output" and has_feed_forward)
+        self.attention_out_norm = norm(used=of_output)
+        self.feed_forward_out_norm = norm(used=of_output and has_feed_forward)
 
     def forward(
         self,
@@ -114,7 +123,8 @@ class Layer(nn.Module):
         self, x: Float[Tensor, "batch pos d_model"], attention_out: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos d_model"]:
         """The stream after attention and before the feed-forward layer."""
-        return self.attention_norm(x + attention_out) if self.post else x + attention_out
+        mid = x + self.attention_out_norm(attention_out)
+        return self.attention_norm(mid) if self.post else mid
 
     def read_mid(
         self, x: Float[Tensor, "batch pos d_model"], mid: Float[Tensor, "batch pos d_model"]
@@ -130,8 +140,14 @@ class Layer(nn.Module):
         if self.feed_forward is None:
             return None, mid
         feed_forward_out = self.feed_forward(self.read_mid(x, mid))
-        after = mid + feed_forward_out
-        return feed_forward_out, self.feed_forward_norm(after) if self.post else after
+        return feed_forward_out, self.residual_after(mid, feed_forward_out)
+
+    def residual_after(
+        self, mid: Float[Tensor, "batch pos d_model"], feed_forward_out: Float[Tensor, "batch pos d_model"]
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """The stream after the feed-forward layer."""
+        after = mid + self.feed_forward_out_norm(feed_forward_out)
+        return self.feed_forward_norm(after) if self.post else after
 
 
 class Transformer(DeclaringModule):
@@ -144,10 +160,10 @@ class Transformer(DeclaringModule):
         self.W_E = declared("embedding", d_vocab, a.d_model, in_products=False)  # it is the stream itself
         learned = a.positions == "learned"
         self.W_pos = declared("embedding", a.n_ctx, a.d_model, in_products=False) if learned else None
-        layers = nn.ModuleList(Layer(a, n_heads) for n_heads in a.heads_per_layer)
+        layers = nn.ModuleList(Layer(a.of_layer(i), n_heads) for i, n_heads in enumerate(a.heads_per_layer))
         self.layers = cast("Sequence[Layer]", layers)  # it behaves as one
-        final = a.normalization if a.normalization_place == "pre" else "none"
-        self.final_norm = Norm(final, a.d_model, a.epsilon_of(final))
+        final = "none" if a.normalization_place == "post" else a.normalization
+        self.final_norm = Norm(final, a.d_model, a.epsilon_of(final), offset=a.norm_offset)
         self.W_U_free = None if a.tied_embeddings else declared("embedding", a.d_model, d_vocab)
         self.b_U = declared("vector", d_vocab, start=0) if a.biases else None
 
@@ -155,6 +171,12 @@ class Transformer(DeclaringModule):
     def W_U(self) -> Float[Tensor, "d_model d_vocab"]:
         """The unembedding matrix: W_E transposed if embeddings are tied."""
         return self.W_E.T if self.W_U_free is None else self.W_U_free
+
+    @property
+    def token_vectors(self) -> Float[Tensor, "d_vocab d_model"]:
+        """What each token writes to the stream: W_E, scaled if the architecture says so."""
+        scale = self.architecture.embedding_scale
+        return self.W_E if scale == 1 else self.W_E * scale
 
     def initialize(self, generator: torch.Generator) -> "Transformer":
         """Draw every parameter without a declared start from a normal of standard deviation 0.8 / sqrt(d_model)."""
@@ -215,12 +237,25 @@ class Transformer(DeclaringModule):
         n = tokens.shape[1]
         if n > self.architecture.n_ctx:
             raise ValueError(f"a sequence must fit n_ctx={self.architecture.n_ctx}, got {n} positions. Shorten it.")
-        x = F.embedding(tokens, self.W_E)
+        x = self.embed_tokens(tokens)
         if self.W_pos is not None:
             return x + self.W_pos[:n]
         return x + sinusoids(n, x.shape[2], x) if self.architecture.positions == "sinusoidal" else x
 
+    def embed_tokens(self, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_model"]:
+        """The part of the stream before the first layer that depends on tokens."""
+        x, scale = F.embedding(tokens, self.W_E), self.architecture.embedding_scale
+        return x if scale == 1 else x * scale
+
     def unembed(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
         """Logits from the final residual stream, after the final norm."""
+        return self.capped(self.linear_logits(x))
+
+    def linear_logits(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_vocab"]:
+        """Logits before they are capped, if they are: sums over the parts of x."""
         logits = x.to(self.W_U.dtype) @ self.W_U
         return logits if self.b_U is None else logits + self.b_U
+
+    def capped(self, logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Logits between the bounds of the architecture, if it has any."""
+        return soft_capped(logits, self.architecture.logit_cap)

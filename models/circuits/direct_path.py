@@ -79,7 +79,9 @@ def mean_contributions(model: Transformer, sequences: Int[Tensor, "batch pos"]) 
         n.index_add_(0, flat, torch.ones_like(flat, dtype=n.dtype))
     everywhere = model.architecture.normalization == "none"
     return MeanContributions(
-        direct=model.W_E + constant if everywhere else direct / n[:, None], rest=rest / n[:, None], n_positions=n.long()
+        direct=model.token_vectors + constant if everywhere else direct / n[:, None],
+        rest=rest / n[:, None],
+        n_positions=n.long(),
     )
 
 

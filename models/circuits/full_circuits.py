@@ -41,13 +41,13 @@ class FullCircuit:
 
 
 def full_qk(weights: CircuitWeights, layer: int, head: int, tokens: Int[Tensor, "token"] | None = None) -> FullCircuit:
-    """Attention score from destination token to source token, W_E QK W_E^T / sqrt(d_head): [destination, source].
+    """Attention score from destination token to source token, W_E QK W_E^T times its scale: [destination, source].
 
     Of all tokens, or of some. Source: Elhage et al. 2021, "query-key circuit".
     """
     own, W_E = weights.layers[layer], weights.W_E if tokens is None else weights.W_E[tokens]
     queries = W_E @ own.W_Q[head] + own.b_Q[head]
-    return FullCircuit(queries * own.W_Q.shape[2] ** -0.5, (W_E @ own.W_K[head]).T)
+    return FullCircuit(queries * own.scale, (W_E @ own.W_K[head]).T)
 
 
 def full_ov(
@@ -94,7 +94,7 @@ def score_spread(heads: HeadWeights, tokens: TokenMoments) -> Float[Tensor, "hea
     along_bias = (tokens.mean @ W_Q)[:, :, None] * b_Q[:, None]
     queries = W_Q.mT @ tokens.product @ W_Q + along_bias + along_bias.mT + b_Q[:, :, None] * b_Q[:, None]
     keys = W_K.mT @ (tokens.product - torch.outer(tokens.mean, tokens.mean)) @ W_K
-    return ((queries * keys).sum((1, 2)).clamp(min=0) / W_Q.shape[2]).sqrt()
+    return (queries * keys).sum((1, 2)).clamp(min=0).sqrt() * heads.scale
 
 
 def position_spread(bias: Float[Tensor, "head distance"], distances: range) -> Float[Tensor, "head"]:

@@ -1,9 +1,9 @@
 """The matrices by which heads read from the stream and write to it: the input of every weight-only analysis.
 
-Norms are folded into who reads through them: their learned weights, and LayerNorm's centring, as coordinates of the
-d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no weight
-says: it is left out, as are the terms that positions, feed-forward layers and constants add. A static gate is folded
-into W_O; with dynamic gates, heads are as they are where they are open.
+Norms are folded into who reads or writes through them: their learned weights, and LayerNorm's centring, as coordinates
+of the d_model - 1 directions that are left. That is exact but for one factor a position, the norm's scale, which no
+weight says: it is left out, as are the terms that positions, feed-forward layers and constants add. A static gate is
+folded into W_O; with dynamic gates, heads are as they are where they are open.
 """
 
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ class HeadWeights:
     W_V: Float[Tensor, "head d_stream d_value"]
     W_O: Float[Tensor, "head d_value d_stream"]
     b_Q: Float[Tensor, "head d_head"]  # the one bias that moves attention between tokens; 0 under norms: no scale
+    scale: float  # of scores before softmax
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def circuit_weights(model: Transformer) -> CircuitWeights:
             )
     basis = _stream_basis(model)
     return CircuitWeights(
-        W_E=_written(model.W_E, basis),
+        W_E=_written(model.token_vectors, basis),
         W_U=_read(model.W_U, model.final_norm, basis),
         layers=tuple(_heads(model, layer, basis) for layer in range(len(model.layers))),
     )
@@ -90,18 +91,20 @@ def _heads(model: Transformer, layer: int, basis: Float[Tensor, "d_model d_strea
     W_O: Tensor = attention.W_O
     if isinstance(attention.gates, StaticGates):
         W_O = W_O * gates_without_noise(attention.gates.log_alpha)[:, None, None]
+    W_O = _normalised(W_O, own.attention_out_norm)
     return HeadWeights(
         W_Q=_read(_widened(attention.W_Q, attention.q_norm), norm, basis),
         W_K=_read(_widened(attention.W_K, attention.k_norm), norm, basis),
         W_V=_read(attention.W_V, norm, basis),
         W_O=_written(W_O, basis),
         b_Q=b_Q,
+        scale=attention.scale,
     )
 
 
 def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"] | None:
     """Orthonormal columns that span what LayerNorm lets through, all that has mean 0; None for all of the stream."""
-    if model.architecture.normalization != "layernorm":
+    if model.architecture.normalization != "layernorm" or model.architecture.normalization_place == "output":
         return None
     eye = torch.eye(model.architecture.d_model, dtype=model.W_E.dtype, device=model.W_E.device)
     return torch.linalg.qr(torch.cat([torch.ones_like(eye[:, :1]), eye[:, 1:]], dim=1)).Q[:, 1:]
@@ -110,8 +113,10 @@ def _stream_basis(model: Transformer) -> Float[Tensor, "d_model d_stream"] | Non
 def _read(
     weight: Float[Tensor, "*head d_model width"], norm: Norm, basis: Float[Tensor, "d_model d_stream"] | None
 ) -> Float[Tensor, "*head d_stream width"]:
-    scaled = weight if norm.weight is None else norm.weight[:, None] * weight
-    return scaled if basis is None else basis.T @ scaled
+    scaled = weight if norm.gain is None else norm.gain[:, None] * weight
+    if basis is not None:
+        return basis.T @ scaled
+    return scaled - scaled.mean(-2, keepdim=True) if norm.kind == "layernorm" else scaled
 
 
 def _written(
@@ -120,5 +125,13 @@ def _written(
     return weight if basis is None else weight @ basis
 
 
+def _normalised(W_O: Float[Tensor, "head d_value d_model"], norm: Norm) -> Float[Tensor, "head d_value d_model"]:
+    """What heads write, after a norm of it."""
+    if norm.gain is None:
+        return W_O
+    return (W_O - W_O.mean(-1, keepdim=True) if norm.kind == "layernorm" else W_O) * norm.gain
+
+
 def _widened(weight: Float[Tensor, "head d_model d_head"], norm: Norm) -> Float[Tensor, "head d_model d_head"]:
-    return weight if norm.weight is None else weight * norm.weight
+    own = norm.gain_of(len(weight))
+    return weight if own is None else weight * own

@@ -52,10 +52,10 @@ def terms_add(run: FrozenRun) -> float | None:
     a = run.model.architecture
     if a.n_layers != 1 or a.feed_forward != "none":
         return None
-    logits = run.model.unembed(paths_by_order(run).orders[0])
+    logits = run.model.linear_logits(paths_by_order(run).orders[0])
     for _, part in head_paths(run):
         logits = logits + part @ run.model.W_U
-    return _relative(logits, run.trace.logits)
+    return _relative(run.model.capped(logits), run.trace.logits)
 
 
 def pattern_bilinear(model: Transformer, tokens: Int[Tensor, "batch pos"], first: FrozenLayer) -> float | None:
@@ -63,11 +63,11 @@ def pattern_bilinear(model: Transformer, tokens: Int[Tensor, "batch pos"], first
     a = model.architecture
     if not _first_heads_read_tokens(model) or a.positions not in ("relative", "none") or a.qk_normalization:
         return None
-    if a.attention == "top_k":  # rounding decides which of equal scores are kept
+    if a.attention == "top_k" or a.score_cap is not None:  # rounding decides which of equal scores are kept
         return None
     attention, (token, place) = first.attention, tokens.unique(return_inverse=True)
-    W_E = model.W_E[token].double()
-    full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.d_head**-0.5
+    W_E = model.token_vectors[token].double()
+    full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.scale
     scores = full[:, place[:, :, None], place[:, None, :]].transpose(0, 1)
     return _largest(attention.pattern(scores) - first.trace.pattern)
 
@@ -81,7 +81,7 @@ def source_decides(model: Transformer, tokens: Int[Tensor, "batch pos"], first: 
     token, place = tokens.unique(return_inverse=True)
     errors = []
     for head, (W_V, W_O) in enumerate(zip(attention.W_V, attention.W_O, strict=True)):
-        full = model.W_E[token].double() @ (W_V @ W_O) @ W_U
+        full = model.token_vectors[token].double() @ (W_V @ W_O) @ W_U
         errors.append(_relative(traced.pattern[:, head] @ full[place], traced.head_outputs[:, head] @ W_U))
     return max(errors)
 

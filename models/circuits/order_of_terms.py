@@ -29,7 +29,7 @@ class Term:
     loss_nats: float  # with this term and those of lower order alone
     loss_effect_nats: float  # what lower orders leave minus that; may be negative. Nothing leaves log d_vocab
     removal_effect_nats: float  # loss without this term alone, minus the true loss; NaN for one path
-    logit_share: float  # of the logits' variance over the vocabulary, by covariance: shares of all orders sum to 1
+    logit_share: float  # of the (uncapped) logits' variance over the vocabulary, by covariance; sums to 1 over orders
 
 
 Key = int | HeadPath | None  # an order, a path, or all that starts at feed-forward layers
@@ -78,7 +78,8 @@ def _sums(
 ) -> tuple[dict[Key, _Row], float]:
     """Rows of all terms, and the variance of the logits summed over positions and tokens."""
     run = freeze_run(model, batch[:, :-1])
-    centred = run.trace.logits - run.trace.logits.mean(-1, keepdim=True)
+    logits = run.trace.logits if model.architecture.logit_cap is None else model.linear_logits(run.trace.residual_final)
+    centred = logits - logits.mean(-1, keepdim=True)
     reader = centred @ model.W_U.T  # gives a part's covariance with the logits without its logits
 
     def losses(streams: list[Tensor]) -> list[float]:

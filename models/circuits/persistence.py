@@ -6,7 +6,8 @@ from torch import Tensor
 
 from headstream.models.batching import batches
 from headstream.models.circuits.head_weights import why_no_circuits
-from headstream.models.transformer import Trace, Transformer
+from headstream.models.frozen import FrozenRun, freeze_run
+from headstream.models.transformer import Transformer
 
 
 @torch.inference_mode()
@@ -21,16 +22,17 @@ def persistence(model: Transformer, sequences: Int[Tensor, "batch pos"], bos: in
     """
     if reason := why_no_circuits(model.architecture):
         raise ValueError(reason)
-    sums = [_later_and_own(model.trace(batch), batch != bos) for batch in batches(model, sequences)]
+    sums = [_later_and_own(freeze_run(model, batch), batch != bos) for batch in batches(model, sequences)]
     return [1 + later / own for later, own in (torch.stack(layer).sum(0) for layer in zip(*sums, strict=True))]
 
 
-def _later_and_own(trace: Trace, counted: Tensor) -> list[Float[Tensor, "2 head"]]:
+def _later_and_own(run: FrozenRun, counted: Tensor) -> list[Float[Tensor, "2 head"]]:
     """Of each layer, sums over positions of later writes times the head's output, and of its square."""
     products = []
-    for layer in trace.layers:
-        later = trace.layers[-1].residual_out - layer.residual_in - layer.attention_out
-        own = layer.head_outputs
+    for layer, frozen in zip(run.model.layers, run.layers, strict=True):
+        traced = frozen.trace
+        later = run.trace.layers[-1].residual_out - layer.residual_mid(traced.residual_in, traced.attention_out)
+        own = frozen.written().transpose(0, 1)
         sums = [(own * other).sum(3) * counted[:, None] for other in (later[:, None], own)]
         products.append(torch.stack([by_position.double().sum((0, 2)) for by_position in sums]))
     return products

@@ -74,4 +74,4 @@ def entered(removal: Removal) -> tuple[Head, Port]:
 def _pattern(
     layer: FrozenLayer, q: Float[Tensor, "batch head pos d_head"], k: Float[Tensor, "batch head pos d_head"]
 ) -> Float[Tensor, "batch head q_pos k_pos"]:
-    return layer.attention.pattern(q * layer.attention.d_head**-0.5 @ k.mT)
+    return layer.attention.pattern(q * layer.attention.scale @ k.mT)

@@ -65,28 +65,31 @@ def score_terms(
     """Each head's scores by query source and key source, as shares of their variance.
 
     Variance is taken over the keys of each query and pooled over queries: softmax doesn't see what all keys of a query
-    share. BOS is neither query nor key: heads rest on it. Attention to the highest scores counts all it chooses among.
+    share. BOS is neither query nor key: heads rest on it. Attention to the highest scores counts all it chooses among,
+    and scores that are capped count as they were before.
 
     Of earlier heads and feed-forward layers, `max_sources` are told apart as sources of a head's queries, and as many
     of its keys: those with the largest share in all. The others are summed up as `other heads` and `other MLPs`.
     """
     totals: list[_LayerSums] = []
-    n_pairs = 0
+    n_pairs = [0] * len(model.layers)
     for batch in batches(model, sequences):
         tokens = batch[:, :-1]
-        keys = visible_keys(tokens, bos, with_bos=False, distances=model.architecture.visible_distances)
         run = freeze_run(model, tokens)
-        n_pairs += int(keys.sum())
-        found = [_layer_sums(*layer, keys) for layer in zip(run.layers, run.sources(), strict=False)]
+        found = []
+        for i, (layer, sources) in enumerate(zip(run.layers, run.sources(), strict=False)):
+            keys = visible_keys(tokens, bos, with_bos=False, distances=layer.attention.distances)
+            n_pairs[i] += int(keys.sum())
+            found.append(_layer_sums(layer, sources, keys))
         totals = [_added(*layers) for layers in zip(totals, found, strict=True)] if totals else found
-    return [term for i, of_layer in enumerate(totals) for term in _terms(i, of_layer, n_pairs, max_sources)]
+    return [term for i, of_layer in enumerate(totals) for term in _terms(i, of_layer, n_pairs[i], max_sources)]
 
 
 def _layer_sums(layer: FrozenLayer, sources: Sources, keys: Bool[Tensor, "batch q_pos k_pos"]) -> _LayerSums:
     a, kept = layer.attention, keys[:, None]
     by_query, by_key = layer.query_and_key_sources(sources)
     position = a.position_scores(keys.shape[1])
-    q, k = torch.stack(list(by_query.values())) * a.d_head**-0.5, torch.stack(list(by_key.values()))
+    q, k = torch.stack(list(by_query.values())) * a.scale, torch.stack(list(by_key.values()))
     scores = (q.sum(0) @ k.sum(0).mT + position).where(kept, 0)
     mean = scores.sum(-1, keepdim=True) / kept.sum(-1, keepdim=True).clamp(min=1)
     whole = (scores - mean).where(kept, 0)  # centred in each row, so that no term needs to be

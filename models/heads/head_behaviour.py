@@ -63,14 +63,14 @@ class _Layer:
 @torch.inference_mode()
 def model_behaviour(model: Transformer, stimuli: Stimuli) -> Behaviour:
     """Measure a model's losses and the behaviour of its heads."""
-    bos, distances = stimuli.bos, model.architecture.visible_distances
+    bos = stimuli.bos
     losses, on_text = _observe(
         model,
         stimuli.text,
         bos,
         lambda trace, tokens, _: [
-            _text_statistics(layer.pattern, tokens, bos, distances) | {"active_fraction": _open(layer)}
-            for layer in trace.layers
+            _text_statistics(seen.pattern, tokens, bos, layer.attention.distances) | {"active_fraction": _open(seen)}
+            for layer, seen in zip(model.layers, trace.layers, strict=True)
         ],
         CONTENT_ON_TEXT,
     )

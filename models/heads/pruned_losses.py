@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headstream.models.batching import batches
 from headstream.models.heads.head import HeadSet, mask_without
-from headstream.models.heads.removal import layer_without_heads
+from headstream.models.heads.removal import layer_without_heads, why_no_removal
 from headstream.models.losses import token_losses
 from headstream.models.transformer import Fill, HeadMask, Transformer
 
@@ -56,8 +56,12 @@ def _branches(
         alike[frozenset(head for head in heads if head.layer == first_layer)][heads] = mask
     if len(alike) == 1:
         own_mask = next(iter(masks.values()))[first_layer]
-        left = layer if own_mask.all() else layer_without_heads(model.architecture, layer, own_mask, own_fill)
-        yield from _branches(model, left(x), first_layer + 1, masks, fill)
+        a = model.architecture.of_layer(first_layer)
+        if own_mask.all() or why_no_removal(a):
+            x = layer(x, own_mask, own_fill)
+        else:
+            x = layer_without_heads(a, layer, own_mask, own_fill)(x)
+        yield from _branches(model, x, first_layer + 1, masks, fill)
         return
     z = layer.attention.mix_fused(layer.read(x))
     for group in alike.values():

@@ -65,12 +65,12 @@ def _through_layer(
     beside: Tensor | float = 0.0  # of what a parallel feed-forward layer read
     if layer.feed_forward is not None and traced.feed_forward_out is not None:
         middle = layer.residual_mid(x, traced.attention_out)
-        r, r_out = _to_terms(r, torch.stack([middle, traced.feed_forward_out]), dim=0)
+        r, r_out = _to_terms(r, torch.stack([middle, layer.feed_forward_out_norm(traced.feed_forward_out)]), dim=0)
         read_mid, feed_forward = layer.read_mid(x, middle), layer.feed_forward
         r_hidden = _through_product(r_out, feed_forward.hidden(read_mid), feed_forward.W_out)
         r_read = _through_product(r_hidden, read_mid, feed_forward.W_in)
         r, beside = (r, r_read) if layer.parallel else (r + r_read, beside)
-    r, r_out = _to_terms(r, torch.stack([x, traced.attention_out]), dim=0)
+    r, r_out = _to_terms(r, torch.stack([x, layer.attention_out_norm(traced.attention_out)]), dim=0)
     r = r + beside
     z = z.transpose(1, 2)
     r_z = _through_product(r_out, z.flatten(2), attention.W_O.flatten(0, 1)).view_as(z).transpose(1, 2)

@@ -1,5 +1,7 @@
 """Physical removal of heads: a smaller model with the logits of the masked one."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -20,18 +22,31 @@ def remove_heads(model: Transformer, head_mask: HeadMask, fill: Fill | None = No
     after it vanishes.
 
     Raises:
-        ValueError: the fill differs between positions, which no bias can express.
+        ValueError: the fill differs between positions, which no bias can express; or no head can be removed.
     """
-    states = []
+    if reason := why_no_removal(model.architecture):
+        raise ValueError(reason)
+    states, left = [], []
     for i, layer in enumerate(model.layers):
         state = _masked_state(layer, head_mask[i], fill[i] if fill else None)
-        normalises = layer.post and layer.attention_norm.kind != "none"
+        normalises = (layer.post and layer.attention_norm.kind != "none") or layer.attention_out_norm.bias is not None
         if len(state["attention.W_O"]) or layer.feed_forward or "attention.b_O" in state or normalises:
             states.append(state)
+            left.append(i)
     if any("attention.b_O" in state for state in states):
         for state in states:
             state.setdefault("attention.b_O", model.W_E.new_zeros(model.architecture.d_model))
-    return _assembled(model, states)
+    return _assembled(model, states, left)
+
+
+def why_no_removal(architecture: Architecture) -> str | None:
+    """Why no smaller model has the logits of one with masked heads; None where there is one."""
+    if architecture.qk_normalization and architecture.qk_normalization_over == "layer":
+        return (
+            "qk_normalization_over must be 'head' for heads to be removed, got 'layer': queries and keys that nobody"
+            " needs any more would be missing from the norm of the others. Mask heads instead."
+        )
+    return None
 
 
 def layer_without_heads(
@@ -69,8 +84,8 @@ def _masked_state(layer: Layer, mask: Float[Tensor, "head"], fill: Float[Tensor,
     return state
 
 
-def _assembled(model: Transformer, layers: list[_State]) -> Transformer:
-    """The model with these layers in place of its own."""
+def _assembled(model: Transformer, layers: list[_State], left: list[int]) -> Transformer:
+    """The model with these layers, which were layers `left` of it, in place of its own."""
     a = model.architecture
     state = {name: weight.clone() for name, weight in model.state_dict().items() if not name.startswith("layers.")}
     for i, layer in enumerate(layers):
@@ -82,8 +97,20 @@ def _assembled(model: Transformer, layers: list[_State]) -> Transformer:
         "d_value": a.value_width,
         "n_key_value_heads": None,
         "output_biases": not a.biases and any("attention.b_O" in layer for layer in layers),
+        **_windows(a, left),
     }
     with torch.device("meta"):  # every parameter is given
         smaller = Transformer(Architecture.model_validate(a.model_dump() | changed), model.d_vocab)
     smaller.load_state_dict(state, assign=True)
     return smaller.train(model.training).requires_grad_(model.W_E.requires_grad)
+
+
+def _windows(a: Architecture, left: list[int]) -> dict[str, Any]:
+    """Fields for the windows of the layers that are left, if only some layers have one."""
+    if a.windowed_layers is None:
+        return {}
+    layers = tuple(new for new, old in enumerate(left) if old in a.windowed_layers)
+    full = {"attention": "full", "attention_window": None, "stride": None} | dict.fromkeys(
+        ("windowed_layers", "windowed_rotary_base")
+    )
+    return {"windowed_layers": layers} if layers else full

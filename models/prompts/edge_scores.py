@@ -58,7 +58,8 @@ class _Tapped:
 
     taps: list[tuple[Tensor, ...]] = field(default_factory=list)  # of each level
     streams: list[Tensor] = field(default_factory=list)  # that each level reads
-    before_norms: list[Tensor] = field(default_factory=list)  # the stream after each sublayer, before a norm there
+    outputs: list[Tensor] = field(default_factory=list)  # of each sublayer, before a norm of it
+    before_norms: list[Tensor] = field(default_factory=list)  # the stream after each sublayer, before a norm of it
 
 
 def _gradients(
@@ -77,7 +78,7 @@ def _gradients(
         found = iter(torch.autograd.grad(log_odds, [tap for taps in tapped.taps for tap in taps]))
     for level, stream, taps in zip(run.graph.levels, tapped.streams, tapped.taps, strict=True):
         by_reader = _by_reader(model, level, stream, list(islice(found, len(taps))))
-        yield level, _carried_back(run, level, by_reader, tapped.before_norms)
+        yield level, _carried_back(run, level, by_reader, tapped)
 
 
 def _run_tapped(layer: Layer, x: Float[Tensor, "pair pos d_model"], tapped: _Tapped) -> Tensor:
@@ -97,16 +98,18 @@ def _run_tapped(layer: Layer, x: Float[Tensor, "pair pos d_model"], tapped: _Tap
     out = attention.write(z)
     tapped.streams.append(x)
     tapped.taps.append(taps)
-    tapped.before_norms.append(x + out)
+    tapped.outputs.append(out)
+    tapped.before_norms.append(x + layer.attention_out_norm(out))
     mid = layer.residual_mid(x, out)
     if layer.feed_forward is None:
         return mid
     read_mid = layer.read_mid(x, mid).clone()
-    after = mid + layer.feed_forward(read_mid)
+    feed_forward_out = layer.feed_forward(read_mid)
     tapped.streams.append(x if layer.parallel else mid)
     tapped.taps.append((read_mid,))
-    tapped.before_norms.append(after)
-    return layer.feed_forward_norm(after) if layer.post else after
+    tapped.outputs.append(feed_forward_out)
+    tapped.before_norms.append(mid + layer.feed_forward_out_norm(feed_forward_out))
+    return layer.residual_after(mid, feed_forward_out)
 
 
 def _by_reader(model: Transformer, level: Level, stream: Tensor, found: Sequence[Tensor]) -> ReaderGradients:
@@ -123,18 +126,18 @@ def _by_reader(model: Transformer, level: Level, stream: Tensor, found: Sequence
 
 
 def _carried_back(
-    run: BaseRun, level: Level, gradients: ReaderGradients, before_norms: Sequence[Tensor]
+    run: BaseRun, level: Level, gradients: ReaderGradients, tapped: _Tapped
 ) -> Iterator[tuple[slice, ReaderGradients]]:
-    """Gradients by what writers wrote: past the norms that the stream passes between a writer and the level."""
+    """Gradients by what writers wrote: past the norms that it passes between a writer and the level."""
     if not run.normalises_after:
         yield slice(0, level.n_writers), gradients
         return
-    for sublayer, before in reversed(list(zip(run.sublayers, before_norms, strict=True))):
+    sublayers = list(zip(run.sublayers, tapped.outputs, tapped.before_norms, strict=True))
+    for sublayer, output, before in reversed(sublayers):
         if sublayer.writers.stop > level.n_writers:
             continue
-        if sublayer.norm_after is not None:
-            gradients = _pulled_back(sublayer.norm_after, before, gradients)
-        yield sublayer.writers, gradients
+        gradients = _pulled_back(sublayer.norm_after, before, gradients)
+        yield sublayer.writers, _pulled_back(sublayer.norm_of_output, output, gradients)
     yield slice(0, 1), gradients
 
 

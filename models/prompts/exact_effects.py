@@ -68,8 +68,8 @@ def logits_after(run: BaseRun, level: Level, changes: Changes) -> Float[Tensor, 
         _, x = layer.after_attention(stream, attention_out + changed)
     else:
         assert traced.feed_forward_out is not None
-        x = layer.residual_mid(stream, attention_out) + traced.feed_forward_out.repeat(len(changes), 1, 1) + changed
-        x = layer.feed_forward_norm(x) if layer.post else x
+        output = traced.feed_forward_out.repeat(len(changes), 1, 1) + changed
+        x = layer.residual_after(layer.residual_mid(stream, attention_out), output)
     for later in run.model.layers[level.layer + 1 :]:
         x = later(x)
     return logits_of(run.model, x).unflatten(0, (len(changes), n_pairs))

@@ -25,7 +25,8 @@ class Sublayer:
 
     writers: slice  # of the graph's
     output: Float[Tensor, "pair pos d_model"]
-    norm_after: Norm | None
+    norm_of_output: Norm  # before it is added to the stream, if there is one
+    norm_after: Norm  # of the stream then, if there is one
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,14 @@ class BaseRun:
         for sublayer in self.sublayers:
             if sublayer.writers.stop > level.n_writers:
                 break
-            x = x + sublayer.output + _mixed(mask[:, sublayer.writers], changes[sublayer.writers])
-            x = x if sublayer.norm_after is None else sublayer.norm_after(x)
+            output = sublayer.output + _mixed(mask[:, sublayer.writers], changes[sublayer.writers])
+            x = sublayer.norm_after(x + sublayer.norm_of_output(output))
         return x
 
     @property
     def normalises_after(self) -> bool:
-        return any(sublayer.norm_after is not None for sublayer in self.sublayers)
+        norms = ((sublayer.norm_of_output, sublayer.norm_after) for sublayer in self.sublayers)
+        return any(norm.kind != "none" for of_sublayer in norms for norm in of_sublayer)
 
 
 # Dynamic gates are left out: they read the stream, too, at no port of their own.
@@ -66,10 +68,13 @@ KNOWN: KnownOptions = {
     **dict.fromkeys(("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx")),
     **dict.fromkeys(("positions", "rotary_base", "rotary_fraction", "rotary_pairs")),
     "normalization": ("none", "layernorm", "rmsnorm"),
-    "normalization_place": ("pre", "post"),
+    "normalization_place": ("pre", "post", "output", "both"),
     **dict.fromkeys(("norm_epsilon", "feed_forward", "parallel_sublayers", "tied_embeddings", "qk_normalization")),
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
-    **dict.fromkeys(("attention", "attention_window", "stride", "top_k")),
+    **dict.fromkeys(("attention", "attention_window", "windowed_layers", "stride", "top_k")),
+    **dict.fromkeys(("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base")),
+    **dict.fromkeys(("qk_normalization_over", "norm_offset", "embedding_scale", "score_scale")),
+    **dict.fromkeys(("score_cap", "logit_cap")),
     "gates": ("none", "hard_concrete"),
 }
 
@@ -92,21 +97,23 @@ def base_run(model: Transformer, tokens: Int[Tensor, "pair pos"]) -> BaseRun:
         heads = traced.head_outputs.transpose(0, 1)
         written.append(heads)
         streams.append(x)
-        sublayers.append(_sublayer(layer, n_writers, len(heads), traced.attention_out, layer.attention_norm))
+        norms = layer.attention_out_norm, _norm_after(layer, layer.attention_norm)
+        sublayers.append(Sublayer(slice(n_writers, n_writers + len(heads)), traced.attention_out, *norms))
         n_writers += len(heads)
         if traced.feed_forward_out is not None:
             streams.append(x if layer.parallel else layer.residual_mid(x, traced.attention_out))
             written.append(traced.feed_forward_out[None])
-            sublayers.append(_sublayer(layer, n_writers, 1, traced.feed_forward_out, layer.feed_forward_norm))
+            norms = layer.feed_forward_out_norm, _norm_after(layer, layer.feed_forward_norm)
+            sublayers.append(Sublayer(slice(n_writers, n_writers + 1), traced.feed_forward_out, *norms))
             n_writers += 1
         x = traced.residual_out
     logits = logits_of(model, x)
     return BaseRun(model, graph, embedding, torch.cat(written), tuple(traces), tuple(sublayers), (*streams, x), logits)
 
 
-def _sublayer(layer: Layer, first: int, n: int, output: Tensor, norm: Norm) -> Sublayer:
-    after = norm if layer.post and norm.kind != "none" else None
-    return Sublayer(slice(first, first + n), output, after)
+def _norm_after(layer: Layer, norm: Norm) -> Norm:
+    """The norm that the stream passes after a sublayer: one that does nothing, if norms come first."""
+    return norm if layer.post else Norm("none", 1, 0.0)
 
 
 def logits_of(model: Transformer, stream: Float[Tensor, "*runs pos d_model"]) -> Float[Tensor, "*runs d_vocab"]:

@@ -3,8 +3,8 @@
 -- source: elhage-2021, Splitting Attention Head terms into Query-Key and Output-Value Circuits
 -- texts: one-layer
 -- needs: heads_per_layer[1] > 0 AND normalization = 'none' AND NOT biases AND NOT qk_normalization
---   AND positions IN ('relative', 'none')
--- lacks: models whose first layer reads tokens alone: no norms, biases or qk_normalization, positions relative or none
+--   AND positions IN ('relative', 'none') AND score_cap IS NULL
+-- lacks: models whose first layer reads tokens alone: no norms, biases, qk_normalization or score_cap, positions relative or none
 -- rule: holds if every model < 1e-5
 -- unit: attention
 -- evidence: Identities

@@ -84,7 +84,7 @@ def shared_input_spec(stage: Stage, config: BaseModel) -> Spec:
 
 def costs_spec(config: CostsConfig, study: str) -> Spec:
     """Decided by the config, what else architectures are by default, and the study, whose name is in the rows."""
-    defaults = Architecture().model_dump(mode="json")
+    defaults = Architecture().as_kept()
     return _spec("costs", {"costs": config.model_dump(mode="json"), "defaults": defaults, "study": study})
 
 

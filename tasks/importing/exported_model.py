@@ -1,5 +1,6 @@
 """A model to be exported, in the terms that formats share: choices that a format lacks become equivalent ones."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,10 +16,13 @@ from headstream.tasks.importing.placements import Declared, Placement, parameter
 # Positions that are a special case of learned ones.
 _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}
 
+_ROTARY = ("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base")
 # Fields that decide nothing in a model without layers.
 _OF_LAYERS = (
-    *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qkv_biases", "gates"),
+    *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qk_normalization_over", "qkv_biases"),
+    "gates",
     *("rotary_base", "rotary_width", "rotary_pairs", "attention", "attention_window", "stride", "top_k"),
+    *("score_scale", "score_cap", "windowed_layers", *_ROTARY),
     *("feed_forward", "d_mlp", "parallel_sublayers", "normalization_place"),
 )
 
@@ -86,7 +90,7 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
 
     Most biases are left out, since they are only weights: writing them shows if a format has tensors for them.
     """
-    a = architecture
+    a, waves = architecture, architecture.rotary_stretched_wavelengths
     spelled_out = {
         "n_heads": a.heads_per_layer,
         "n_key_value_heads": [a.key_value_heads(n) for n in a.heads_per_layer],
@@ -95,9 +99,11 @@ def choices_of(architecture: Architecture) -> dict[str, Any]:
         "d_mlp": a.mlp_width,
         "norm_epsilon": a.epsilon_of(a.normalization),
         "rotary_width": a.rotary_width,
+        "rotary_stretched_wavelengths": waves and tuple(float(f"{each:.12g}") for each in waves),
         "attention": "full" if a.attention == "local" and len(a.visible_distances) == a.n_ctx else a.attention,
         "attention_window": len(a.visible_distances),
         "top_k": a.kept_keys,
+        "score_scale": None if math.isclose(a.query_scale, a.head_width**-0.5) else float(f"{a.query_scale:.12g}"),
     }
     choices = dict(a) | spelled_out
     idle = {"biases", "output_biases", "rotary_fraction", *_idle(choices)}
@@ -108,14 +114,18 @@ def _idle(choices: Mapping[str, Any]) -> Iterator[str]:
     """Fields that decide nothing beside others."""
     if not choices["n_layers"]:
         yield from _OF_LAYERS
+    if not choices["qk_normalization"]:
+        yield "qk_normalization_over"
     if not choices["qkv_biases"]:
         yield "qkv_biases"
     if choices["attention"] == "full":
-        yield from ("attention_window", "stride", "top_k")
+        yield from ("attention_window", "windowed_layers", "stride", "top_k")
     if choices["positions"] != "rotary":
-        yield from ("rotary_base", "rotary_width", "rotary_pairs")
+        yield from ("rotary_base", "rotary_width", "rotary_pairs", *_ROTARY)
     if choices["normalization"] == "none":
         yield from ("norm_epsilon", "normalization_place")
+        if not choices["qk_normalization"]:
+            yield "norm_offset"
     if choices["feed_forward"] == "none":
         yield from ("d_mlp", "parallel_sublayers")
 
@@ -149,6 +159,11 @@ def written_tensors(
     tensors = {}
     for place in placements:
         parameters = [filled[name] for name in place.parameters]
+        written_once = place.layout.read(place.layout.write(*parameters), [each.shape for each in parameters])
+        if not all(map(torch.equal, parameters, written_once)):
+            raise UserError(
+                f"{what} has one tensor for {' and '.join(place.parameters)}, which differ. Export it --to headstream."
+            )
         tensors[place.tensor] = place.layout.write(*parameters).contiguous().clone()
     return tensors
 

@@ -7,17 +7,27 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import is_there, read_json
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
+from headstream.tasks.importing.gemma_families import GEMMA2, GEMMA3
 from headstream.tasks.importing.gpt2_family import GPT2
+from headstream.tasks.importing.gpt_neo_family import GPT_NEO
 from headstream.tasks.importing.gpt_neox_family import GPT_NEOX
 from headstream.tasks.importing.huggingface_family import Family
 from headstream.tasks.importing.llama_families import LLAMA, MISTRAL, QWEN2
+from headstream.tasks.importing.olmo_families import OLMO, OLMO2
+from headstream.tasks.importing.opt_family import OPT
+from headstream.tasks.importing.phi3_family import PHI3
+from headstream.tasks.importing.phi_family import PHI
 from headstream.tasks.importing.placements import PlacedTensors, checked_model
+from headstream.tasks.importing.qwen3_family import QWEN3
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors, open_safetensors
 from headstream.tasks.importing.unknown_parts import OF_MODEL_TYPES
 from headstream.tasks.study.mistakes import word
 
-FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2)}
+FAMILIES = {
+    family.model_type: family
+    for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO, OLMO2, PHI, PHI3, OPT, GEMMA2, GEMMA3)
+}
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 MAX_INDEX_BYTES = 64 << 20
 
@@ -76,7 +86,8 @@ def open_huggingface(folder: Path) -> ForeignModel:
     settings = Settings(config, folder / CONFIG)
     family = _family_of(config, settings.path)
     for name, (neutral, part) in _NEUTRAL.items():
-        settings.must_be(name, neutral, part)
+        if name not in family.defines:
+            settings.must_be(name, neutral, part)
     d_vocab = settings.whole("vocab_size")
     architecture = checked_architecture(settings.path, **family.fields(settings))
     stored, weight_files = open_weights(folder)

@@ -53,7 +53,7 @@ class ImportedCell:
         return {
             "name": self.label,
             "checkpoints": [[each.content, each.step, each.tokens] for each in self.checkpoints],
-            "architecture": self.architecture.model_dump(mode="json"),
+            "architecture": self.architecture.as_kept(),
             "untrained": self.config.untrained,
             "prompt": self.config.prompt,
         }
@@ -158,7 +158,9 @@ def _measured(own: Architecture, n_ctx: int | None) -> Architecture:
     n_ctx = n_ctx or min(own.n_ctx, DEFAULT_N_CTX)
     changed: dict[str, Any] = {"n_ctx": n_ctx}
     if own.attention == "local" and own.visible_distances.stop >= n_ctx:
-        changed |= {"attention": "full", "attention_window": None}
+        changed["attention_window"] = n_ctx
+        if own.windowed_rotary_base is None:
+            changed |= {"attention": "full", "attention_window": None, "windowed_layers": None}
     return Architecture.model_validate(own.model_dump() | changed)
 
 

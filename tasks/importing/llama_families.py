@@ -4,14 +4,20 @@ Source: Touvron et al. 2023, Jiang et al. 2023, Yang et al. 2024; transformers' 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from headstream.models.architecture import Architecture
 from headstream.models.architecture_config import MAX_CONTEXT
 from headstream.models.attention_heads import SHARED_SUFFIX
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.huggingface_family import GATED_ACTIVATION_NAMES, Family, named_activation
+from headstream.tasks.importing.huggingface_family import (
+    GATED_ACTIVATION_NAMES,
+    Family,
+    layers_with_window,
+    named_activation,
+    windowed_fields,
+)
 from headstream.tasks.importing.layouts import (
     FLAT,
     HEADS_BELOW_ONE_ANOTHER,
@@ -21,16 +27,33 @@ from headstream.tasks.importing.layouts import (
     transposed,
 )
 from headstream.tasks.importing.placements import Placement
-from headstream.tasks.importing.rotary_settings import rotary_base_of, rotary_settings
 from headstream.tasks.importing.settings import Settings
+from headstream.tasks.importing.stretched_rotary import rotary_fields, stretching_config
 
-_FULL, _WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
+FULL, WINDOWED = "full_attention", "sliding_attention"  # kinds of layers
 _QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
-def _fields(settings: Settings, unsaid_groups: int | None = None) -> dict[str, Any]:
-    """Fields that all have; `unsaid_groups` is the number of keys and values of a config that doesn't mention them."""
-    for said in (settings, rotary_settings(settings)):
+# Norms of a layer, and the parameters that they are.
+_QK_NORMS = {"self_attn.q_norm": "attention.q_norm", "self_attn.k_norm": "attention.k_norm"}
+_NORMS = {"input_layernorm": "attention_norm", "post_attention_layernorm": "feed_forward_norm"}
+
+
+def llama_fields(
+    settings: Settings,
+    *,
+    d_head: int | None = None,
+    epsilon: float = 1e-6,
+    unsaid_groups: int | None = None,
+    rotary: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Fields of an architecture that Llama and its relatives have in common; `d_head` and `epsilon` are defaults.
+
+    `unsaid_groups` is the number of keys and values of a config that doesn't mention them. Fields of rotary positions
+    are those in `rotary`, if it is given, and otherwise read as Llama's.
+    """
+    entries = (settings.section(name) for name in ("rope_scaling", "rope_parameters"))
+    for said in () if rotary else (settings, *entries):
         said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
     settings.ignore("pretraining_tp", "is_llama_config")
@@ -43,14 +66,14 @@ def _fields(settings: Settings, unsaid_groups: int | None = None) -> dict[str, A
         "n_heads": n_heads,
         "n_key_value_heads": None if n_groups == n_heads else n_groups,
         "d_model": d_model,
-        "d_head": settings.whole("head_dim", d_model // max(n_heads, 1)),
+        "d_head": settings.whole("head_dim", d_head or d_model // max(n_heads, 1)),
         "d_mlp": settings.whole("intermediate_size"),
         "n_ctx": min(settings.whole("max_position_embeddings", 2048), MAX_CONTEXT),
         "positions": "rotary",
         "rotary_pairs": "half-split",
-        "rotary_base": rotary_base_of(settings, "rope_theta"),
+        **(rotary or rotary_fields(settings)),
         "normalization": "rmsnorm",
-        "norm_epsilon": settings.number("rms_norm_eps", 1e-6),
+        "norm_epsilon": settings.number("rms_norm_eps", epsilon),
         "feed_forward": settings.choice("hidden_act", GATED_ACTIVATION_NAMES, "silu"),
         "tied_embeddings": settings.flag("tie_word_embeddings", False),
     }
@@ -58,28 +81,28 @@ def _fields(settings: Settings, unsaid_groups: int | None = None) -> dict[str, A
 
 def _llama_fields(settings: Settings) -> dict[str, Any]:
     biases = [settings.flag(name, False) for name in ("attention_bias", "mlp_bias")]
-    return _fields(settings) | {"biases": any(biases)}
+    return llama_fields(settings) | {"biases": any(biases)}
 
 
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
-    fields = _fields(settings, unsaid_groups=8)
-    return fields | _windowed(_window(settings, fields), fields)
+    fields = llama_fields(settings, unsaid_groups=8)
+    n_layers = fields["n_layers"]
+    return fields | windowed_fields(_window(settings, fields), range(n_layers), n_layers, fields["n_ctx"])
 
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:
-    fields = _fields(settings, unsaid_groups=32) | {"qkv_biases": True}
+    return with_windows_of_qwen(llama_fields(settings, unsaid_groups=32) | {"qkv_biases": True}, settings)
+
+
+def with_windows_of_qwen(fields: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """Fields with the windows that Qwen's configs speak of."""
     window = _window(settings, fields)
     if not settings.flag("use_sliding_window", False):
         window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
-    by_layer = (_WINDOWED if layer >= first_windowed else _FULL for layer in range(fields["n_layers"]))
-    kinds = set(settings.words("layer_types") or by_layer)
-    if len(kinds) > 1 and window < fields["n_ctx"]:
-        raise UserError(
-            f"by {settings.path} only some layers have a window of {window:,} keys, and in Headstream all layers see"
-            " equally far. Choose another model."
-        )
-    return fields | (_windowed(window, fields) if kinds == {_WINDOWED} else {})
+    by_layer = (WINDOWED if layer >= first_windowed else FULL for layer in range(fields["n_layers"]))
+    layers = [i for i, kind in enumerate(settings.words("layer_types") or by_layer) if kind == WINDOWED]
+    return fields | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
 
 
 def _window(settings: Settings, fields: dict[str, Any]) -> int:
@@ -87,12 +110,8 @@ def _window(settings: Settings, fields: dict[str, Any]) -> int:
     return settings.whole("sliding_window", fields["n_ctx"] if settings.says("sliding_window") else 4096)
 
 
-def _windowed(window: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields for attention to the nearest keys; a window of the whole context needs none."""
-    return {"attention": "local", "attention_window": window} if window < fields["n_ctx"] else {}
-
-
-def _config(architecture: Architecture) -> dict[str, Any]:
+def llama_config(architecture: Architecture) -> dict[str, Any]:
+    """Settings that Llama and its relatives have in common."""
     a = architecture
     n_heads = a.heads_per_layer[0] if a.n_layers else 1
     return {
@@ -104,6 +123,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
         "intermediate_size": a.mlp_width or 4 * a.d_model,
         "max_position_embeddings": a.n_ctx,
         "rope_theta": a.rotary_base,
+        **stretching_config(a),
         "rms_norm_eps": a.epsilon_of("rmsnorm"),
         "hidden_act": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
         "tie_word_embeddings": a.tied_embeddings,
@@ -111,7 +131,7 @@ def _config(architecture: Architecture) -> dict[str, Any]:
 
 
 def _llama_config(architecture: Architecture) -> dict[str, Any]:
-    config = _config(architecture)
+    config = llama_config(architecture)
     if config["hidden_size"] % config["num_attention_heads"]:
         raise UserError("in a llama, hidden_size must be a multiple of num_attention_heads, whatever head_dim is.")
     return config | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
@@ -119,16 +139,28 @@ def _llama_config(architecture: Architecture) -> dict[str, Any]:
 
 def _mistral_config(architecture: Architecture) -> dict[str, Any]:
     window = architecture.visible_distances.stop if architecture.attention == "local" else None
-    return _config(architecture) | {"sliding_window": window}
+    return llama_config(architecture) | {"sliding_window": window}
 
 
 def _qwen2_config(architecture: Architecture) -> dict[str, Any]:
-    windowed = architecture.attention == "local"
-    window = {"sliding_window": architecture.visible_distances.stop, "max_window_layers": 0} if windowed else {}
-    return _config(architecture) | {"use_sliding_window": windowed, **window}
+    return llama_config(architecture) | windows_of_qwen(architecture)
 
 
-def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:
+def windows_of_qwen(architecture: Architecture) -> dict[str, Any]:
+    """Settings of Qwen's configs about windows."""
+    a, windowed = architecture, layers_with_window(architecture)
+    if not windowed:
+        return {"use_sliding_window": False}
+    kinds = [WINDOWED if i in windowed else FULL for i in range(a.n_layers)]
+    first = kinds.index(WINDOWED)
+    window = {"sliding_window": a.visible_distances.stop, "max_window_layers": first, "layer_types": kinds}
+    return {"use_sliding_window": True, **window}
+
+
+def llama_placements(
+    architecture: Architecture, config: Mapping[str, Any], norms: Mapping[str, str] = _NORMS
+) -> list[Placement]:
+    """The places of Llama's tensors, in relatives with other norms, too."""
     shared = SHARED_SUFFIX if any(architecture.key_value_heads(n) < n for n in architecture.heads_per_layer) else ""
     placed = [
         Placement("model.embed_tokens.weight", SAME, ("W_E",)),
@@ -146,11 +178,13 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
         "mlp.up_proj": (TRANSPOSED, SAME, "feed_forward", "_in", "mlp_bias"),
         "mlp.down_proj": (TRANSPOSED, SAME, "feed_forward", "_out", "mlp_bias"),
     }
+    of_qk_norm = FLAT if architecture.qk_normalization_over == "layer" else SAME
     for i in range(architecture.n_layers):
         block, layer = f"model.layers.{i}", f"layers.{i}"
+        placed += [Placement(f"{block}.{name}.weight", SAME, (f"{layer}.{own}.weight",)) for name, own in norms.items()]
         placed += [
-            Placement(f"{block}.input_layernorm.weight", SAME, (f"{layer}.attention_norm.weight",)),
-            Placement(f"{block}.post_attention_layernorm.weight", SAME, (f"{layer}.feed_forward_norm.weight",)),
+            Placement(f"{block}.{name}.weight", of_qk_norm, (f"{layer}.{own}.weight",))
+            for name, own in (_QK_NORMS if architecture.qk_normalization else {}).items()
         ]
         for name, (layout, of_bias, module, end, switch) in modules.items():
             placed.append(Placement(f"{block}.{name}.weight", layout, (f"{layer}.{module}.W{end}",)))
@@ -159,12 +193,15 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
     return placed
 
 
-def _family(
+def llama_family(
     model_type: str,
     class_name: str,
     fields: Callable[[Settings], dict[str, Any]],
     config: Callable[[Architecture], dict[str, Any]],
+    placements: Callable[[Architecture, Mapping[str, Any]], list[Placement]] = llama_placements,
+    defines: Collection[str] = (),
 ) -> Family:
+    """A model type whose tensors have Llama's names."""
     return Family(
         model_type=model_type,
         class_name=class_name,
@@ -174,10 +211,11 @@ def _family(
         buffers=re.compile(r"\.rotary_emb\.inv_freq$"),
         fields=fields,
         config=config,
-        placements=_placements,
+        placements=placements,
+        defines=defines,
     )
 
 
-LLAMA = _family("llama", "LlamaForCausalLM", _llama_fields, _llama_config)
-MISTRAL = _family("mistral", "MistralForCausalLM", _mistral_fields, _mistral_config)
-QWEN2 = _family("qwen2", "Qwen2ForCausalLM", _qwen2_fields, _qwen2_config)
+LLAMA = llama_family("llama", "LlamaForCausalLM", _llama_fields, _llama_config)
+MISTRAL = llama_family("mistral", "MistralForCausalLM", _mistral_fields, _mistral_config)
+QWEN2 = llama_family("qwen2", "Qwen2ForCausalLM", _qwen2_fields, _qwen2_config)

@@ -36,6 +36,10 @@ class Settings:
         """True if a setting is there at all, even as None."""
         return name in self._named
 
+    def has(self, name: str, value: Any) -> bool:
+        """True if a setting has this value."""
+        return bool(self._values.get(name) == value)
+
     def whole(self, name: str, default: Any = _REQUIRED) -> int:
         """A whole number from 0 to a generous maximum."""
         value = self._value(name, default)

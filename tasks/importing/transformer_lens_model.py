@@ -193,8 +193,8 @@ def _window(settings: Settings, n_ctx: int) -> dict[str, Any]:
     window = settings.whole("window_size")
     if kinds != {"local"}:
         raise UserError(
-            f"by {settings.path} layers have attn_types of {len(kinds)} kinds, and in Headstream all layers see equally"
-            " far. Choose another model."
+            f"by {settings.path} layers have attn_types of {len(kinds)} kinds, which isn't read in this format. Give"
+            " the model as a Hugging Face folder, or choose another."
         )
     return {"attention": "local", "attention_window": window} if window < n_ctx else {}
 

@@ -28,10 +28,8 @@ def named_part(tensor: str) -> str:
 
 # Hugging Face model types, and the parts of each that Headstream lacks.
 OF_MODEL_TYPES = {
-    "gemma": "scaled embeddings and norms of 1 + weight",
-    "gemma2": "soft-capped logits, norms after sublayers and windows in every second layer",
-    "gemma3": "norms after sublayers and windows in most layers",
-    "gemma3_text": "norms after sublayers and windows in most layers",
+    "gemma": "an activation that configs of one model name in two ways",
+    "gemma3": "a part for images: its text model alone, a gemma3_text, can be read",
     "bloom": "ALiBi",
     "mpt": "ALiBi",
     "falcon": "one norm for both sublayers, or ALiBi",
@@ -42,13 +40,7 @@ OF_MODEL_TYPES = {
     "gpt_oss": "experts and attention sinks",
     "granite": "multipliers of embeddings, sublayers and logits",
     "cohere": "one norm for both sublayers and scaled logits",
-    "olmo2": "norms after sublayers",
-    "qwen3": "norms of queries and keys",
     "gptj": "one norm for both sublayers",
-    "phi": "one norm for both sublayers",
-    "phi3": "queries, keys and values in one matrix",
-    "gpt_neo": "scores that aren't scaled and windows in every second layer",
-    "opt": "positions counted from 2",
     "t5": "an encoder",
     "bart": "an encoder",
     "bert": "attention to later tokens",

@@ -13,7 +13,7 @@ from headstream.models.hard_concrete import gates_without_noise, open_probabilit
 from headstream.models.heads.gate_training import train_gates
 from headstream.models.heads.head import HeadSet, heads_of, mask_without, removed_heads
 from headstream.models.heads.references import mean_z
-from headstream.models.heads.removal import remove_heads
+from headstream.models.heads.removal import remove_heads, why_no_removal
 from headstream.models.losses import sequence_losses
 from headstream.models.nodes import Head
 from headstream.models.transformer import Transformer
@@ -73,7 +73,7 @@ class Gates:
 def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
     """Write gates, gate_sweeps, importance (method gate), pruning, and pruned_models with their checkpoints.
 
-    A model without heads has none of it.
+    A model without heads has none of it, and one of which heads can't be removed (`why_no_removal`).
 
     Cost: orders by ablation rerun later layers for each head that is left `max_points` times at most, and all else
     takes some passes each time: with heads times sequences, which `max_reruns` bounds, times a pass. Checkpoints don't
@@ -83,7 +83,7 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
         UserError: the text is too short for one sequence.
     """
     tokens, model = trained.tokens, trained.model
-    if not heads_of(model):
+    if not heads_of(model) or why_no_removal(model.architecture):
         return
     n_ctx, n_heads = model.architecture.n_ctx, len(heads_of(model))
     windows, reference_windows = (

@@ -18,7 +18,7 @@ def architecture_columns(architecture: Architecture) -> dict[str, object]:
     rotary, normalised = a.positions == "rotary", a.normalization != "none"
     return {
         **a.model_dump(),
-        **({} if rotary else dict.fromkeys(("rotary_base", "rotary_fraction", "rotary_pairs"))),
+        **({} if rotary else dict.fromkeys(name for name in type(a).model_fields if name.startswith("rotary_"))),
         "norm_epsilon": a.epsilon_of(a.normalization) if normalised else None,
         "n_heads": a.n_heads if isinstance(a.n_heads, int) else None,
         "heads_per_layer": list(a.heads_per_layer),
@@ -29,4 +29,5 @@ def architecture_columns(architecture: Architecture) -> dict[str, object]:
         "attention_window": len(a.visible_distances) if a.windowed else None,
         "stride": a.visible_distances.step if a.windowed else None,
         "top_k": a.kept_keys,
+        "score_scale": a.query_scale,
     }

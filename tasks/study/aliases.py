@@ -21,6 +21,7 @@ ALIASES = {
         "normalization": "norm layer_norm layernorm norm_type",
         "tied_embeddings": "tie tie_weights tie_word_embeddings",
         "attention_window": "window",
+        "score_scale": "attn_scale attention_multiplier",
         "seed": "seeds random_seed",
         "tokens": "n_tokens num_tokens max_tokens steps n_steps iterations epochs",
         "batch_size": "batch bs",

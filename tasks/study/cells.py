@@ -20,7 +20,7 @@ class Cell:
     def trained_as(self) -> dict[str, Any]:
         """The settings that decide the model's weights, besides the text: all but where and how it is computed."""
         return {
-            "architecture": self.architecture.model_dump(mode="json"),
+            "architecture": self.architecture.as_kept(),
             "training": self.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
         }
 

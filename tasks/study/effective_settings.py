@@ -10,13 +10,34 @@ from headstream.tasks.study.training_config import TrainingConfig
 
 # Without heads these have no effect; nor have positions, unless they are added to the stream.
 _OF_HEADS = (
-    *("d_value", "n_key_value_heads", "qk_normalization", "qkv_biases"),
-    *("attention", "attention_window", "stride", "top_k", "gates"),
+    *(
+        "d_value",
+        "n_key_value_heads",
+        "qk_normalization",
+        "qk_normalization_over",
+        "qkv_biases",
+        "windowed_rotary_base",
+    ),
+    *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "score_cap"),
+    "gates",
 )
-_OF_ROTARY = ("rotary_base", "rotary_fraction", "rotary_pairs")
+_OF_ROTARY = (
+    *("rotary_base", "rotary_fraction", "rotary_pairs"),
+    *("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base"),
+)
 _IN_THE_STREAM = ("learned", "sinusoidal")
 # Derived from other settings where they are not set.
-_DERIVED = ("n_key_value_heads", "d_head", "d_value", "d_mlp", "norm_epsilon", "attention_window", "stride", "top_k")
+_DERIVED = (
+    "n_key_value_heads",
+    "d_head",
+    "d_value",
+    "d_mlp",
+    "norm_epsilon",
+    "attention_window",
+    "stride",
+    "top_k",
+    "score_scale",
+)
 
 
 def effective(architecture: Architecture, training: TrainingConfig) -> tuple[Architecture, TrainingConfig]:
@@ -42,8 +63,18 @@ def _effective_architecture(a: Architecture) -> Architecture:
         fields |= _defaults(*_OF_ROTARY)
     if a.normalization == "none":
         fields |= _defaults("normalization_place")
+        if not fields["qk_normalization"]:
+            fields |= _defaults("norm_offset")
     if fields["feed_forward"] == "none":
         fields |= _defaults("parallel_sublayers")
+    if not a.qk_normalization:
+        fields |= _defaults("qk_normalization_over")
+    if a.rotary_stretch == 1:
+        fields |= _defaults("rotary_stretched_wavelengths")
+    if a.windowed_rotary_base == a.rotary_base and a.rotary_stretch == 1:
+        fields |= _defaults("windowed_rotary_base")
+    if a.windowed_layers == tuple(range(a.n_layers)) and fields["windowed_rotary_base"] is None:
+        fields |= _defaults("windowed_layers")
     if a.biases:
         fields |= _defaults("output_biases", "qkv_biases")
     a = Architecture.model_validate(fields)
@@ -75,7 +106,7 @@ def _inert_in_training(a: Architecture, training: TrainingConfig) -> Iterator[st
 
 
 def _sizes(a: Architecture) -> tuple[object, ...]:
-    sizes = (a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys)
+    sizes = (a.head_width, a.value_width, a.mlp_width, a.visible_distances, a.kept_keys, a.query_scale)
     shared = tuple(map(a.key_value_heads, a.heads_per_layer))
     norms = {a.normalization, "rmsnorm" if a.qk_normalization else "none"} - {"none"}
     return a.heads_per_layer, shared, *sizes, *(a.epsilon_of(kind) for kind in sorted(norms))

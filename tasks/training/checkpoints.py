@@ -20,7 +20,7 @@ def write_model_card(folder: Path, model: Transformer, tokens: int | Mapping[int
     `tokens` is the number that a step reads; or the number that each checkpoint was trained on, None if unknown.
     """
     card = {
-        "architecture": model.architecture.model_dump(mode="json"),
+        "architecture": model.architecture.as_kept(),
         "d_vocab": model.d_vocab,
         **({"tokens_per_step": tokens} if isinstance(tokens, int) else {"tokens": dict(tokens)}),
     }

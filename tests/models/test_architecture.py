@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from headstream.models.architecture import Architecture
+from headstream.models.architecture_config import LATER
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,11 @@ from headstream.models.architecture import Architecture
         ({"attention": "strided", "attention_window": 33}, "must fit n_ctx=128, got 33 keys 4 apart. Choose 32 or few"),
         ({"attention": "local", "attention_window": 0}, "greater than or equal to 1"),
         ({"attention": "strided", "stride": 0}, "greater than or equal to 1"),
+        ({"windowed_rotary_base": 50.0}, "windowed_rotary_base needs windowed_layers, got windowed_rotary_base=50"),
+        ({"rotary_stretched_wavelengths": [4.0, 2.0]}, "two ascending numbers above 0, got [4.0, 2.0]"),
+        ({"windowed_layers": [0]}, "windowed_layers needs attention = 'local' or 'strided'"),
+        ({"attention": "local", "windowed_layers": [2]}, "different layers of n_layers=2 in ascending order"),
+        ({"attention": "local", "windowed_layers": [1, 0]}, "counted from 0, got [1, 0]"),
         ({"attention": "top_k", "top_k": 129}, "top_k must be at most n_ctx=128, got 129. Choose fewer"),
     ],
 )
@@ -56,3 +62,16 @@ def test_sparse_attention_has_defaults_that_fit(attention, n_ctx):
 )
 def test_names(fields, name):
     assert Architecture(**fields).name == name
+
+
+def test_later_options_are_named_only_where_they_are_chosen():
+    """So that models which were there before them keep their keys and ids."""
+    assert Architecture().as_kept().keys() == Architecture.model_fields.keys() - {*LATER}
+    chosen = Architecture(attention="local", windowed_layers=[1])
+    assert chosen.as_kept()["windowed_layers"] == [1]
+    assert Architecture.model_validate(chosen.as_kept()) == chosen
+
+
+def test_a_layer_has_the_window_or_sees_all():
+    a = Architecture(n_layers=3, attention="local", attention_window=4, windowed_layers=[0, 2])
+    assert [len(a.of_layer(i).visible_distances) for i in range(3)] == [4, 128, 4]

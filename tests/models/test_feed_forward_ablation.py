@@ -21,6 +21,8 @@ ARCHITECTURES = [
     {"feed_forward": "gelu"},
     {"feed_forward": "relu", "biases": True, "normalization": "layernorm"},
     {"feed_forward": "gelu", "normalization": "rmsnorm", "normalization_place": "post", "n_layers": 3},
+    {"feed_forward": "gelu", "normalization": "layernorm", "normalization_place": "both"},
+    {"feed_forward": "gelu", "logit_cap": 1.5, "score_cap": 2.0, "biases": True},
     {"feed_forward": "relu", "n_heads": (2, 0, 3), "n_layers": 3, "output_biases": True, "positions": "learned"},
     {"feed_forward": "gelu", "n_heads": 1, "n_layers": 1, "positions": "shortformer", "tied_embeddings": True},
 ]

@@ -23,6 +23,8 @@ ARCHITECTURES = [
     {"attention": "local", "attention_window": 41, "n_layers": 1},
     {"attention": "strided", "attention_window": 3, "stride": 7},
     {"attention": "top_k", "top_k": 3},
+    {"attention": "local", "attention_window": 5, "score_cap": 2.0},
+    {"attention": "local", "attention_window": 5, "n_layers": 3, "n_heads": (1, 3, 2), "windowed_layers": (0, 2)},
     {"gates": "hard_concrete"},
     {"gates": "dynamic", "n_heads": 2},
     {"n_heads": (4, 0, 2), "n_layers": 3, "n_key_value_heads": 2, "qkv_biases": True},

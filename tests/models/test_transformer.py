@@ -57,7 +57,7 @@ OPTIONS = [
     *(
         {"normalization": norm, "normalization_place": place, "feed_forward": "gelu", "d_mlp": D_MLP}
         for norm in ("layernorm", "rmsnorm")
-        for place in ("pre", "post")
+        for place in ("pre", "post", "output", "both")
     ),
     *({"positions": positions, "biases": True, "qk_normalization": True} for positions in POSITIONS),
     {"feed_forward": "relu", "d_mlp": D_MLP, "biases": True},
@@ -66,12 +66,36 @@ OPTIONS = [
         for kind in ("gelu_tanh", "swiglu", "geglu", "geglu_tanh")
     ),
     LIKE_LLAMA,
+    {**LIKE_LLAMA, "normalization_place": "output", "qk_normalization": True, "qk_normalization_over": "layer"},
+    {**LIKE_NEOX, "normalization_place": "both", "qk_normalization": True, "qk_normalization_over": "layer"},
+    {
+        **LIKE_LLAMA,
+        "rotary_stretch": 3.0,
+        "n_layers": 3,
+        "windowed_layers": (1,),
+        "windowed_rotary_base": 9.0,
+        **SPARSE[0],
+    },
+    {**LIKE_LLAMA, "rotary_stretch": 8.0, "rotary_stretched_wavelengths": (7.0, 300.0)},
     {**LIKE_LLAMA, "qkv_biases": True, "tied_embeddings": True, "attention": "local", "attention_window": 3},
     {"n_heads": (4, 0, 2), "n_layers": 3, "n_key_value_heads": 2, "biases": True, "qk_normalization": True},
     LIKE_NEOX,
     {"parallel_sublayers": True, "feed_forward": "gelu", "d_mlp": D_MLP, "rotary_fraction": 0.4, "positions": "rotary"},
     {"tied_embeddings": True, "biases": True},
     {"output_biases": True},
+    {"score_cap": 0.7, "logit_cap": 1.3, "embedding_scale": 3.0, "tied_embeddings": True, "biases": True, **SPARSE[0]},
+    *(
+        {
+            "normalization": norm,
+            "norm_offset": True,
+            "qk_normalization": True,
+            "qk_normalization_over": over,
+            **SPARSE[2],
+        }
+        for norm, over in (("layernorm", "head"), ("rmsnorm", "layer"))
+    ),
+    {"score_cap": 2.0, "positions": "rotary", "normalization": "rmsnorm", "norm_offset": True},
+    {"score_scale": 0.9, "n_layers": 3, "windowed_layers": (0, 2), **SPARSE[0]},
     {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
     {"n_layers": 0, "normalization": "rmsnorm"},
 ]
@@ -103,8 +127,10 @@ def test_trace_is_the_forward_pass_and_adds_up(options):
         b_O = weights.attention.b_O
         by_head = layer.head_outputs.sum(1) + (0 if b_O is None else b_O)
         torch.testing.assert_close(layer.attention_out, by_head, rtol=0, atol=1e-12)
-        if model.architecture.normalization_place == "pre" or model.architecture.normalization == "none":
-            written = by_head if layer.feed_forward_out is None else by_head + layer.feed_forward_out
+        if model.architecture.normalization_place != "post" or model.architecture.normalization == "none":
+            written = weights.attention_out_norm(by_head)
+            if layer.feed_forward_out is not None:
+                written = written + weights.feed_forward_out_norm(layer.feed_forward_out)
             torch.testing.assert_close(layer.residual_out, stream + written, rtol=0, atol=1e-12)
         stream = layer.residual_out
     torch.testing.assert_close(trace.residual_final, model.final_norm(stream))

@@ -11,11 +11,18 @@ from torch import Tensor
 from headstream.models.known_options import unknown_options
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.reference.file_tensors import FileTensors
+from headstream.tasks.importing.reference.gemma import gemma2_logits, gemma3_logits
 from headstream.tasks.importing.reference.gguf_file import read_gguf
 from headstream.tasks.importing.reference.gpt2 import gpt2_logits, nanogpt_logits
+from headstream.tasks.importing.reference.gpt_neo import gpt_neo_logits
 from headstream.tasks.importing.reference.gpt_neox import gpt_neox_logits
 from headstream.tasks.importing.reference.headstream import DEFINED, headstream_logits
 from headstream.tasks.importing.reference.llama import gguf_llama_logits, llama_logits
+from headstream.tasks.importing.reference.olmo import olmo2_logits, olmo_logits
+from headstream.tasks.importing.reference.opt import opt_logits
+from headstream.tasks.importing.reference.phi import phi_logits
+from headstream.tasks.importing.reference.phi3 import phi3_logits
+from headstream.tasks.importing.reference.qwen3 import qwen3_logits
 from headstream.tasks.importing.reference.transformer_lens import transformer_lens_logits
 from headstream.tasks.importing.stored_tensors import open_safetensors
 from headstream.tasks.importing.torch_file import read_torch_file
@@ -23,10 +30,19 @@ from headstream.tasks.importing.torch_file import read_torch_file
 Definition = Callable[[FileTensors, Mapping[str, Any], Tensor], Tensor]
 HUGGINGFACE: dict[str, Definition] = {
     "gpt2": gpt2_logits,
+    "gpt_neo": gpt_neo_logits,
     "gpt_neox": gpt_neox_logits,
     "llama": llama_logits,
     "mistral": llama_logits,
     "qwen2": llama_logits,
+    "qwen3": qwen3_logits,
+    "olmo": olmo_logits,
+    "olmo2": olmo2_logits,
+    "phi": phi_logits,
+    "phi3": phi3_logits,
+    "opt": opt_logits,
+    "gemma2": gemma2_logits,
+    "gemma3_text": gemma3_logits,
 }
 
 

@@ -12,12 +12,15 @@ from headstream.tasks.importing.reference.maths import (
     attended,
     gelu,
     gelu_tanh,
+    kept_below,
     layer_norm,
+    rates_of,
     read_out,
     relu,
     rms_norm,
-    rotated,
     silu,
+    stretched,
+    turned,
 )
 
 _ACTIVATIONS = {
@@ -28,16 +31,19 @@ EPSILONS = {"layernorm": 1e-5, "rmsnorm": 1e-6}
 DEFINED: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx")),
     "positions": ("relative", "shortformer", "learned_shortformer", "rotary", "learned", "sinusoidal", "none"),
-    **dict.fromkeys(("rotary_base", "rotary_fraction")),
+    **dict.fromkeys(("rotary_base", "rotary_fraction", "rotary_stretch", "rotary_stretched_wavelengths")),
+    "windowed_rotary_base": None,
     "rotary_pairs": ("neighbouring", "half-split"),
     "normalization": ("none", *EPSILONS),
-    "normalization_place": ("pre", "post"),
+    "normalization_place": ("pre", "post", "output", "both"),
     "norm_epsilon": None,
     "feed_forward": ("none", *_ACTIVATIONS),
     **dict.fromkeys(("parallel_sublayers", "tied_embeddings", "qk_normalization")),
+    "qk_normalization_over": ("head", "layer"),
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),
-    **dict.fromkeys(("attention_window", "stride", "top_k")),
+    **dict.fromkeys(("attention_window", "windowed_layers", "stride", "top_k", "score_scale")),
+    **dict.fromkeys(("norm_offset", "embedding_scale", "score_cap", "logit_cap")),
 }
 
 
@@ -46,18 +52,18 @@ def headstream_logits(
 ) -> Float64[Tensor, "batch pos d_vocab"]:
     """Logits by the fields of an architecture, all of which are given."""
     n, post = tokens.shape[1], a["normalization_place"] == "post"
+    before, of_output = a["normalization_place"] in ("pre", "both"), a["normalization_place"] in ("output", "both")
     epsilon = EPSILONS.get(a["normalization"], 0.0) if a["norm_epsilon"] is None else a["norm_epsilon"]
 
     def norm(x: Tensor, name: str) -> Tensor:
-        weight = tensors.get(f"{name}.weight")
         match a["normalization"]:
             case "layernorm":
-                return layer_norm(x, epsilon, weight, tensors[f"{name}.bias"])
+                return layer_norm(x, epsilon, _gain(tensors, a, name), tensors[f"{name}.bias"])
             case "rmsnorm":
-                return rms_norm(x, epsilon, weight)
+                return rms_norm(x, epsilon, _gain(tensors, a, name))
         return x
 
-    x = tensors.as_stored("W_E")[tokens].double()
+    x = tensors.as_stored("W_E")[tokens].double() * a["embedding_scale"]
     if a["positions"] == "learned":
         x = x + tensors["W_pos"][:n]
     if a["positions"] == "sinusoidal":
@@ -65,22 +71,30 @@ def headstream_logits(
     for i in range(a["n_layers"]):
         layer = tensors.within(f"layers.{i}.")
         attention, place = layer.within("attention."), f"layers.{i}"
-        read = x if post else norm(x, f"{place}.attention_norm")
-        written = _attention(attention, a, read)
+        written = _attention(attention, a, norm(x, f"{place}.attention_norm") if before else x, i)
+        written = norm(written, f"{place}.attention_out_norm") if of_output else written
         if "feed_forward.W_in" not in layer.names:
             x = norm(x + written, f"{place}.attention_norm") if post else x + written
         elif post:
             x = norm(x + written, f"{place}.attention_norm")
             x = norm(x + _feed_forward(layer.within("feed_forward."), a, x), f"{place}.feed_forward_norm")
         else:
-            read = norm(x if a["parallel_sublayers"] else x + written, f"{place}.feed_forward_norm")
-            x = x + written + _feed_forward(layer.within("feed_forward."), a, read)
+            read = x if a["parallel_sublayers"] else x + written
+            read = norm(read, f"{place}.feed_forward_norm") if before else read
+            out = _feed_forward(layer.within("feed_forward."), a, read)
+            x = x + written + (norm(out, f"{place}.feed_forward_out_norm") if of_output else out)
     x = x if post else norm(x, "final_norm")
     unembedding = tensors.as_stored("W_E") if a["tied_embeddings"] else tensors.as_stored("W_U_free").T
-    return read_out(x, unembedding, tensors.get("b_U"))
+    logits = read_out(x, unembedding, tensors.get("b_U"))
+    return logits if a["logit_cap"] is None else kept_below(logits, a["logit_cap"])
 
 
-def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor) -> Tensor:
+def _gain(tensors: FileTensors, a: Mapping[str, Any], name: str) -> Tensor:
+    """The factor that a norm multiplies by."""
+    return tensors[f"{name}.weight"] + (1 if a["norm_offset"] else 0)
+
+
+def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: int) -> Tensor:
     n, width = read.shape[1:]
     with_place = read
     if a["positions"] == "shortformer":
@@ -91,16 +105,26 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor) -> Tens
     d_head = q.shape[-1]
     if a["qk_normalization"]:
         epsilon = 1e-6 if a["norm_epsilon"] is None else a["norm_epsilon"]
-        q, k = (rms_norm(x, epsilon, tensors[f"{name}_norm.weight"]) for name, x in (("q", q), ("k", k)))
+        width = {"head": -1, "layer": -2}[a["qk_normalization_over"]]  # [..., head, dimension] from that axis on
+        q, k = (
+            rms_norm(x.flatten(width), epsilon, _gain(tensors, a, f"{name}_norm").flatten()).view_as(x)
+            for name, x in (("q", q), ("k", k))
+        )
     if a["positions"] == "rotary":
         n_turned = int(a["rotary_fraction"] * d_head)
         half_split = a["rotary_pairs"] == "half-split"
-        q, k = (rotated(part, a["rotary_base"], n_turned, half_split) for part in (q, k))
+        base, stretch = a["rotary_base"], a["rotary_stretch"]
+        if a["windowed_rotary_base"] is not None and layer in a["windowed_layers"]:
+            base, stretch = a["windowed_rotary_base"], 1.0
+        rates = [stretched(rate, stretch, a["rotary_stretched_wavelengths"]) for rate in rates_of(base, n_turned)]
+        q, k = (turned(part, rates, half_split) for part in (q, k))
     by_distance = None
     if a["positions"] == "relative":
         behind = torch.arange(n)[:, None] - torch.arange(n)
         by_distance = tensors["position_bias"][:, behind.clamp(min=0)]
-    mixed = attended(q, k, v, d_head**-0.5, added=by_distance, **_visible(a))
+    scale = d_head**-0.5 if a["score_scale"] is None else a["score_scale"]
+    windowed = a["windowed_layers"] is None or layer in a["windowed_layers"]
+    mixed = attended(q, k, v, scale, added=by_distance, cap=a["score_cap"], **(_visible(a) if windowed else {}))
     out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
     bias = tensors.get("b_O")
     return out if bias is None else out + bias

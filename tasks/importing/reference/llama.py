@@ -15,12 +15,14 @@ from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import (
     REFERENCE_ACTIVATIONS,
     attended,
+    rates_of,
     read_out,
     rms_norm,
-    rotated,
     silu,
+    turned,
 )
-from headstream.tasks.importing.reference.said_settings import given, require_defined, rotary_entries
+from headstream.tasks.importing.reference.rope import rope_rates
+from headstream.tasks.importing.reference.said_settings import given, require_defined
 
 
 def llama_logits(
@@ -34,8 +36,7 @@ def llama_logits(
         n_layers=config["num_hidden_layers"],
         n_heads=n_heads,
         n_groups=config.get("num_key_value_heads", unsaid_groups) or n_heads,
-        base=given(rotary_entries(config), "rope_theta", given(config, "rope_theta", 10_000.0)),
-        n_turned=d_head,
+        rates=rope_rates(config, d_head),
         half_split=True,
         epsilon=given(config, "rms_norm_eps", 1e-6),
         activation=REFERENCE_ACTIVATIONS[given(config, "hidden_act", "silu")],
@@ -68,8 +69,7 @@ def gguf_llama_logits(
         n_layers=said["block_count"],
         n_heads=n_heads,
         n_groups=said.get("attention.head_count_kv", n_heads),
-        base=said.get("rope.freq_base", 10_000.0),
-        n_turned=said.get("rope.dimension_count", d_head),
+        rates=rates_of(said.get("rope.freq_base", 10_000.0), said.get("rope.dimension_count", d_head)),
         half_split=False,
         epsilon=said["attention.layer_norm_rms_epsilon"],
         activation=silu,
@@ -104,8 +104,7 @@ class _Form:
     n_layers: int
     n_heads: int
     n_groups: int
-    base: float
-    n_turned: int
+    rates: list[float]
     half_split: bool
     epsilon: float
     activation: Callable[[Tensor], Tensor]
@@ -138,7 +137,7 @@ def _logits(tensors: FileTensors, names: Mapping[str, str], form: _Form, tokens:
         read = rms_norm(x, form.epsilon, layer[f"{names['attention_norm']}.weight"])
         q = linear(read, "q").unflatten(-1, (form.n_heads, -1))
         k, v = (linear(read, part).unflatten(-1, (form.n_groups, -1)) for part in "kv")
-        q, k = (rotated(part, form.base, form.n_turned, form.half_split) for part in (q, k))
+        q, k = (turned(part, form.rates, form.half_split) for part in (q, k))
         mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5, window=form.windows[i])
         x = x + linear(mixed.flatten(2), "o")
         read = rms_norm(x, form.epsilon, layer[f"{names['feed_forward_norm']}.weight"])

@@ -1,7 +1,7 @@
 """The pieces of a forward pass in float64: norms, activations, rotary positions, attention, unembedding."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float64
@@ -69,13 +69,42 @@ def rotated(
 
     Pairs are (j, j + n_turned / 2) with `half_split`, else (2 j, 2 j + 1). Source: Su et al. 2021 (RoPE).
     """
-    n_pairs = n_turned // 2
+    return turned(x, rates_of(base, n_turned), half_split)
+
+
+def rates_of(base: float, n_turned: int) -> list[float]:
+    """Radians a position by which each pair of dimensions is turned."""
+    return [base ** (-2 * j / n_turned) for j in range(n_turned // 2)]
+
+
+def stretched(rate: float, factor: float, wavelengths: Sequence[float] | None) -> float:
+    """A rate whose wavelength is stretched by a factor: not up to the first of two, and fully from the second on.
+
+    Source: https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py, `apply_scaling`.
+    """
+    if wavelengths is None:
+        return rate / factor
+    first, last = wavelengths
+    wavelength = 2 * math.pi / rate
+    if wavelength < first:
+        return rate
+    if wavelength > last:
+        return rate / factor
+    smooth = (1 / wavelength - 1 / last) / (1 / first - 1 / last)
+    return (1 - smooth) * rate / factor + smooth * rate
+
+
+def turned(
+    x: Float64[Tensor, "batch pos head width"], rates: Sequence[float], half_split: bool
+) -> Float64[Tensor, "batch pos head width"]:
+    """Multiply each pair of dimensions, a complex number, by exp(i position rate)."""
+    n_pairs = len(rates)
+    n_turned = 2 * n_pairs
     places = torch.arange(n_turned).view(2, n_pairs).T if half_split else torch.arange(n_turned).view(n_pairs, 2)
-    rates = torch.tensor([base ** (-2 * j / n_turned) for j in range(n_pairs)], dtype=torch.float64)
-    angles = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * rates
-    turned = torch.complex(x[..., places[:, 0]], x[..., places[:, 1]]) * torch.exp(1j * angles)[:, None]
+    angles = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * torch.tensor(rates, dtype=torch.float64)
+    pairs = torch.complex(x[..., places[:, 0]], x[..., places[:, 1]]) * torch.exp(1j * angles)[:, None]
     out = x.clone()
-    out[..., places[:, 0]], out[..., places[:, 1]] = turned.real, turned.imag
+    out[..., places[:, 0]], out[..., places[:, 1]] = pairs.real, pairs.imag
     return out
 
 
@@ -88,11 +117,13 @@ def attended(
     added: Float64[Tensor, "head pos pos"] | None = None,
     stride: int = 1,
     top_k: int | None = None,
+    cap: float | None = None,
 ) -> Float64[Tensor, "batch pos head value"]:
     """Each head's mix of the values at its own and earlier positions, or at the nearest in a window.
 
-    Query head h reads group h // (heads / groups). `added` is added to the scores after scaling. With a stride only
-    every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in ties.
+    Query head h reads group h // (heads / groups). Scores are scaled, then capped, then `added` is added. With a stride
+    only every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in
+    ties.
     """
     n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
     behind = torch.arange(n)[:, None] - torch.arange(n)
@@ -101,6 +132,8 @@ def attended(
     for head in range(n_heads):
         group = head // (n_heads // n_groups)
         scores = torch.einsum("bqd,bkd->bqk", q[:, :, head], k[:, :, group]) * scale
+        if cap is not None:
+            scores = kept_below(scores, cap)
         if added is not None:
             scores = scores + added[head]
         scores = torch.where(seen, scores, -math.inf)
@@ -109,6 +142,11 @@ def attended(
         pattern = torch.softmax(scores, dim=-1)
         mixed[:, :, head] = torch.einsum("bqk,bkd->bqd", pattern, v[:, :, group])
     return mixed
+
+
+def kept_below(x: Tensor, cap: float) -> Tensor:
+    """Each x as cap tanh(x / cap). Source: Gemma Team 2024, Gemma 2, section 2, "Logit soft-capping"."""
+    return cap * torch.tanh(x / cap)
 
 
 def highest(scores: Float64[Tensor, "batch pos key"], k: int) -> Float64[Tensor, "batch pos key"]:

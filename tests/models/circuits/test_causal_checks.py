@@ -61,7 +61,7 @@ def test_effects_are_those_of_a_model_rerun_by_hand(options):
             for side in "QKV"
         )
         position = own.position_scores(N_CTX).expand(2, -1, -1)[0]
-        pattern = (q @ k.mT / math.sqrt(own.d_head) + position).softmax(-1)
+        pattern = (q @ k.mT / math.sqrt(own.W_Q.shape[2]) + position).softmax(-1)
         z = trace.layers[1].z.clone()
         z[:, 0] = pattern @ v
         stream = x + own.write(z)
@@ -81,7 +81,7 @@ def test_taking_a_writer_out_takes_its_score_terms_out(positions):
     run = freeze_run(model, stimuli.text[:, :-1])
     layer, sources = run.layers[1], run.sources()[1]
     by_query, by_key = layer.query_and_key_sources(sources)
-    scale = layer.attention.d_head**-0.5
+    scale = layer.attention.W_Q.shape[2] ** -0.5
     scores = sum(by_query.values()) @ sum(by_key.values()).mT * scale + layer.attention.position_scores(N_CTX)
     without = {
         "Q": scores - by_query[Head(0, 2)] @ sum(by_key.values()).mT * scale,
@@ -105,7 +105,7 @@ def test_writers_go_together(kind):
     x, own = trace.layers[2].residual_in, model.layers[2].attention
     without = x - trace.layers[1].head_outputs[:, 0] - trace.layers[0].head_outputs[:, 1]
     q, k, v = ((without if side == kind else x) @ getattr(own, f"W_{side}")[0] for side in "QKV")
-    pattern = (q @ k.mT / math.sqrt(own.d_head) + own.position_scores(N_CTX)[0]).softmax(-1)
+    pattern = (q @ k.mT / math.sqrt(own.W_Q.shape[2]) + own.position_scores(N_CTX)[0]).softmax(-1)
     logits = model.unembed(x + pattern @ v @ own.W_O[0])
     targets = stimuli.text[:, 1:].flatten()
     losses = (F.cross_entropy(out.flatten(0, 1), targets).item() for out in (logits, trace.logits))

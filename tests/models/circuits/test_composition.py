@@ -19,7 +19,7 @@ def gaussian_heads(n_heads, d, d_head, d_value, seed):
     def layer():
         shapes = [(d, d_head), (d, d_head), (d, d_value), (d_value, d)]
         weights = (torch.randn(n_heads, *shape, generator=generator, dtype=torch.float64) for shape in shapes)
-        return HeadWeights(*weights, b_Q=torch.zeros(n_heads, d_head, dtype=torch.float64))
+        return HeadWeights(*weights, b_Q=torch.zeros(n_heads, d_head, dtype=torch.float64), scale=1.0)
 
     empty = torch.zeros(0, d, dtype=torch.float64)
     return CircuitWeights(empty, empty.T, (layer(), layer()))
@@ -104,7 +104,7 @@ def test_rotating_writers_is_rotating_their_output():
     for _ in range(n):
         turn = torch.linalg.qr(torch.randn(11, 11, generator=generator, dtype=torch.float64)).Q
         first = weights.layers[0]
-        turned = HeadWeights(first.W_Q, first.W_K, first.W_V, first.W_O @ turn, first.b_Q)
+        turned = HeadWeights(first.W_Q, first.W_K, first.W_V, first.W_O @ turn, first.b_Q, first.scale)
         scores.append(composition(CircuitWeights(weights.W_E, weights.W_U, (turned, weights.layers[1]))).score ** 2)
     slow = torch.cat(scores)
     mean, sd = rotated_null(weights, n, generator)

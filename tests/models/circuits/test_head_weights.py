@@ -5,6 +5,7 @@ import torch
 from random_models import D_MODEL, D_VOCAB, random_model
 
 from headstream.models.circuits.head_weights import circuit_weights
+from headstream.models.frozen import freeze_run
 
 TOKENS = torch.arange(11)
 
@@ -45,11 +46,40 @@ def test_folded_norms_are_exact_but_for_each_positions_scale(kind):
     torch.testing.assert_close(weights.layers[0].W_O @ weights.W_U, expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("place", ["output", "both"])
+@pytest.mark.parametrize("kind", ["layernorm", "rmsnorm"])
+def test_a_norm_of_what_heads_write_is_folded_but_for_its_scale(kind, place):
+    """Up to a factor for each position, the weights give what a layer writes, and what it adds to the logits."""
+    model = random_model(n_layers=1, n_heads=2, normalization=kind, normalization_place=place, positions="none")
+    layer = model.layers[0]
+    for norm in (layer.attention_norm, layer.attention_out_norm, model.final_norm):
+        if norm.bias is not None:
+            norm.bias.zero_()  # a constant, which the weights leave out
+    run, weights = freeze_run(model, TOKENS[None]), circuit_weights(model)
+    assert weights.d_stream == D_MODEL - (kind == "layernorm" and place == "both")
+    expected = run.final(run.layers[0].all_heads(model.W_E[TOKENS][None])) @ model.W_U
+    own = weights.layers[0]
+    values = (weights.W_E[TOKENS] @ own.W_V)[None]
+    if place == "both":
+        values = values * (run.layers[0].norm_before.scale / layer.attention_norm.weight)[:, None, :, :1]
+    found = (run.layers[0].trace.pattern @ values @ own.W_O).sum(1) @ weights.W_U
+    factor = expected / found
+    torch.testing.assert_close(factor, factor[..., :1].expand_as(factor), rtol=1e-8, atol=0)
+
+
 def test_the_norm_of_queries_and_keys_is_folded_but_for_its_scale():
     model = random_model(qk_normalization=True)
     own, attention = circuit_weights(model).layers[0], model.layers[0].attention
     torch.testing.assert_close(own.W_Q, attention.W_Q * attention.q_norm.weight)
     torch.testing.assert_close(own.W_K, attention.W_K * attention.k_norm.weight)
+
+
+def test_a_norm_over_all_heads_has_weights_for_each():
+    model = random_model(n_heads=4, n_key_value_heads=2, qk_normalization=True, qk_normalization_over="layer")
+    own, attention = circuit_weights(model).layers[0], model.layers[0].attention
+    for head in range(4):
+        torch.testing.assert_close(own.W_Q[head], attention.W_Q[head] * attention.q_norm.weight[head])
+        torch.testing.assert_close(own.W_K[head], attention.W_K[head] * attention.k_norm.weight[head // 2])
 
 
 @pytest.mark.parametrize("norms", [{"normalization": "rmsnorm"}, {"qk_normalization": True}])

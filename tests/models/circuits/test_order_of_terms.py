@@ -18,6 +18,8 @@ SETTINGS = [
     {},
     {"normalization": "layernorm", "biases": True},
     {"normalization": "rmsnorm", "normalization_place": "post", "feed_forward": "gelu"},
+    {"normalization": "rmsnorm", "normalization_place": "both", "feed_forward": "gelu"},
+    {"logit_cap": 1.5, "embedding_scale": 3.0, "biases": True},
 ]
 
 

@@ -26,6 +26,16 @@ SETTINGS = [
     }
     for i, (positions, (norm, place)) in enumerate(product(POSITIONS, NORMS))
 ]
+SETTINGS += [
+    {
+        **{"normalization": norm, "normalization_place": place, "biases": True, "feed_forward": "gelu"},
+        **{"qk_normalization": True, "qk_normalization_over": "layer", "n_key_value_heads": 1},
+    }
+    for norm, place in (("layernorm", "output"), ("layernorm", "both"), ("rmsnorm", "output"), ("rmsnorm", "both"))
+]
+SETTINGS.append(
+    {"logit_cap": 1.5, "score_cap": 2.0, "embedding_scale": 3.0, "normalization": "rmsnorm", "norm_offset": True}
+)
 
 
 def named(options):

@@ -63,7 +63,7 @@ def test_shares_are_covariances_of_centred_rows():
                 for query_source, of_query in parts.items():
                     for key_source, of_key in parts.items():
                         product = (of_query[b, i] @ own.W_Q[0]) @ (of_key[b, j] @ own.W_K[0])
-                        row[query_source, key_source].append(product / math.sqrt(own.d_head))
+                        row[query_source, key_source].append(product / math.sqrt(own.W_Q.shape[2]))
                 row["distance", "distance"].append(own.position_bias[0, i - j])
             n_pairs += len(keys)
             centred = {pair: torch.stack(scores) - sum(scores) / len(scores) for pair, scores in row.items()}

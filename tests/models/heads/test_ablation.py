@@ -96,11 +96,12 @@ def run_with_patterns(model, read, patterns, layer, head):
                 written[b, q] += sum(pattern[b, h, q, k] * values[k] for k in range(q + 1)) @ a.W_O[h]
         if a.b_O is not None:
             written = written + a.b_O
+        written = own.attention_out_norm(written)
         x = own.attention_norm(x + written) if own.post else x + written
         if own.feed_forward is not None and own.post:
             x = own.feed_forward_norm(x + own.feed_forward(x))
         elif own.feed_forward is not None:
-            x = x + own.feed_forward(own.feed_forward_norm(x))
+            x = x + own.feed_forward_out_norm(own.feed_forward(own.feed_forward_norm(x)))
     return model.unembed(model.final_norm(x))
 
 
@@ -110,6 +111,8 @@ def run_with_patterns(model, read, patterns, layer, head):
         {"n_layers": 3, "n_heads": (2, 1, 2)},
         {"positions": "shortformer", "normalization": "layernorm", "feed_forward": "gelu", "biases": True},
         {"positions": "rotary", "d_head": 6, "normalization": "rmsnorm", "normalization_place": "post"},
+        {"normalization": "rmsnorm", "normalization_place": "both", "feed_forward": "gelu", "biases": True},
+        {"logit_cap": 1.5, "score_cap": 2.0, "embedding_scale": 3.0},
     ],
 )
 def test_frozen_patterns_are_those_of_the_intact_run(options):

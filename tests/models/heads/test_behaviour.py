@@ -191,7 +191,7 @@ def test_the_logit_of_what_follows_is_that_which_goes_without_the_head(stimuli, 
     assert found["induction_copying_logit_sem"][0] < 0.1 * abs(expected)
 
 
-@pytest.mark.parametrize("place", ["pre", "post"])
+@pytest.mark.parametrize("place", ["pre", "post", "output", "both"])
 @pytest.mark.parametrize("normalization", ["rmsnorm", "layernorm"])
 def test_direct_logits_are_those_of_what_heads_write_carried_forward(place, normalization):
     options = {"normalization": normalization, "normalization_place": place, "feed_forward": "gelu"}

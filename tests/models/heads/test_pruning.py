@@ -95,6 +95,7 @@ def test_prefixes_go_from_no_head_to_all():
         {"n_layers": 3, "n_heads": (2, 0, 2)},
         {"n_layers": 2, "n_heads": (2, 2), "normalization": "layernorm", "feed_forward": "gelu", "biases": True},
         {"n_layers": 2, "n_heads": (2, 2), "normalization": "rmsnorm", "normalization_place": "post"},
+        {"n_layers": 2, "n_heads": (2, 2), "qk_normalization": True, "qk_normalization_over": "layer"},
     ],
     ids=str,
 )

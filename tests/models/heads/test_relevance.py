@@ -54,7 +54,7 @@ def relevance_loop(model, tokens_):
     r = torch.stack([matrix_loop(torch.ones(1), final[p], model.W_U[:, predicted[p]]) for p in range(n)])
     heads, streams = [], [r]
     for layer, seen in list(zip(model.layers, trace.layers, strict=True))[::-1]:
-        a, x, out, r = layer.attention, seen.residual_in[0], seen.attention_out[0], r.clone()
+        a, x, out, r = layer.attention, seen.residual_in[0], layer.attention_out_norm(seen.attention_out[0]), r.clone()
         if layer.feed_forward is not None:
             ff = layer.feed_forward
             middle = layer.attention_norm(x + out) if layer.post else x + out
@@ -62,7 +62,8 @@ def relevance_loop(model, tokens_):
             hidden = ff.hidden(read[None])[0]
             beside = torch.zeros_like(r)
             for p in range(n):
-                r[p], r_out = sum_loop(r[p], middle[p], seen.feed_forward_out[0, p])
+                out_p = layer.feed_forward_out_norm(seen.feed_forward_out[0, p])
+                r[p], r_out = sum_loop(r[p], middle[p], out_p)
                 through = matrix_loop(matrix_loop(r_out, hidden[p], ff.W_out), read[p], ff.W_in)
                 (beside if layer.parallel else r)[p] += through
         z, read = seen.z[0], layer.read(seen.residual_in)[0]
@@ -93,6 +94,7 @@ def relevance_loop(model, tokens_):
         {"n_heads": 2},
         {"n_heads": 2, "feed_forward": "gelu", "normalization": "layernorm", "biases": True},
         {"n_heads": 1, "feed_forward": "relu", "normalization": "rmsnorm", "normalization_place": "post"},
+        {"n_heads": 2, "feed_forward": "relu", "normalization": "rmsnorm", "normalization_place": "output"},
         {"n_layers": 1, "n_heads": 2, "positions": "shortformer", "tied_embeddings": True},
         {"n_heads": 2, "n_key_value_heads": 1, "feed_forward": "swiglu", "d_mlp": 9},
         {"n_heads": 2, "feed_forward": "gelu", "d_mlp": 9, "parallel_sublayers": True, "normalization": "layernorm"},

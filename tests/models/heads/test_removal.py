@@ -23,8 +23,10 @@ SETTINGS = [
     {"positions": "learned_shortformer"},
     {"attention": "strided", "attention_window": 3, "stride": 2},
     {"attention": "top_k", "top_k": 3, "positions": "none"},
+    {"attention": "local", "attention_window": 3, "windowed_layers": (0,), "score_scale": 0.7},
     {"normalization": "layernorm", "feed_forward": "gelu", "biases": True, "tied_embeddings": True},
     {"normalization": "rmsnorm", "normalization_place": "post"},
+    {"normalization": "layernorm", "normalization_place": "both", "feed_forward": "gelu"},
     {"normalization": "rmsnorm", "normalization_place": "post", "feed_forward": "relu", "d_mlp": 29},
 ]
 
@@ -83,6 +85,8 @@ def test_a_smaller_model_is_made_smaller_again():
         ({"normalization": "layernorm"}, 0),
         ({"normalization": "none", "normalization_place": "post"}, 0),
         ({"normalization": "layernorm", "normalization_place": "post"}, 2),
+        ({"normalization": "layernorm", "normalization_place": "output"}, 2),
+        ({"normalization": "rmsnorm", "normalization_place": "both"}, 0),
         ({"feed_forward": "relu"}, 2),
         ({"biases": True}, 2),
         ({"output_biases": True}, 2),
@@ -132,3 +136,9 @@ def test_a_fill_by_position_is_refused():
     model = build((3, 2))
     with pytest.raises(ValueError, match="same at every position to become a bias, got 12 positions"):
         remove_heads(model, masks_of((3, 2)), mean_z(model, TOKENS, by_position=True))
+
+
+def test_heads_that_share_a_norm_of_queries_are_not_removed():
+    model = random_model(qk_normalization=True, qk_normalization_over="layer")
+    with pytest.raises(ValueError, match="qk_normalization_over must be 'head' for heads to be removed, got 'layer'"):
+        remove_heads(model, [torch.tensor([1.0, 0.0, 1.0])] * 2)

@@ -26,6 +26,15 @@ ARCHITECTURES = {
     "local": {"attention": "local", "attention_window": 4, "positions": "shortformer"},
     "top k": {"attention": "top_k", "top_k": 3, "positions": "sinusoidal", "tied_embeddings": True},
     "gated": {"gates": "hard_concrete", "positions": "learned_shortformer"},
+    "olmo2": {
+        "positions": "rotary", "normalization": "rmsnorm", "normalization_place": "output", "feed_forward": "swiglu",
+        "qk_normalization": True, "qk_normalization_over": "layer", "d_head": 6,
+    },
+    "gemma2": {
+        "positions": "rotary", "normalization": "rmsnorm", "normalization_place": "both", "feed_forward": "geglu_tanh",
+        "d_head": 6, "norm_offset": True, "embedding_scale": 3.0, "score_cap": 4.0, "logit_cap": 5.0,
+        "score_scale": 0.4, "attention": "local", "attention_window": 3, "windowed_layers": (0,),
+    },
     "no layers": {"n_layers": 0},
 }  # fmt: skip
 
@@ -200,24 +209,25 @@ def patched_by_hooks(model, pairs, edge):
         other = stream if layer.post else layer.feed_forward_norm(stream)
         exchange(layer.feed_forward, "forward", lambda original: lambda x: original(other))
     else:
-        heads = [reader.head] if isinstance(reader, Head) else list(PromptGraph(model.architecture).heads_of(reader))
+        place = reader.head if isinstance(reader, Head) else reader.group
+        side, others = "QKV".index(edge.port), []
+        read = stream if layer.post else layer.attention_norm(stream)
+        exchange(layer.attention, "finished", lambda original: lambda *parts: others.append(parts) or original(*parts))
+        layer.attention.queries_keys_values(read)
 
         def with_other(original):
-            def projected(x):
-                parts = list(original(x))
-                others = original(stream if layer.post else layer.attention_norm(stream))
-                side = "QKV".index(edge.port)
-                parts[side] = parts[side].clone()
-                parts[side][:, heads] = others[side][:, heads]
-                return tuple(parts)
+            def finished(*parts):
+                parts = [part.clone() for part in parts]
+                parts[side][:, place] = others[0][side][:, place]
+                return original(*parts)
 
-            return projected
+            return finished
 
-        exchange(layer.attention, "queries_keys_values", with_other)
+        exchange(layer.attention, "finished", with_other)
     try:
         return model(pairs.clean)[:, -1]
     finally:
-        for owner, name, was_own, original in restore:
+        for owner, name, was_own, original in reversed(restore):
             object.__delattr__(owner, name) if not was_own else object.__setattr__(owner, name, original)
 
 
@@ -236,11 +246,13 @@ def stream_with(model, trace, writer, output, reader):
         if reader is not Terminal.LOGITS and reader.layer == i and not isinstance(reader, MLP):
             return x
         before = x
-        x = x + traced.attention_out + (change if isinstance(writer, Head) and writer.layer == i else 0)
+        out = traced.attention_out + (change if isinstance(writer, Head) and writer.layer == i else 0)
+        x = x + layer.attention_out_norm(out)
         x = layer.attention_norm(x) if layer.post else x
         if isinstance(reader, MLP) and reader.layer == i:
             return before if layer.parallel else x
         if traced.feed_forward_out is not None:
-            x = x + traced.feed_forward_out + (change if isinstance(writer, MLP) and writer.layer == i else 0)
+            out = traced.feed_forward_out + (change if isinstance(writer, MLP) and writer.layer == i else 0)
+            x = x + layer.feed_forward_out_norm(out)
             x = layer.feed_forward_norm(x) if layer.post else x
     return x

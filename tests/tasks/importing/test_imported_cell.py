@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from written_families import write_family
 from written_models import (
     D_VOCAB,
     N_CTX,
@@ -46,6 +47,15 @@ def test_one_folder_is_one_checkpoint(tmp_path):
     assert (cell.label, cell.format, cell.d_vocab, cell.bos) == ("mine", "huggingface gpt2", D_VOCAB, NO_BOS)
     assert [(each.step, each.tokens) for each in cell.checkpoints] == [(1, None)]
     assert cell.architecture == ARCHITECTURE
+
+
+def test_windows_are_those_of_the_context_that_is_measured(tmp_path):
+    write_family(tmp_path / "gemma2", "gemma2")
+    write_family(tmp_path / "gemma3", "gemma3_text")
+    second, third = (read(path=str(tmp_path / name), n_ctx=4).architecture for name in ("gemma2", "gemma3"))
+    assert (second.attention, second.windowed_layers) == ("full", None)
+    assert (third.attention_window, third.windowed_layers) == (4, (0, 2))  # whose layers differ in their bases, too
+    assert read(path=str(tmp_path / "gemma2"), n_ctx=7).architecture.windowed_layers == (0, 2)
 
 
 def test_a_pattern_is_a_history_in_the_order_of_its_numbers(tmp_path):

@@ -143,7 +143,7 @@ REFUSED = {
     "attention without a scale": {"use_attn_scale": False},
     "attn_scale must be sqrt(d_head)": {"attn_scale": 1.0},
     "act_fn must be one of": {"act_fn": "solu_ln"},
-    "all layers see equally far": {"use_local_attn": True, "window_size": 4, "attn_types": ["global", "local"]},
+    "attn_types of 2 kinds, which": {"use_local_attn": True, "window_size": 4, "attn_types": ["global", "local"]},
     "vocabulary of outputs": {"d_vocab_out": 2},
     "n_heads must be a whole number": {"n_heads": None, "n_head": 3},
     "normalization_type must be one of": {"normalization_type": "DyT"},

@@ -51,6 +51,32 @@ KINDS = {
         **{"normalization": "layernorm", "normalization_place": "post", "qk_normalization": True},
         **{"positions": "learned", "tied_embeddings": True, "feed_forward": "gelu_tanh", "biases": True},
     },
+    "like GPT-Neo": {
+        **{"positions": "learned", "attention": "local", "attention_window": 5, "windowed_layers": (1,)},
+        **{"score_scale": 1.0, "normalization": "layernorm", "feed_forward": "gelu_tanh", "d_mlp": 10},
+    },
+    "like Llama 3 and Gemma 3": {
+        **{"d_head": 8, "positions": "rotary", "rotary_stretch": 4.0, "rotary_stretched_wavelengths": (7.0, 30.0)},
+        **{"attention": "local", "attention_window": 5, "windowed_layers": (0,), "windowed_rotary_base": 100.0},
+    },
+    "like Gemma 2": {
+        **{
+            "normalization": "rmsnorm",
+            "normalization_place": "both",
+            "norm_offset": True,
+            "feed_forward": "geglu_tanh",
+        },
+        **{"d_mlp": 10, "tied_embeddings": True, "embedding_scale": 3.5, "score_cap": 2.0, "logit_cap": 3.0},
+    },
+    "capped, without norms": {"score_cap": 2.0, "logit_cap": 3.0, "n_layers": 1},
+    "like OLMo 2": {
+        **{"n_heads": 4, "n_key_value_heads": 2, "d_head": 6, "positions": "rotary", "feed_forward": "swiglu"},
+        **{"normalization": "rmsnorm", "normalization_place": "output", "d_mlp": 10},
+        **{"qk_normalization": True, "qk_normalization_over": "layer"},
+    },
+    "norms before sublayers and of what they write": {
+        **{"n_layers": 1, "normalization": "layernorm", "normalization_place": "both", "feed_forward": "relu"}
+    },
     "pruned": {"positions": "sinusoidal", "feed_forward": "geglu_tanh"},
 }
 
@@ -76,7 +102,7 @@ def values_not_met(name: str, architectures: list[Architecture]) -> set[object]:
     met = {
         getattr(architecture, name)
         for architecture in architectures
-        if architecture.n_layers and (architecture.positions == "rotary" or not name.startswith("rotary_"))
+        if architecture.n_layers and (architecture.positions == "rotary" or "rotary_" not in name)
     }
     if option.annotation is bool:
         return {True, False} - met

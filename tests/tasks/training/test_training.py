@@ -192,6 +192,17 @@ def test_nan_stops_at_its_step(tmp_path, monkeypatch):
         {"n_layers": 0},
         {"positions": "rotary", "normalization": "layernorm", "feed_forward": "gelu", "biases": True},
         {"n_heads": (0, 3), "d_head": 8, "tied_embeddings": True, "qk_normalization": True},
+        {
+            **{
+                "attention": "local",
+                "attention_window": 5,
+                "windowed_layers": (1,),
+                "score_scale": 0.5,
+                "logit_cap": 9.0,
+            },
+            **{"positions": "rotary", "normalization": "rmsnorm", "normalization_place": "both", "norm_offset": True},
+            **{"qk_normalization": True, "qk_normalization_over": "layer", "score_cap": 9.0, "embedding_scale": 2.0},
+        },
     ],
 )
 def test_other_architectures_train(tmp_path, fields):

@@ -1,0 +1,147 @@
+"""Gemma 2, with bounds of scores and logits, and Gemma 3's text models, with norms of queries and keys and two bases.
+
+Both have norms before sublayers and of what they write, of 1 + weight; scaled embeddings; windows in some layers.
+Source: Gemma Team 2024, 2025; transformers' Gemma2ForCausalLM and Gemma3ForCausalLM.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from headstream.models.architecture import Architecture
+from headstream.tasks.importing.huggingface_family import (
+    GATED_ACTIVATION_NAMES,
+    layers_with_window,
+    named_activation,
+    windowed_fields,
+)
+from headstream.tasks.importing.llama_families import (
+    FULL,
+    WINDOWED,
+    llama_config,
+    llama_family,
+    llama_fields,
+    llama_placements,
+)
+from headstream.tasks.importing.placements import Placement
+from headstream.tasks.importing.settings import Settings
+from headstream.tasks.importing.stretched_rotary import rotary_fields, stretching_config
+
+_LOGIT_CAP, _SCORE_CAP, _SCALAR = "final_logit_softcapping", "attn_logit_softcapping", "query_pre_attn_scalar"
+_NORMS = {
+    "input_layernorm": "attention_norm",
+    "post_attention_layernorm": "attention_out_norm",
+    "pre_feedforward_layernorm": "feed_forward_norm",
+    "post_feedforward_layernorm": "feed_forward_out_norm",
+}
+_EVERY = 6  # of Gemma 3's layers sees all keys
+
+
+def _fields(settings: Settings, rotary: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that both have."""
+    settings.must_be("use_bidirectional_attention", (None, False), "attention to later tokens")
+    settings.ignore("hidden_act", "cache_implementation")  # another setting names the activation
+    fields = llama_fields(settings, d_head=256, unsaid_groups=4, rotary=rotary)
+    return fields | {
+        "biases": settings.flag("attention_bias", False),
+        "feed_forward": settings.choice("hidden_activation", GATED_ACTIVATION_NAMES, "gelu_pytorch_tanh"),
+        "normalization_place": "both",
+        "norm_offset": True,
+        "embedding_scale": fields["d_model"] ** 0.5,
+        "score_scale": settings.number(_SCALAR, 256) ** -0.5,
+        "tied_embeddings": settings.flag("tie_word_embeddings", True),
+    }
+
+
+def _gemma2_fields(settings: Settings) -> dict[str, Any]:
+    fields = _fields(settings, rotary_fields(settings))
+    layers = _windowed_layers(settings, fields["n_layers"], 2)
+    window = settings.whole("sliding_window", 4096)
+    caps = {"score_cap": _cap(settings, _SCORE_CAP, 50.0), "logit_cap": _cap(settings, _LOGIT_CAP, 30.0)}
+    return fields | caps | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
+
+
+def _gemma3_fields(settings: Settings) -> dict[str, Any]:
+    n_layers = settings.whole("num_hidden_layers")
+    layers = _windowed_layers(settings, n_layers, max(1, settings.whole("sliding_window_pattern", _EVERY)))
+    settings.ignore("_sliding_window_pattern")
+    base, full = _base_in_windows(settings), _rotary_elsewhere(settings)
+    fields = _fields(settings, full if len(layers) < n_layers else {"rotary_base": base})
+    fields |= {"qk_normalization": True, "logit_cap": _cap(settings, _LOGIT_CAP, None)}
+    window, n_ctx = settings.whole("sliding_window", 4096), fields["n_ctx"]
+    if full == {"rotary_base": base} or not 0 < len(layers) < n_layers:
+        return fields | windowed_fields(window, layers, n_layers, n_ctx)
+    # Their bases tell layers apart even where a window hides nothing.
+    windows = windowed_fields(min(window, n_ctx), layers, n_layers, n_ctx + 1)
+    return fields | {"windowed_rotary_base": base} | windows
+
+
+def _windowed_layers(settings: Settings, n_layers: int, every: int) -> list[int]:
+    """Layers that have a window: by default all but each of so many."""
+    kinds = settings.words("layer_types") or [FULL if (i + 1) % every == 0 else WINDOWED for i in range(n_layers)]
+    return [i for i, kind in enumerate(kinds) if kind == WINDOWED]
+
+
+def _cap(settings: Settings, name: str, unsaid: float | None) -> float | None:
+    """A bound, or none; `unsaid` if a config doesn't mention it."""
+    if name in settings:
+        return settings.number(name)
+    return None if settings.says(name) else unsaid
+
+
+def _base_in_windows(settings: Settings) -> float:
+    """The base of rotary positions in layers with a window."""
+    newer = settings.section("rope_parameters").section(WINDOWED)
+    newer.must_be("rope_type", ("default",), "scaled rotary positions in layers with a window")
+    return newer.number("rope_theta", settings.number("rope_local_base_freq", 10_000))
+
+
+def _rotary_elsewhere(settings: Settings) -> dict[str, Any]:
+    """Fields of rotary positions in layers without a window: whose settings are apart, in newer configs."""
+    both = settings.section("rope_parameters")
+    for name in ("rope_type", "rope_theta"):
+        both.must_be(name, (None,), "rotary positions for all of Gemma 3's layers alike")
+    said = both.section(FULL).all() | settings.section("rope_scaling").all()
+    base = settings.number("rope_theta", 1e6)
+    return rotary_fields(Settings({"rope_parameters": said, "rope_theta": base}, settings.path))
+
+
+def _config(architecture: Architecture) -> dict[str, Any]:
+    """Settings that both have."""
+    a, windowed = architecture, layers_with_window(architecture)
+    shared, scalar = {name: own for name, own in llama_config(a).items() if name != "hidden_act"}, a.query_scale**-2
+    return shared | {
+        "attention_bias": a.biases,
+        "hidden_activation": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
+        _SCALAR: round(scalar) if math.isclose(scalar, round(scalar)) else scalar,
+        _LOGIT_CAP: a.logit_cap,
+        "layer_types": [WINDOWED if i in windowed else FULL for i in range(a.n_layers)],
+        "sliding_window": len(a.visible_distances) if windowed else a.n_ctx,
+    }
+
+
+def _gemma2_config(architecture: Architecture) -> dict[str, Any]:
+    return _config(architecture) | {_SCORE_CAP: architecture.score_cap}
+
+
+def _gemma3_config(architecture: Architecture) -> dict[str, Any]:
+    a = architecture
+    base = a.windowed_rotary_base or a.rotary_base
+    full = {"rope_type": "default", "rope_theta": a.rotary_base} | stretching_config(a).get("rope_scaling", {})
+    return _config(a) | {
+        "rope_parameters": {WINDOWED: {"rope_type": "default", "rope_theta": base}, FULL: full},
+        "rope_local_base_freq": base,
+    }
+
+
+def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[Placement]:
+    return llama_placements(architecture, config, _NORMS)
+
+
+GEMMA2 = llama_family(
+    *("gemma2", "Gemma2ForCausalLM", _gemma2_fields, _gemma2_config, _placements),
+    defines=(_LOGIT_CAP, _SCORE_CAP, _SCALAR),
+)
+GEMMA3 = llama_family(
+    *("gemma3_text", "Gemma3ForCausalLM", _gemma3_fields, _gemma3_config, _placements), defines=(_LOGIT_CAP, _SCALAR)
+)
