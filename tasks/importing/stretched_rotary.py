@@ -24,8 +24,8 @@ def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str
     kind = next((kind for kind in _KINDS if scaling.has(named, kind)), None)
     fields: dict[str, Any] = {}
     if fraction is not None:
-        older = settings.number("partial_rotary_factor", fraction)
-        fields["rotary_fraction"] = scaling.number("partial_rotary_factor", older)
+        beside = settings.number("partial_rotary_factor", fraction)
+        fields["rotary_fraction"] = scaling.number("partial_rotary_factor", beside)
     if kind is None:
         return fields | {"rotary_base": rotary_base_of(settings, "rope_theta")}
     scaling.ignore("rope_type", "type")
