@@ -12,6 +12,14 @@ Each = tuple[Settings, ...]
 Refused = tuple[tuple[Settings, str], ...]  # and words that the refusal has
 
 VOCABULARY, N_CTX = 37, 19
+CONTEXT = "original_max_position_embeddings"
+OF_LLAMA3: dict[str, Any] = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    CONTEXT: 32,
+}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8}
 
 
@@ -63,13 +71,28 @@ _ROTARY_IDLE: Each = (
     {"rope_scaling": {"rope_type": "default"}, "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}},
     {"rope_parameters": {"rope_type": "default"}},
 )
-_ROTARY_REFUSED: Refused = (
+_STRETCHED: Each = (
+    {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+    {"rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 7.0}},
+    {"rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+    {"rope_scaling": OF_LLAMA3},
+    {"rope_parameters": OF_LLAMA3 | {"rope_theta": 7.0}},
+    *({"rope_scaling": OF_LLAMA3 | {name: OF_LLAMA3[name] * 2}} for name in ("factor", "low_freq_factor")),
+    *({"rope_scaling": OF_LLAMA3 | {name: OF_LLAMA3[name] // 2}} for name in (CONTEXT, "high_freq_factor")),
+)
+_STRETCHED_REFUSED: Refused = (
     *(
         ({"rope_scaling": {"rope_type": kind, "factor": 2.0}}, f"rope_type must be default, got {kind}")
-        for kind in ("linear", "dynamic", "longrope", "llama3")
+        for kind in ("linear", "llama3")
     ),
     ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "type must be default, got linear"),
     ({"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, "rope_type must be default, got linear"),
+)
+_ROTARY_REFUSED: Refused = (
+    *(
+        ({"rope_scaling": {"rope_type": kind, "factor": 2.0}}, f"rope_type must be default, got {kind}")
+        for kind in ("dynamic", "longrope")
+    ),
     ({"rope_parameters": YARN}, "rope_type must be default, got yarn"),
     ({"rope_parameters": {"full_attention": {"rope_theta": 7.0}}}, "full_attention must be none"),
     ({"rope_scaling": {"sliding_attention": {"rope_theta": 7.0}}}, "sliding_attention must be none"),
@@ -168,6 +191,7 @@ GPT_NEOX = Changes(
         ({"tie_word_embeddings": True}, "embed_out.weight differs"),
         ({"attention_bias": False}, "attention.dense.bias"),
         ({"hidden_act": "silu"}, "hidden_act must be"),
+        *_STRETCHED_REFUSED,
         *_ROTARY_REFUSED,
     ),
     idle=IDLE | {"classifier_dropout": 0.3, "hidden_dropout": 0.3, "max_position_embeddings": 17},
@@ -202,6 +226,7 @@ _LLAMA_COUNTED: Each = (
     {"rope_theta": 7},
     {"rope_theta": ...},
     *_ROTARY,
+    *_STRETCHED,
 )
 _LLAMA_REFUSED: Refused = (
     ({"num_hidden_layers": 1}, "model.layers.1."),
@@ -255,13 +280,11 @@ QWEN2 = Changes(
         {"max_window_layers": 2},
         {"max_window_layers": ...},
         {"layer_types": ["full_attention", "full_attention"]},
+        {"max_window_layers": 1},
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        {"layer_types": ["sliding_attention", "full_attention"]},
     ),
-    refused=(
-        *_LLAMA_REFUSED,
-        ({"num_key_value_heads": ...}, "n_key_value_heads must divide"),
-        ({"max_window_layers": 1}, "all layers see equally far"),
-        ({"layer_types": ["full_attention", "sliding_attention"]}, "all layers see equally far"),
-    ),
+    refused=(*_LLAMA_REFUSED, ({"num_key_value_heads": ...}, "n_key_value_heads must divide")),
     idle=_LLAMA_IDLE | {"use_mrope": False},
     idle_besides=(
         {"layer_types": ["sliding_attention", "sliding_attention"], "max_window_layers": 28},

@@ -8,6 +8,8 @@ MAX_LAYER_HEADS, MAX_WIDTH, MAX_CONTEXT = 1024, 1 << 16, 1 << 17  # in a layer; 
 
 HeadCount = Annotated[int, Field(ge=0, le=MAX_LAYER_HEADS)]
 HeadCounts = HeadCount | Annotated[tuple[HeadCount, ...], Strict(False)]  # of JSON and TOML, which have lists
+_Wavelengths = Annotated[tuple[float, ...], Field(min_length=2, max_length=2), Strict(False)]
+_Layers = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1), Strict(False)]
 # Options that came later than models that are kept: keys and files name them only where they aren't at their default.
 LATER = (
     *("score_scale", "windowed_layers", "qk_normalization_over"),
@@ -50,10 +52,8 @@ class ArchitectureConfig(BaseModel):
     rotary_stretch: float = Field(
         1.0, gt=0, le=1e6, description="Factor by which the wavelengths of rotary positions are stretched."
     )
-    rotary_stretched_wavelengths: tuple[float, ...] | None = Field(
+    rotary_stretched_wavelengths: _Wavelengths | None = Field(
         None,
-        min_length=2,
-        max_length=2,
         description="Wavelengths, in positions, up to which rotary positions keep theirs, and from which on they are"
         " stretched; between, rates are interpolated, as in Llama 3. By default all are stretched.",
     )
@@ -119,9 +119,8 @@ class ArchitectureConfig(BaseModel):
         le=MAX_CONTEXT,
         description="Keys that local and strided attention see, the query's own included; default 32.",
     )
-    windowed_layers: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(
+    windowed_layers: _Layers | None = Field(
         None,
-        min_length=1,
         description="Layers, counted from 0, in which local and strided attention see their window alone; queries see"
         " all keys before them in the others. By default all layers.",
     )

@@ -236,7 +236,10 @@ def every_section(config: type[BaseModel]) -> Iterator[type[BaseModel]]:
             yield from every_section(inner)
 
 
-@pytest.mark.parametrize("config", {*every_section(Study), Architecture, TrainingConfig}, ids=lambda c: c.__name__)
+SECTIONS = dict.fromkeys([*every_section(Study), Architecture, TrainingConfig])
+
+
+@pytest.mark.parametrize("config", SECTIONS, ids=lambda config: config.__name__)
 def test_every_section_has_strict_types(config):
     assert config.model_config["strict"]
     assert config.model_config["extra"] == "forbid"

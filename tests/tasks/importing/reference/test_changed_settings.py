@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+from written_families import CHANGES as OF_OTHER_FAMILIES
 from written_models import (
     gpt2_architecture,
     gpt2_tensors,
@@ -129,8 +130,8 @@ TRANSFORMER_LENS = Changes(
         ({"positional_embedding_type": "standard"}, "pos_embed.W_pos"),
         ({"positional_embedding_type": ...}, "pos_embed.W_pos"),
         ({"shortformer_pos": True}, "pos_embed.W_pos"),
-        ({"attn_types": ["global", "local"]}, "all layers see equally far"),
-        ({"attn_types": None}, "all layers see equally far"),
+        ({"attn_types": ["global", "local"]}, "which isn't read in this format"),
+        ({"attn_types": None}, "which isn't read in this format"),
         ({"use_attn_scale": False}, "use_attn_scale must be"),
         ({"attn_scale": 3.0}, "attn_scale must be"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must be"),
@@ -265,6 +266,15 @@ HEADSTREAM = Changes(
         {"attention": "strided"},
         {"attention": "strided", "stride": 2},
         {"attention": "top_k", "attention_window": None, "top_k": 3},
+        {"windowed_layers": [1]},
+        {"windowed_layers": [0], "windowed_rotary_base": 7.0},
+        {"rotary_stretch": 2.0},
+        {"rotary_stretch": 2.0, "rotary_stretched_wavelengths": [10.0, 30.0]},
+        {"score_scale": 1.0},
+        {"norm_offset": True},
+        {"embedding_scale": 3.0},
+        {"score_cap": 0.4},
+        {"logit_cap": 0.5},
     ),
     refused=(
         ({"n_layers": 1}, "layers.1."),
@@ -288,6 +298,9 @@ HEADSTREAM = Changes(
         ({"output_biases": True}, "attention.b_O"),
         ({"tied_embeddings": True}, "W_U_free"),
         ({"qk_normalization": True}, "q_norm"),
+        ({"qk_normalization": True, "qk_normalization_over": "layer"}, "q_norm"),
+        ({"normalization_place": "output"}, "attention_norm.weight"),
+        ({"normalization_place": "both"}, "out_norm"),
         ({"gates": "dynamic"}, "attention.gates"),
     ),
     idle={"n_ctx": 17},
@@ -459,7 +472,7 @@ OF_A_FILE = {
 
 
 def test_every_family_is_tried():
-    assert CHANGES.keys() == FAMILIES.keys()
+    assert CHANGES.keys() | OF_OTHER_FAMILIES.keys() == FAMILIES.keys()
 
 
 def test_both_readings_know_the_same_activations():
