@@ -3,7 +3,7 @@
 from typing import Any
 
 from headstream.models.architecture import Architecture
-from headstream.tasks.importing.rotary_settings import rotary_base_of
+from headstream.tasks.importing.rotary_settings import rotary_base_of, rotary_settings
 from headstream.tasks.importing.settings import Settings
 
 _LINEAR, _LLAMA3 = _KINDS = ("linear", "llama3")
@@ -17,9 +17,7 @@ def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str
     Raises:
         UserError: they are changed in another way, or their change lacks a number.
     """
-    scaling = settings.section("rope_scaling")
-    if "rope_type" not in scaling and "type" not in scaling:
-        scaling = settings.section("rope_parameters")
+    scaling = rotary_settings(settings)
     named = "rope_type" if "rope_type" in scaling else "type"
     kind = next((kind for kind in _KINDS if scaling.has(named, kind)), None)
     fields: dict[str, Any] = {}

@@ -15,8 +15,8 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """A prompt set, a [[prompts]] section of a study: one that ships, or a file of one's own."""
 
     set: ShippedSet | None = Field(None, description="Name of a set that ships; `headstream prompts` lists them.")
-    name: str = Field(
-        "", description="Name of a set of one's own, in tables and in the report.", pattern=MODEL_NAME + "|^$"
+    name: str | None = Field(
+        None, description="Name of a set of one's own, in tables and in the report.", pattern=MODEL_NAME
     )
     path: str | None = Field(
         None,
@@ -26,22 +26,20 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
         " template if there are any.",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _named_by_its_set(cls, given: object) -> object:
-        if isinstance(given, dict) and given.get("set") and not given.get("name"):
-            return {**given, "name": given["set"]}
-        return given
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.set is None) == (self.path is None):
             raise ValueError("one of set and path must be given. Name a set that ships, or a file and its name.")
         if self.path and not self.name:
             raise ValueError("a file of prompts needs a name. Add name.")
-        if self.set and self.name != self.set:
+        if self.set and self.name not in (None, self.set):
             raise ValueError(f"a set that ships keeps its name, got {self.name!r}. Leave out name.")
         return self
+
+    @property
+    def label(self) -> str:
+        """Its name in tables and in the report."""
+        return self.name or self.set or ""
 
 
 class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
@@ -52,7 +50,7 @@ class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        names = [own.name for own in self.sets]
+        names = [own.label for own in self.sets]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two of [[prompts]] have the name {name!r}. Rename one.")
