@@ -106,8 +106,9 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
         text = field.description or ""
         own, several = section_of(field.annotation)
         if own:
-            written = ALSO_WRITTEN.get(name, name)
-            inner.append((f"[{written}]" if several else f"{path}.{written}".lstrip("."), own, text))
+            within = f"{path}.{name}".lstrip(".")
+            written = ALSO_WRITTEN.get(within, within)
+            inner.append((f"[{written}]" if several else written, own, text))
         else:
             rows.append((f"`{name}`", _kind(fields[name]), _default(fields[name]), text))
     yield f"### [{path}]\n\n{description}" if path else "### At the top of the file"

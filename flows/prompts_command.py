@@ -35,7 +35,8 @@ def print_asked(prompts: str, model: str, study: str | None, pairs: int) -> None
     named = named_model(places.warehouse_file(), model, study)
     folders = stored_folders(store, named.model_id, named.study)
     asked = Model(named.label, named.model_id, *folders).prompts(prompts, pairs)
-    print(terminal_safe(f"{named}\n{asked}"))
+    for line in f"{named}\n{asked}".splitlines():
+        print(terminal_safe(line))
     table = Table("prompt", "corrupt", "answer", "log-odds", "corrupt", box=None, header_style="bold")
     kept = asked.pairs[asked.pairs.clean_nats.notna()] if "clean_nats" in asked.pairs else asked.pairs[:0]
     for row in kept.head(SHOWN_PAIRS).itertuples():

@@ -95,6 +95,8 @@ def _described(error: Any, config: Any) -> str:
     if field.isdecimal() and sections:
         item = f", item {int(field) + 1}"
         *sections, field = sections
+    if own := ALSO_WRITTEN.get(".".join([*sections, field])):
+        sections, field = [], own
     fields, place = _section_named(config, sections)
     if error["type"] == "extra_forbidden":
         hint = nearest(field, fields.model_fields)
@@ -114,7 +116,8 @@ def _path(error: Any) -> tuple[str, ...]:
     return tuple(part for part in map(str, error["loc"]) if not _OF_A_TYPE.match(part))
 
 
-ALSO_WRITTEN = {"until_decided": "grid.seed"}  # sections as a study file writes them, where they have other names
+# Sections as a study file writes them, where they have other names.
+ALSO_WRITTEN = {"until_decided": "grid.seed", "analysis.prompts.sets": "prompts"}
 
 
 def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -136,7 +139,7 @@ def _section_named(config: Any, sections: Sequence[str]) -> tuple[Any, str]:
             continue
         if section in getattr(config, "model_fields", {}):
             config = section_of(config.model_fields[section].annotation)[0] or config
-        names.append(ALSO_WRITTEN.get(section, section))
+        names = ALSO_WRITTEN.get(".".join([*names, section]), f"{'.'.join([*names, section])}").split(".")
         place = f"[{'.'.join(names)}] "
     return config, place
 
