@@ -51,5 +51,5 @@ def test_an_edit_of_a_file_changes_what_decides_its_artifact(tmp_path):
         assert pair.wrong == (f" {wrong}",)
     assert found[0] != found[1]
     path.unlink()
-    with pytest.raises(UserError, match="can't be read: No such file or directory. Correct the path of 'mine'"):
+    with pytest.raises(UserError, match=r"can't be read: No such file or directory\. Correct the path of 'mine'"):
         prompts_fingerprint(config)
