@@ -24,8 +24,8 @@ export async function openPage(views) {
     frame.show();
   } catch (error) {
     const why = /** @type {Error} */ (error).message;
-    const words = `This page can't be shown: ${why}. Open it without what follows # in its address, or in a browser of 2023 or later.`;
-    root.replaceChildren(el("p", { class: "empty", role: "alert" }, words));
+    const remedy = "Open it without what follows # in its address, or in a browser of 2023 or later.";
+    root.replaceChildren(el("p", { class: "empty", role: "alert" }, `This page can't be shown: ${why}. ${remedy}`));
     throw error;
   }
 }
