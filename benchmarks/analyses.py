@@ -139,7 +139,9 @@ def costs_of(
 
 
 def _stages_of(subject: Subject) -> list[str]:
-    return [stage for stage in ANALYSES if stage != "feed-forward" or subject.feed_forward != "none"]
+    asks_nothing = {name for name, stage in ANALYSES.items() if stage.is_idle(AnalysisConfig())}
+    stages = [stage for stage in ANALYSES if stage not in asks_nothing]
+    return [stage for stage in stages if stage != "feed-forward" or subject.feed_forward != "none"]
 
 
 def seconds_a_pass(subject: Subject) -> float:

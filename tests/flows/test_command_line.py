@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = (
     "run",
     "plan",
+    "prompts",
     "sql",
     "claims",
     "report",
@@ -377,8 +378,9 @@ def test_the_readmes_make_targets_exist():
 
 
 def test_the_readmes_studies_are_valid():
-    study, models = map(tomllib.loads, blocks("README.md", "toml"))
+    study, models, prompts = map(tomllib.loads, blocks("README.md", "toml"))
     assert len(parse_study("README.md", study).cells) == 3 * (3 + 5)
     assert parse_study("README.md", models).n_models == 1
+    assert len(parse_study("README.md", models | prompts).analysis.prompts.sets) == 2
     (resources,) = map(tomllib.loads, blocks("flows/README.md", "toml"))
     assert parse_study("README.md", study | resources).resources.gpus == 0.5

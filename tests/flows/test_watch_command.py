@@ -168,7 +168,7 @@ def test_it_ends_quietly_when_nobody_reads_any_more(run, home):
     going.kill()
     assert watch.stderr.read() == b""
     watch.stderr.close()
-    assert watch.wait() == 0
+    assert watch.wait() == 128 + signal.SIGPIPE
 
 
 def test_ctrl_c_ends_the_picture_and_not_the_run(run, home):

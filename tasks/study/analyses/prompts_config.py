@@ -36,11 +36,6 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
             raise ValueError(f"a set that ships keeps its name, got {self.name!r}. Leave out name.")
         return self
 
-    @property
-    def label(self) -> str:
-        """Its name in tables and in the report."""
-        return self.name or self.set or ""
-
 
 class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """The [[prompts]] of a study, and the seed of the pairs that are drawn."""
@@ -50,7 +45,7 @@ class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        names = [own.label for own in self.sets]
+        names = [own.name or own.set for own in self.sets]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two of [[prompts]] have the name {name!r}. Rename one.")

@@ -2,7 +2,7 @@
 
 import pyarrow.parquet as pq
 import pytest
-from little_analysis import SHORTER_CURVES
+from little_analysis import SHORTER_CURVES, inputs_of
 from stand_in_gpu import stand_in_gpu
 from test_every_stage import trained
 
@@ -22,7 +22,7 @@ def test_every_stage_on_a_gpu(kind, tmp_path):
         folder = tmp_path / f"{stage}-{device}"
         folder.mkdir()
         config = SHORTER_CURVES.model_copy(update={"device": device})
-        measure(stage, config, "m", {"model": tmp_path, "tokens": tokens.folder}, folder, lambda fraction: None)
+        measure(stage, config, "m", inputs_of(stage, tmp_path, tokens.folder), folder, lambda fraction: None)
         return {path.stem: pq.read_table(path).to_pydict() for path in folder.glob("*.parquet")}
 
     for stage in ANALYSES:
