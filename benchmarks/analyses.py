@@ -27,6 +27,7 @@ from headstream.models.losses import sequence_losses
 from headstream.models.transformer import Transformer
 from headstream.tasks.machines.child_process import run_in_process
 from headstream.tasks.measuring.measure import measure
+from headstream.tasks.prompts.prompt_writing import write_prompts
 from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.corpus_config import CorpusConfig
@@ -118,9 +119,14 @@ def timed_stage(
 ) -> Cost:
     """Run a stage in this process."""
     folder.mkdir(parents=True)
+    inputs = {"model": model, "tokens": tokens}
+    if "prompts" in ANALYSES[stage].reads:
+        inputs["prompts"] = folder / "prompts"
+        inputs["prompts"].mkdir()
+        write_prompts(config.prompts, inputs["prompts"], on_progress)
     started, processor = time.perf_counter(), time.process_time()
     placed = config.model_copy(update={"device": device})
-    measure(stage, placed, "model", {"model": model, "tokens": tokens}, folder, on_progress)
+    measure(stage, placed, "model", inputs, folder, on_progress)
     return Cost(time.perf_counter() - started, time.process_time() - processor, peak_megabytes())
 
 

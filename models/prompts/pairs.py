@@ -22,6 +22,10 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.clean)
 
+    def to(self, device: torch.device | str) -> "Pairs":
+        """The pairs on a device."""
+        return Pairs(*(part.to(device) for part in (self.clean, self.corrupt, self.answers, self.wrong)))
+
     def batches(self, size: int) -> Iterator["Pairs"]:
         """The pairs, `size` at a time."""
         for start in range(0, len(self), size):

@@ -152,4 +152,4 @@ def feed_forward_written(layer: Layer, inputs: Stream) -> Stream:
 def _mixed(
     mask: Float[Tensor, "run writer"], changes: Float[Tensor, "writer pair pos d_model"]
 ) -> Float[Tensor, "run pair pos d_model"]:
-    return torch.einsum("ru,ubpd->rbpd", mask.to(changes.dtype), changes)
+    return torch.einsum("ru,ubpd->rbpd", mask.to(changes), changes)

@@ -122,7 +122,7 @@ class _Circuit:
             here = wanted[own].nonzero()[:, 0]
             for some in here.split(AT_ONCE):
                 if len(some):
-                    yield own[some], pairs[some]
+                    yield own[some], pairs[some].to(self.model.W_E.device)
 
     def _sample(self, n: int) -> Int[Tensor, "chosen"]:
         """At most n pairs, evenly spread over all."""
@@ -139,7 +139,7 @@ class _Circuit:
         effects = torch.empty(2, len(writers), len(self.clusters), dtype=torch.float64)
         for places, pairs in self._batches(sample):
             both = exact_node_effects(base_run(self.model, pairs.clean), base_run(self.model, pairs.corrupt), pairs)
-            effects[:, :, places] = torch.stack(both).double()
+            effects[:, :, places] = torch.stack(both).double().cpu()
         noised, restored = (clustered_mean(own[:, sample], self.clusters[sample]) for own in effects)
         whole = self.whole[sample].mean()
         return [
@@ -158,7 +158,7 @@ class _Circuit:
     def _scores(self) -> Float[Tensor, "edge pair"]:
         scores = torch.empty(self.graph.n_edges, len(self.clusters))
         for places, pairs in self._batches(torch.arange(len(self.clusters))):
-            scores[:, places] = edge_scores(self.model, pairs, self.config.steps).float()
+            scores[:, places] = edge_scores(self.model, pairs, self.config.steps).float().cpu()
         return scores
 
     def _judged(self, places: Tensor, circuits: Sequence[Bool[Tensor, "edge"]]) -> tuple[Tensor, Tensor, Tensor]:
@@ -168,7 +168,7 @@ class _Circuit:
         kl = torch.empty_like(odds)
         for own, pairs in self._batches(places):
             found = judge(self.model, pairs, list(circuits), AT_ONCE)
-            odds[:, own], kl[:, own] = found.log_odds.double(), found.kl.double()
+            odds[:, own], kl[:, own] = found.log_odds.double().cpu(), found.kl.double().cpu()
         own = odds[:, places]
         faithful = faithfulness(own, self.odds[0, places], self.odds[1, places])
         return faithful[place], kl[:, places].mean(1)[place], (own > 0).double().mean(1)[place]
@@ -253,7 +253,7 @@ class _Circuit:
         exact = torch.empty(len(patched), len(self.clusters), dtype=torch.float64)
         for places, pairs in self._batches(sample):
             clean, corrupt = base_run(self.model, pairs.clean), base_run(self.model, pairs.corrupt)
-            exact[:, places] = exact_edge_effects(clean, corrupt, pairs, patched).double()
+            exact[:, places] = exact_edge_effects(clean, corrupt, pairs, patched).double().cpu()
         own_clusters = self.clusters[sample]
         sure = surely_in(exact[:, sample], self.whole[sample], own_clusters)
         of_exact = clustered_mean(exact[:, sample], own_clusters)

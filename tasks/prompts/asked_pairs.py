@@ -34,9 +34,9 @@ def log_odds(model: Transformer, kept: KeptPairs) -> Float[Tensor, "2 pair"]:
     odds = torch.empty(2, len(kept.kept), dtype=torch.float64)
     for places, pairs in kept.by_length():
         for some in torch.arange(len(places)).split(PAIRS_AT_ONCE):
-            batch = pairs[some]
+            batch = pairs[some].to(model.W_E.device)
             for side, prompts in enumerate((batch.clean, batch.corrupt)):
-                odds[side, places[some]] = batch.log_odds(model(prompts)[:, -1]).double()
+                odds[side, places[some]] = batch.log_odds(model(prompts)[:, -1]).double().cpu()
     return odds
 
 
