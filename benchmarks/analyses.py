@@ -29,6 +29,8 @@ from headstream.tasks.machines.child_process import run_in_process
 from headstream.tasks.measuring.measure import measure
 from headstream.tasks.prompts.prompt_writing import write_prompts
 from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analyses.prompts_config import STAGE as PROMPTS
+from headstream.tasks.study.analyses.prompts_config import PromptsConfig
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
@@ -123,7 +125,9 @@ def timed_stage(
     if "prompts" in ANALYSES[stage].reads:
         inputs["prompts"] = folder / "prompts"
         inputs["prompts"].mkdir()
-        write_prompts(config.prompts, inputs["prompts"], on_progress)
+        own = PROMPTS.part_of(config)
+        assert isinstance(own, PromptsConfig)
+        write_prompts(own, inputs["prompts"], on_progress)
     started, processor = time.perf_counter(), time.process_time()
     placed = config.model_copy(update={"device": device})
     measure(stage, placed, "model", inputs, folder, on_progress)
