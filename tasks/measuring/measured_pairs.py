@@ -1,0 +1,55 @@
+"""The pairs of a prompt set that a model can do, in batches, with what all that is measured on them shares."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headstream.models.prompts.graph import PromptGraph
+from headstream.models.prompts.pairs import Pairs
+from headstream.models.transformer import Transformer
+from headstream.tasks.prompts.asked_pairs import PAIRS_AT_ONCE
+from headstream.tasks.prompts.kept_pairs import KeptPairs
+
+
+@dataclass(frozen=True)
+class MeasuredPairs:
+    """Pairs, the log-odds that the model has at both prompts of each, and which of them count as one."""
+
+    model: Transformer
+    kept: KeptPairs
+    odds: Float[Tensor, "2 pair"]
+    clusters: Int[Tensor, "pair"]
+
+    @cached_property
+    def graph(self) -> PromptGraph:
+        """The graph of the model."""
+        return PromptGraph(self.model.architecture)
+
+    @property
+    def whole(self) -> Float[Tensor, "pair"]:
+        """The difference between the two prompts of each pair."""
+        return self.odds[0] - self.odds[1]
+
+    @property
+    def every(self) -> Int[Tensor, "pair"]:
+        """The places of all pairs."""
+        return torch.arange(len(self.clusters))
+
+    def sample(self, n: int) -> Int[Tensor, "chosen"]:
+        """The places of at most n pairs, evenly spread over all."""
+        n = min(n, len(self.clusters))
+        return torch.arange(n) * len(self.clusters) // n
+
+    def batches(self, places: Int[Tensor, "chosen"]) -> Iterator[tuple[Int[Tensor, "_"], Pairs]]:
+        """The pairs at these places on the model's device, some at a time, of one length each, with their places."""
+        wanted = torch.zeros(len(self.clusters), dtype=torch.bool)
+        wanted[places] = True
+        for own, pairs in self.kept.by_length():
+            here = wanted[own].nonzero()[:, 0]
+            for some in here.split(PAIRS_AT_ONCE):
+                if len(some):
+                    yield own[some], pairs[some].to(self.model.W_E.device)
