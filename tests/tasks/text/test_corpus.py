@@ -485,7 +485,7 @@ def test_a_folder_of_nothing_but_records_without_the_field_says_so(tmp_path):
 FOREIGN = {
     "a PDF": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
     "a ZIP archive": b"PK\x03\x04\x14\0\x06\0",
-    "compressed data": gzip.compress(b"text"),
+    "compressed data": gzip.compress(b"text", mtime=0),
     "an archive": b"a.txt".ljust(257, b"\0") + b"ustar\x0000",
     "an image": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "an executable": b"\x7fELF\x02\x01\x01",
@@ -561,7 +561,7 @@ def test_a_first_row_that_is_bad_is_refused_even_if_bad_text_is_skipped(tmp_path
         ("a.tsv", 'id\ttext\n1\t"one\n2\ttwo"\n', {}, ['"one', 'two"']),
         ("a.tsv", 'id\ttext\n1\t"one\n2\ttwo"\n', {"quoting": "quotes"}, ["one\n2\ttwo"]),
         ("a.tsv", "id|text\n1|one\ttwo\n", {"delimiter": "|"}, ["one\ttwo"]),
-        ("a.tsv.gz", gzip.compress(b'text\n"half quoted\n'), {}, ['"half quoted']),
+        ("a.tsv.gz", gzip.compress(mtime=0, data=b'text\n"half quoted\n'), {}, ['"half quoted']),
     ],
 )
 def test_how_tables_are_written_can_be_said(tmp_path, name, content, rules, expected):
