@@ -18,25 +18,13 @@ def circuit_logits(
     model, graph = corrupt.model, corrupt.graph
     changes = torch.zeros_like(corrupt.written)
     changes[0] = model.embed(clean) - corrupt.embedding
-    for level in graph.levels:
+    for level, sublayer in zip(graph.levels, corrupt.sublayers, strict=False):
         mask = graph.table(circuit, level)
         if not mask.any():
             continue
-        inputs = corrupt.inputs(level, mask, changes)
-        if level.kind == "logits":
-            return logits_of(model, inputs[0])
-        layer, first = model.layers[level.layer], _first_writer(corrupt, level.layer)
-        if level.kind == "attention":
-            heads = heads_written(layer, inputs)
-            changes[first : first + len(heads)] = heads - corrupt.written[first : first + len(heads)]
-        else:
-            place = first + model.architecture.heads_per_layer[level.layer]
-            changes[place] = feed_forward_written(layer, inputs[0]) - corrupt.written[place]
-    return corrupt.logits
-
-
-def _first_writer(run: BaseRun, layer: int) -> int:
-    """The place of a layer's first head among writers."""
-    per_layer = run.model.architecture.heads_per_layer
-    more = 0 if run.model.architecture.feed_forward == "none" else 1
-    return 1 + sum(n + more for n in per_layer[:layer])
+        inputs, layer = corrupt.inputs(level, mask, changes), model.layers[level.layer]
+        attends = level.kind == "attention"
+        written = heads_written(layer, inputs) if attends else feed_forward_written(layer, inputs[0])
+        changes[sublayer.writers] = written - corrupt.written[sublayer.writers]
+    mask = graph.table(circuit, graph.levels[-1])
+    return logits_of(model, corrupt.inputs(graph.levels[-1], mask, changes)[0]) if mask.any() else corrupt.logits
