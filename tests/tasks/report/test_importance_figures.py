@@ -250,8 +250,8 @@ def test_probes_stand_beside_their_baselines(results):
     two, _ = draw("probe_accuracies", results)
     assert two.sentence == (
         "In the model that stands for 2L4H, the best head tells lexical_class, bracket_depth and seen_before better "
-        "than the baselines, of 3 tasks. Of lexical_class a probe of L1H3 is right for 0.90 of tokens, 0.30 (0.28 to 0.32) "
-        "more than the best "
+        "than the baselines, of 3 tasks. Of lexical_class a probe of L1H3 is right for 0.90 of tokens, 0.30 (0.28 to "
+        "0.32) more than the best "
         "baseline, 0.60; the best place in the stream, R2, gains 0.33 (0.31 to 0.35)."
     )
     axes, right = two.figure.axes

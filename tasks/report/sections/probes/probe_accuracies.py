@@ -45,8 +45,8 @@ def _sentence(label: str, found: DataFrame, best: DataFrame) -> str:
         stream = "".join(f"; the best place in the stream, {place.site}, gains {_gain(place)}" for place in in_stream)
         said = (
             f"In the model that stands for {label}, the best head tells {listed(list(above.task))} better than the "
-            f"baselines, of {of_tasks}. Of {top.task} a probe of {top.site} is right for {_share(top.accuracy)} of tokens, {_gain(top)} more "
-            f"than the best baseline, {_share(top.accuracy - top.gain)}{stream}."
+            f"baselines, of {of_tasks}. Of {top.task} a probe of {top.site} is right for {_share(top.accuracy)} of "
+            f"tokens, {_gain(top)} more than the best baseline, {_share(top.accuracy - top.gain)}{stream}."
         )
     return said + (f" Of {listed(list(below.task))} the best head tells less than a baseline." if len(below) else "")
 
