@@ -1,7 +1,10 @@
 """Writes a model as a Hugging Face folder, in a model type that can represent it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from headstream.models.architecture import Architecture
 from headstream.tasks.errors import UserError
@@ -29,15 +32,15 @@ def as_huggingface(model: ExportedModel) -> ExportedFiles:
     choices = [(kind, written) for kind in FAMILIES for written in _with_feed_forward(shared.architecture)]
     lacking = [_lacking(written, FAMILIES[kind]) for kind, written in choices]
     nearest = min(range(len(choices)), key=lambda each: len(lacking[each]))
-    kind, written = choices[nearest]
     if lacking[nearest]:
+        kind = choices[nearest][0]
         raise UserError(
             f"no model type of Hugging Face ({', '.join(FAMILIES)}) can represent the model: the nearest, {kind}, can't"
             f" have {', '.join(lacking[nearest])}. Export it --to headstream."
         )
+    fitting = [choice for choice, lacks in zip(choices, lacking, strict=True) if not lacks]
+    (kind, written), config, tensors = _first_with_tensors(shared, fitting)
     family = FAMILIES[kind]
-    config = family.config(written)
-    tensors = written_tensors(shared, _read_back(written, family), family.placements(written, config), kind)
     about: dict[str, Any] = {"architectures": [family.class_name], "model_type": kind, "torch_dtype": "float32"}
     about |= {"vocab_size": model.d_vocab, "bos_token_id": model.bos, "eos_token_id": None, "pad_token_id": None}
     notes = [f"written as {kind}"]
@@ -48,6 +51,25 @@ def as_huggingface(model: ExportedModel) -> ExportedFiles:
     if written.feed_forward != shared.architecture.feed_forward:
         notes.append("it gets feed-forward layers whose weights are 0, since every model type has some")
     return ExportedFiles(about | config, tensors, notes)
+
+
+def _first_with_tensors(
+    shared: ExportedModel, choices: Sequence[tuple[str, Architecture]]
+) -> tuple[tuple[str, Architecture], dict[str, Any], dict[str, Tensor]]:
+    """The first of several model types that has tensors for all parameters, with its config and these.
+
+    Raises:
+        UserError: none has; says what the first one lacks.
+    """
+    refused: list[UserError] = []
+    for kind, written in choices:
+        family, config = FAMILIES[kind], FAMILIES[kind].config(written)
+        placements = family.placements(written, config)
+        try:
+            return (kind, written), config, written_tensors(shared, _read_back(written, family), placements, kind)
+        except UserError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def _with_feed_forward(architecture: Architecture) -> list[Architecture]:
