@@ -261,14 +261,15 @@ LLAMA = Changes(
 )
 MISTRAL = Changes(
     base=_llama("mistral", {"sliding_window": 5}),
-    counted=(*_LLAMA_COUNTED, *({"sliding_window": keys} for keys in (3, None, ...))),
+    counted=(
+        *_LLAMA_COUNTED,
+        *({"sliding_window": keys} for keys in (3, None, ...)),
+        {"layer_types": ["full_attention", "full_attention"]},
+        {"layer_types": ["sliding_attention", "full_attention"]},
+    ),
     refused=(*_LLAMA_REFUSED, ({"num_key_value_heads": ...}, "n_key_value_heads must divide")),
     idle=_LLAMA_IDLE,
-    idle_besides=(
-        {"layer_types": ["full_attention", "full_attention"]},
-        {"max_position_embeddings": ...},
-        *_ROTARY_IDLE,
-    ),
+    idle_besides=({"max_position_embeddings": ...}, *_ROTARY_IDLE),
 )
 QWEN2 = Changes(
     base=_llama("qwen2", {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 0}),

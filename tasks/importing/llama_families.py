@@ -87,7 +87,9 @@ def _llama_fields(settings: Settings) -> dict[str, Any]:
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
     fields = llama_fields(settings, unsaid_groups=8)
     n_layers = fields["n_layers"]
-    return fields | windowed_fields(_window(settings, fields), range(n_layers), n_layers, fields["n_ctx"])
+    kinds = settings.words("layer_types") or [WINDOWED] * n_layers
+    layers = [i for i, kind in enumerate(kinds) if kind == WINDOWED]
+    return fields | windowed_fields(_window(settings, fields), layers, n_layers, fields["n_ctx"])
 
 
 def _qwen2_fields(settings: Settings) -> dict[str, Any]:

@@ -114,7 +114,8 @@ class _Form:
 def _windows(config: Mapping[str, Any]) -> list[int | None]:
     n_layers, window = config["num_hidden_layers"], config.get("sliding_window", 4096)
     if config["model_type"] == "mistral":
-        return [window] * n_layers
+        kinds = config.get("layer_types") or ["sliding_attention"] * n_layers
+        return [window if kind == "sliding_attention" else None for kind in kinds]
     if config["model_type"] == "llama" or not given(config, "use_sliding_window", False):
         return [None] * n_layers
     kinds = config.get("layer_types")
