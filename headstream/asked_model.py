@@ -4,21 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-import torch
 
-from headstream.models.bos import NO_BOS
 from headstream.models.prompts.certainty import clusters_of
 from headstream.models.prompts.exact_effects import exact_node_effects
-from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.prompts.patched_runs import base_run, why_refused
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
 from headstream.tasks.prompts.asked_pairs import kept_pairs, log_odds, pair_rows, score_row
+from headstream.tasks.prompts.kept_pairs import kept_of_text
 from headstream.tasks.prompts.prompt_files import pairs_of_rows
 from headstream.tasks.prompts.prompt_pair import PromptPair
 from headstream.tasks.prompts.prompt_writing import candidates
 from headstream.tasks.prompts.shipped_prompts import SHIPPED
-from headstream.tasks.prompts.tokenised_pairs import tokenised
 from headstream.tasks.study.analyses.prompts_config import PromptSetConfig
 from headstream.tasks.text.token_reading import Tokens
 
@@ -81,19 +78,13 @@ def patch(
     if why := why_refused(model.architecture):
         raise UserError(f"a model with {why} has no graph of nodes that could be patched. Choose another model.")
     answers, wrongs = ((text,) if isinstance(text, str) else tuple(text) for text in (answer, wrong))
-    opening = () if tokens.bos == NO_BOS else (tokens.bos,)
     pair = PromptPair(clean, corrupt, answers, wrongs, "")
-    read = tokenised(
-        pair,
-        lambda text: tokens.tokenizer.encode(text, add_special_tokens=False).ids,
-        opening,
-        model.architecture.n_ctx,
-    )
-    if isinstance(read, str):
-        raise UserError(f"the pair can't be compared: {read}. Choose prompts and answers that differ in one word each.")
-    pairs = Pairs(
-        torch.tensor([read.clean]), torch.tensor([read.corrupt]), answer_rows([read.answers]), answer_rows([read.wrong])
-    )
+    kept = kept_of_text([pair], tokens, model.architecture.n_ctx, 1)
+    if isinstance(dropped := kept.tried[0].tokens, str):
+        raise UserError(
+            f"the pair can't be compared: {dropped}. Choose prompts and answers that differ in one word each."
+        )
+    ((_, pairs),) = kept.by_length()
     runs = base_run(model, pairs.clean), base_run(model, pairs.corrupt)
     whole = (pairs.log_odds(runs[0].logits) - pairs.log_odds(runs[1].logits)).item()
     noised, restored = (effects[1:, 0].tolist() for effects in exact_node_effects(*runs, pairs))

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headstream.models.norms import Norm
-from headstream.models.prompts.graph import Level
+from headstream.models.prompts.graph import Level, PromptGraph
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.prompts.patched_runs import BaseRun, base_run
 from headstream.models.transformer import Layer, Transformer
@@ -45,7 +45,7 @@ def edge_scores(model: Transformer, pairs: Pairs, steps: int | None = STEPS) -> 
 
 def node_scores(model: Transformer, pairs: Pairs) -> Float[Tensor, "writer pair"]:
     """What each writer adds to the log-odds of each pair, to first order at the clean prompt (EAP), in nats."""
-    scores, graph = edge_scores(model, pairs, None), base_run(model, pairs.clean[:1]).graph
+    scores, graph = edge_scores(model, pairs, None), PromptGraph(model.architecture)
     of_writers = scores.new_zeros(len(graph.writers), len(pairs))
     for level in graph.levels:
         of_writers[: level.n_writers] += graph.table(scores, level).sum(0)

@@ -49,15 +49,15 @@ def behaviour_circuit(results: StudyResults) -> list[Picture]:
     return pictures
 
 
-def _sentence(prompts: str, label: str, edges: DataFrame, about: object) -> str:
+def _sentence(prompts: str, label: str, edges: DataFrame, about: Any) -> str:
     sure = edges[edges.surely_in]
     first = listed([f"{_named(edge)} ({edge.share:.2f})" for edge in sure.head(3).itertuples()]) if len(sure) else ""
     told = f"; of the whole difference, the largest carry: {first}" if first else ""
     return (
-        f"On {prompts}, {about.edges_for_nine_tenths} edges of {label} make {about.these_make:.2f} of the difference "  # type: ignore[attr-defined]
+        f"On {prompts}, {about.edges_for_nine_tenths} edges of {label} make {about.these_make:.2f} of the difference "
         f"between the prompts, on pairs that they were not found on. {counted(len(sure), 'edge')} "
-        f"{'is' if len(sure) == 1 else 'are'} surely in{told}. CMD is {about.cmd:.3f}, that of random circuits "  # type: ignore[attr-defined]
-        f"{about.cmd_of_random:.3f}.{not_drawn(len(edges) - MAX_DRAWN_EDGES, 'edge', 'with smaller shares')}"  # type: ignore[attr-defined]
+        f"{'is' if len(sure) == 1 else 'are'} surely in{told}. CMD is {about.cmd:.3f}, that of random circuits "
+        f"{about.cmd_of_random:.3f}.{not_drawn(len(edges) - MAX_DRAWN_EDGES, 'edge', 'with smaller shares')}"
     )
 
 
@@ -79,9 +79,9 @@ def _beside_composition(edges: DataFrame, circuits: Sequence[Mapping[str, Any]],
     return f" Of the writers of {what}, {' and '.join(parts)}."
 
 
-def _named(edge: object) -> str:
-    port = "" if edge.port == "in" else f"{edge.port} of "  # type: ignore[attr-defined]
-    return f"{edge.writer} to {port}{edge.reader}"  # type: ignore[attr-defined]
+def _named(edge: Any) -> str:
+    port = "" if edge.port == "in" else f"{edge.port} of "
+    return f"{edge.writer} to {port}{edge.reader}"
 
 
 def _graph(title: str, edges: DataFrame) -> Figure:
@@ -127,14 +127,14 @@ def _level(node: Node) -> tuple[float, int]:
     return float(node.layer), within
 
 
-def _draw_edge(axes: Axes, places: Places, edge: object, width: float) -> None:
-    start, end = places[parse_node(edge.writer)], places[parse_node(edge.reader)]  # type: ignore[attr-defined]
-    tip = end[0] + _PORTS.get(edge.port, 0.0), end[1] - 0.3  # type: ignore[attr-defined]
+def _draw_edge(axes: Axes, places: Places, edge: Any, width: float) -> None:
+    start, end = places[parse_node(edge.writer)], places[parse_node(edge.reader)]
+    tip = end[0] + _PORTS.get(edge.port, 0.0), end[1] - 0.3
     rise = 0.5 * (tip[1] - start[1])
     bow = 0.45 * (end[1] - start[1] > 1) * (1 if abs(tip[0] - start[0]) < 0.3 else 0)  # past the nodes between
     curve = [start, (start[0] + bow, start[1] + rise), (tip[0] + bow, tip[1] - rise), tip]
     path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-    color, style = _color(edge.port), DASHED if edge.share < 0 else "solid"  # type: ignore[attr-defined]
+    color, style = _color(edge.port), DASHED if edge.share < 0 else "solid"
     axes.add_patch(PathPatch(path, facecolor="none", edgecolor=color, linewidth=width, linestyle=style, zorder=2))
     axes.plot(*tip, "^", color=color, markersize=5 + width / 2, zorder=2.5)
 
