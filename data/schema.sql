@@ -168,6 +168,7 @@ CREATE TABLE models (
     windowed_layers             INTEGER[],            -- layers with that window, from 0; queries see all keys before them in the others; NULL: all layers
     stride                      INTEGER,              -- positions between the keys that a query sees; NULL unless local or strided
     top_k                       INTEGER,              -- keys of highest score that count; NULL unless top_k
+    key_smearing                BOOLEAN,              -- whether each key is a learned mixture of its own and of that before it
     score_scale                 DOUBLE,               -- factor of scores before softmax
     score_cap                   DOUBLE,               -- bound of scores before softmax; NULL: none
     logit_cap                   DOUBLE,               -- bound of logits; NULL: none

@@ -15,6 +15,7 @@ LATER = (
     *("score_scale", "windowed_layers", "qk_normalization_over"),
     *("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base"),
     *("norm_offset", "embedding_scale", "score_cap", "logit_cap"),
+    "key_smearing",
 )
 
 
@@ -129,6 +130,11 @@ class ArchitectureConfig(BaseModel):
     )
     top_k: int | None = Field(
         None, ge=1, le=MAX_CONTEXT, description="Keys that top_k attention keeps for each query; default 32."
+    )
+    key_smearing: bool = Field(
+        False,
+        description="The key at a position is a mixture of its own and of that before it, in a share that each head"
+        " learns, half of each at first; so a head can match what came before without a second layer.",
     )
     score_scale: float | None = Field(
         None, gt=0, le=1e3, description="Factor of scores before softmax; default 1 / sqrt(d_head)."

@@ -57,6 +57,7 @@ class Attention(DeclaringModule):
         for name, width in (("b_K", a.head_width), ("b_V", a.value_width)):
             self._keep(name, declared("vector", n_shared, width, head_axis=axis, start=0) if biased else None)
         self.b_O = declared("vector", a.d_model, start=0) if a.biases or a.output_biases else None
+        self.smearing = declared("vector", n_shared, head_axis=axis, start=0) if a.key_smearing else None
         self.q_norm, self.k_norm = _qk_norm(a, n_heads, 0), _qk_norm(a, n_shared, axis)
         self.gates: StaticGates | DynamicGates | None = None
         if a.gates != "none":
@@ -100,10 +101,23 @@ class Attention(DeclaringModule):
         _, _, b_K, b_V = self.stored_keys_and_values()
         if self.b_Q is not None and b_K is not None and b_V is not None:
             q, k, v = q + self.b_Q[:, None], k + b_K[:, None], v + b_V[:, None]
-        q, k = self.q_norm(q), self.k_norm(k)
+        q, k = self.q_norm(q), self.smeared(self.k_norm(k))
         if self.positions == "rotary":
             q, k = self.rotary(q), self.rotary(k)
         return q, self.to_heads(k, dim=1), self.to_heads(v, dim=1)
+
+    def smeared(self, k: Float[Tensor, "*parts head pos d_head"]) -> Float[Tensor, "*parts head pos d_head"]:
+        """Keys of heads or of groups, or parts of them, mixed with those one position before; then they are rotated.
+
+        k_j becomes s k_j + (1 - s) k_(j-1), where s is the sigmoid of a number for each head; the first key stays.
+        Source: Olsson et al. 2022, argument 2 (smeared keys).
+        """
+        if self.smearing is None:
+            return k
+        raw = self.smearing if len(self.smearing) == k.shape[-3] else self.to_heads(self.smearing)
+        own = raw.sigmoid()[:, None, None].to(k.dtype)
+        mixed = own * k[..., 1:, :] + (1 - own) * k[..., :-1, :]
+        return cat([k[..., :1, :], mixed], dim=-2)
 
     def stored_keys_and_values(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         """W_K, W_V, b_K and b_V as stored: shared ones only once."""

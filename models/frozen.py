@@ -132,7 +132,7 @@ class FrozenLayer:
         if a.b_Q is not None and a.b_K is not None:
             bias = Terminal.BIAS
             queries[bias] = queries[bias] + self._turn(self.q_norm(a.b_Q[:, None].expand_as(queries[bias])))
-            keys[bias] = keys[bias] + self._turn(self.k_norm(a.b_K[:, None].expand_as(keys[bias])))
+            keys[bias] = keys[bias] + self._keyed(a.b_K[:, None].expand_as(keys[bias]))
         return queries, keys
 
     def _z(self, part: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:
@@ -143,7 +143,10 @@ class FrozenLayer:
         return self._turn(self.q_norm(_by_head(read, self.attention.W_Q)))
 
     def _key(self, read: Tensor) -> Tensor:
-        return self._turn(self.k_norm(_by_head(read, self.attention.W_K)))
+        return self._keyed(_by_head(read, self.attention.W_K))
+
+    def _keyed(self, part: Tensor) -> Tensor:
+        return self._turn(self.attention.smeared(self.k_norm(part)))
 
     def _turn(self, x: Tensor) -> Tensor:
         return self.attention.rotary(x) if self.attention.positions == "rotary" else x

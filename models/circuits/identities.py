@@ -63,8 +63,8 @@ def pattern_bilinear(model: Transformer, tokens: Int[Tensor, "batch pos"], first
     a = model.architecture
     if not _first_heads_read_tokens(model) or a.positions not in ("relative", "none") or a.qk_normalization:
         return None
-    if a.attention == "top_k" or a.score_cap is not None:  # rounding decides which of equal scores are kept
-        return None
+    if a.key_smearing or a.attention == "top_k" or a.score_cap is not None:
+        return None  # a key isn't of one token; or rounding decides which of equal scores are kept
     attention, (token, place) = first.attention, tokens.unique(return_inverse=True)
     W_E = model.token_vectors[token].double()
     full = W_E @ (attention.W_Q @ attention.W_K.mT) @ W_E.T * attention.scale

@@ -74,7 +74,7 @@ KNOWN: KnownOptions = {
     **dict.fromkeys(("attention", "attention_window", "windowed_layers", "stride", "top_k")),
     **dict.fromkeys(("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base")),
     **dict.fromkeys(("qk_normalization_over", "norm_offset", "embedding_scale", "score_scale")),
-    **dict.fromkeys(("score_cap", "logit_cap")),
+    **dict.fromkeys(("score_cap", "logit_cap", "key_smearing")),
     "gates": ("none", "hard_concrete"),
 }
 

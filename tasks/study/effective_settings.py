@@ -19,7 +19,7 @@ _OF_HEADS = (
         "windowed_rotary_base",
     ),
     *("attention", "attention_window", "windowed_layers", "stride", "top_k", "score_scale", "score_cap"),
-    "gates",
+    *("gates", "key_smearing"),
 )
 _OF_ROTARY = (
     *("rotary_base", "rotary_fraction", "rotary_pairs"),

@@ -95,6 +95,8 @@ OPTIONS = [
         for norm, over in (("layernorm", "head"), ("rmsnorm", "layer"))
     ),
     {"score_cap": 2.0, "positions": "rotary", "normalization": "rmsnorm", "norm_offset": True},
+    {"key_smearing": True, "biases": True, "qk_normalization": True},
+    {"key_smearing": True, "positions": "rotary", "n_heads": 4, "n_key_value_heads": 2, **SPARSE[0]},
     {"score_scale": 0.9, "n_layers": 3, "windowed_layers": (0, 2), **SPARSE[0]},
     {"n_layers": 3, "n_heads": (2, 0, 3), "biases": True, "normalization": "layernorm"},
     {"n_layers": 0, "normalization": "rmsnorm"},

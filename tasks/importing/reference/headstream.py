@@ -43,7 +43,7 @@ DEFINED: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("biases", "qkv_biases", "output_biases")),
     "attention": ("full", "local", "strided", "top_k"),
     **dict.fromkeys(("attention_window", "windowed_layers", "stride", "top_k", "score_scale")),
-    **dict.fromkeys(("norm_offset", "embedding_scale", "score_cap", "logit_cap")),
+    **dict.fromkeys(("norm_offset", "embedding_scale", "score_cap", "logit_cap", "key_smearing")),
 }
 
 
@@ -110,6 +110,8 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
             rms_norm(x.flatten(width), epsilon, _gain(tensors, a, f"{name}_norm").flatten()).view_as(x)
             for name, x in (("q", q), ("k", k))
         )
+    if a["key_smearing"]:
+        k = _smeared(k, tensors["smearing"])
     if a["positions"] == "rotary":
         n_turned = int(a["rotary_fraction"] * d_head)
         half_split = a["rotary_pairs"] == "half-split"
@@ -128,6 +130,15 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
     out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
     bias = tensors.get("b_O")
     return out if bias is None else out + bias
+
+
+def _smeared(k: Float64[Tensor, "batch pos head d_head"], raw: Float64[Tensor, "head"]) -> Tensor:
+    """Each key but the first as a mean of itself, with the weight 1 / (1 + e^-raw), and of the key before it."""
+    weight = 1 / (1 + torch.exp(-raw))
+    mixed = k.clone()
+    for position in range(1, k.shape[1]):
+        mixed[:, position] = weight[:, None] * k[:, position] + (1 - weight[:, None]) * k[:, position - 1]
+    return mixed
 
 
 def _visible(a: Mapping[str, Any]) -> dict[str, int]:

@@ -68,7 +68,12 @@ KINDS = {
         },
         **{"d_mlp": 10, "tied_embeddings": True, "embedding_scale": 3.5, "score_cap": 2.0, "logit_cap": 3.0},
     },
-    "capped, without norms": {"score_cap": 2.0, "logit_cap": 3.0, "n_layers": 1},
+    "capped, without norms, with smeared keys": {
+        "score_cap": 2.0,
+        "logit_cap": 3.0,
+        "n_layers": 1,
+        "key_smearing": True,
+    },
     "like OLMo 2": {
         **{"n_heads": 4, "n_key_value_heads": 2, "d_head": 6, "positions": "rotary", "feed_forward": "swiglu"},
         **{"normalization": "rmsnorm", "normalization_place": "output", "d_mlp": 10},

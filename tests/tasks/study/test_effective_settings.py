@@ -60,6 +60,7 @@ SAME = [
     ({}, {"rotary_stretch": 2.0}),
     ({}, {"norm_offset": True}),
     ({"n_heads": [0], "d_head": 8}, {"n_heads": [0], "d_head": 8, "score_cap": 2.0}),
+    ({"n_heads": [0], "d_head": 8}, {"n_heads": [0], "d_head": 8, "key_smearing": True}),
     ({"positions": "rotary"}, {"positions": "rotary", "rotary_stretched_wavelengths": [2.0, 4.0]}),
     (
         {"positions": "rotary", "attention": "local"},
@@ -80,6 +81,7 @@ DIFFERENT = [
     ({"feed_forward": "gelu"}, {"feed_forward": "gelu", "parallel_sublayers": True}),
     ({}, {"score_scale": 1.0}),
     ({}, {"score_cap": 0.1}),
+    ({}, {"key_smearing": True}),
     ({}, {"logit_cap": 2.0}),
     ({}, {"embedding_scale": 2.0}),
     ({"normalization": "rmsnorm"}, {"normalization": "rmsnorm", "norm_offset": True}),

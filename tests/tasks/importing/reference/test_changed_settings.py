@@ -296,6 +296,7 @@ HEADSTREAM = Changes(
         ({"biases": True}, "b_U"),
         ({"qkv_biases": True}, "attention.b_Q"),
         ({"output_biases": True}, "attention.b_O"),
+        ({"key_smearing": True}, "attention.smearing"),
         ({"tied_embeddings": True}, "W_U_free"),
         ({"qk_normalization": True}, "q_norm"),
         ({"qk_normalization": True, "qk_normalization_over": "layer"}, "q_norm"),
