@@ -186,6 +186,7 @@ CREATE TABLE models (
     final_rate_fraction         DOUBLE,               -- fraction of their peak at which the learning rates' cosine ends
     gradient_clip               DOUBLE,               -- largest gradient norm
     repeats_fraction            DOUBLE,               -- fraction of training sequences that are repeated random tokens
+    interventions               VARCHAR,              -- what was done to heads or to the loss in training, in words; NULL if nothing was
     prune_to                    DOUBLE,               -- share of heads that pruning while training leaves; 1 prunes none
     heads_left                  INTEGER[],            -- heads in each layer that pruning while training left
     gate_penalty                DOUBLE,               -- nats for each head expected open, or for the square of the heads off target
@@ -204,6 +205,20 @@ CREATE TABLE models (
     final_train_loss_nats       DOUBLE,               -- training loss at the end, nats per token
     imported_from               VARCHAR,              -- format that the model came in, like `huggingface llama`; NULL if it was trained here
     imported_as                 VARCHAR               -- its name in [[models]]; NULL if it was trained here
+);
+
+-- One row an intervention in the training of a model.
+CREATE TABLE interventions (
+    model_id      VARCHAR,    -- models.model_id
+    place         INTEGER,    -- its place in the list, from 1
+    kind          VARCHAR,    -- silence, clamp, cut, freeze or unlearn
+    heads         VARCHAR[],  -- [head] that it is done to; NULL if it isn't done to heads
+    pattern       VARCHAR,    -- what clamped heads attend to; NULL for others
+    edges         VARCHAR[],  -- edges that are cut, like `L0H0 -> L1H0.K`; NULL for others
+    which         VARCHAR,    -- tokens that have no loss: token, pair or beyond_bigrams, as in corpus_repeats; NULL for others
+    from_tokens   BIGINT,     -- tokens trained on when it begins
+    until_tokens  BIGINT,     -- tokens trained on when it ends; NULL: it doesn't
+    PRIMARY KEY (model_id, place)
 );
 
 -- One row a logged training step.

@@ -15,6 +15,8 @@ from headstream.models.attention_patterns import (
     windowed_attention,
 )
 from headstream.models.gates import DynamicGates, StaticGates
+from headstream.models.intervened_pass import LayerChange
+from headstream.models.nodes import Port
 from headstream.models.norms import Norm, NormOverHeads
 from headstream.models.parameters import DeclaringModule, declared
 from headstream.models.positions import Rotary, sinusoids
@@ -99,12 +101,30 @@ class Attention(DeclaringModule):
     ]:
         """Queries, keys and values from products with W_Q, W_K and W_V: biases, norms, rotations, one for each head."""
         _, _, b_K, b_V = self.stored_keys_and_values()
-        if self.b_Q is not None and b_K is not None and b_V is not None:
-            q, k, v = q + self.b_Q[:, None], k + b_K[:, None], v + b_V[:, None]
-        q, k = self.q_norm(q), self.smeared(self.k_norm(k))
-        if self.positions == "rotary":
-            q, k = self.rotary(q), self.rotary(k)
-        return q, self.to_heads(k, dim=1), self.to_heads(v, dim=1)
+        return self._finished_queries(q, self.b_Q), self._finished_keys(k, b_K), self._finished_values(v, b_V)
+
+    def _finished_queries(self, q: Tensor, bias: Tensor | None) -> Tensor:
+        q = self.q_norm(q if bias is None else q + bias[:, None])
+        return self.rotary(q) if self.positions == "rotary" else q
+
+    def _finished_keys(self, k: Tensor, bias: Tensor | None) -> Tensor:
+        k = self.smeared(self.k_norm(k if bias is None else k + bias[:, None]))
+        return self.to_heads(self.rotary(k) if self.positions == "rotary" else k, dim=1)
+
+    def _finished_values(self, v: Tensor, bias: Tensor | None) -> Tensor:
+        return self.to_heads(v if bias is None else v + bias[:, None], dim=1)
+
+    def projected(self, x: Float[Tensor, "batch pos d_model"], port: Port) -> Float[Tensor, "batch head pos width"]:
+        """The queries, keys or values of `queries_keys_values` alone."""
+        W_K, W_V, b_K, b_V = self.stored_keys_and_values()
+        weight = {"Q": self.W_Q, "K": W_K, "V": W_V}[port]
+        x = x.to(weight.dtype)
+        added = None if port == "V" else self.added_positions(x)
+        raw = ((x if added is None else x + added) @ _flat(weight)).unflatten(2, (weight.shape[0], weight.shape[2]))
+        part = raw.transpose(1, 2)
+        if port == "Q":
+            return self._finished_queries(part, self.b_Q)
+        return self._finished_keys(part, b_K) if port == "K" else self._finished_values(part, b_V)
 
     def smeared(self, k: Float[Tensor, "*parts head pos d_head"]) -> Float[Tensor, "*parts head pos d_head"]:
         """Keys of heads or of groups, or parts of them, mixed with those one position before; then they are rotated.
@@ -159,6 +179,14 @@ class Attention(DeclaringModule):
         q, k, v = self.queries_keys_values(x)
         pattern = self.pattern((q * self.scale) @ k.transpose(2, 3))
         return pattern, self._gated(pattern @ v, x)
+
+    def mix_changed(
+        self, x: Float[Tensor, "batch pos d_model"], projected: tuple[Tensor, Tensor, Tensor], change: LayerChange
+    ) -> tuple[Float[Tensor, "batch head q_pos k_pos"], Float[Tensor, "batch head pos d_value"]]:
+        """What `mix` gives of heads to which something is done, from their queries, keys and values."""
+        q, k, v = projected
+        pattern = change.pattern(self.pattern((q * self.scale) @ k.transpose(2, 3)))
+        return pattern, change.mixed(self._gated(pattern @ v, x))
 
     def mix_projected(
         self,

@@ -20,6 +20,8 @@ from headstream.models.architecture import Architecture
 from headstream.models.attention_heads import Attention, GroupedAttention
 from headstream.models.attention_patterns import soft_capped
 from headstream.models.feed_forward_layer import FeedForward
+from headstream.models.intervened_pass import IntervenedPass, LayerChange
+from headstream.models.interventions import Interventions
 from headstream.models.norms import Norm
 from headstream.models.parameters import DeclaringModule, declared, declared_parameters
 from headstream.models.positions import sinusoids
@@ -97,13 +99,28 @@ class Layer(nn.Module):
         x: Float[Tensor, "batch pos d_model"],
         mask: Float[Tensor, "head"] | None = None,
         fill: Tensor | None = None,
+        change: LayerChange | None = None,
     ) -> LayerTrace:
-        """Everything that the forward pass of this layer computes."""
-        read, W_O = self.read(x), self.attention.W_O
-        pattern, z = self.attention.mix(read)
+        """Everything that the forward pass of this layer computes; `change` says what is done to its heads."""
+        pattern, gates, *written = self.parts(x, mask, fill, change)
+        z, attention_out, feed_forward_out, residual_out = written
+        return LayerTrace(x, pattern, gates, z, self.attention.W_O, attention_out, feed_forward_out, residual_out)
+
+    def parts(
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        mask: Float[Tensor, "head"] | None,
+        fill: Tensor | None,
+        change: LayerChange | None,
+    ) -> tuple[Tensor, Tensor | None, Tensor, Tensor, Tensor | None, Tensor]:
+        """Of a layer's trace all that is computed: pattern, gates, z, both outputs, and the stream after them."""
+        read = self.read(x)
+        if change is None:
+            pattern, z = self.attention.mix(read)
+        else:
+            pattern, z = self.attention.mix_changed(read, change.projected(self, x, read), change)
         gates = None if self.attention.gates is None else self.attention.gates(read)
-        z, attention_out, feed_forward_out, residual_out = self.write(x, z, mask, fill)
-        return LayerTrace(x, pattern, gates, z, W_O, attention_out, feed_forward_out, residual_out)
+        return pattern, gates, *self.write(x, z, mask, fill)
 
     def read(self, x: Float[Tensor, "*batch pos d_model"]) -> Float[Tensor, "*batch pos d_model"]:
         """The heads' input: the stream, after the norm if that comes first."""
@@ -151,7 +168,13 @@ class Layer(nn.Module):
 
 
 class Transformer(DeclaringModule):
-    """Embedding, layers, unembedding."""
+    """Embedding, layers, unembedding.
+
+    With interventions, `forward` and `trace` are those of the model to whose heads they are done; whatever reads its
+    weights, or runs a part of it, knows nothing of them.
+    """
+
+    interventions: Interventions | None = None
 
     def __init__(self, architecture: Architecture, d_vocab: int) -> None:
         super().__init__()
@@ -198,6 +221,11 @@ class Transformer(DeclaringModule):
         `head_mask` has one [head] tensor per layer that scales each head's z, and `fill` replaces the rest: z becomes
         mask z + (1 - mask) fill, where no `fill` means zero. Each layer's gates are appended to `gates`.
         """
+        if self.interventions:
+            trace = self.trace(tokens, head_mask, fill)
+            if gates is not None:
+                gates += [layer.gates for layer in trace.layers if layer.gates is not None]
+            return trace.logits
         return self.forward_from(self.embed(tokens), 0, head_mask, fill, gates)
 
     def forward_from(
@@ -221,9 +249,13 @@ class Transformer(DeclaringModule):
     ) -> Trace:
         """Everything that a forward pass computes: patterns, z, head outputs and the residual stream of every layer."""
         x = embedding = self.embed(tokens)
-        layers = []
+        intervened = IntervenedPass(self.interventions, tokens) if self.interventions else None
+        layers: list[LayerTrace] = []
         for i, layer in enumerate(self.layers):
-            layers.append(layer.trace(x, head_mask[i] if head_mask else None, fill[i] if fill else None))
+            change = intervened.at(i) if intervened else None
+            layers.append(layer.trace(x, head_mask[i] if head_mask else None, fill[i] if fill else None, change))
+            if intervened:
+                intervened.passed(layers[-1])
             x = layers[-1].residual_out
         x = self.final_norm(x)
         return Trace(embedding, tuple(layers), x, self.unembed(x))

@@ -19,10 +19,7 @@ class Cell:
     @property
     def trained_as(self) -> dict[str, Any]:
         """The settings that decide the model's weights, besides the text: all but where and how it is computed."""
-        return {
-            "architecture": self.architecture.as_kept(),
-            "training": self.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads"}),
-        }
+        return {"architecture": self.architecture.as_kept(), "training": self.training.as_kept()}
 
     @property
     def short_name(self) -> str:

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -122,11 +122,17 @@ ALSO_WRITTEN = {"until_decided": "grid.seed", "analysis.prompts.sets": "prompts"
 
 def section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """The config of a field that is a section (None for others), and True if there may be several such sections."""
+    annotation = _without_wrapping(annotation)
     several = get_origin(annotation) is tuple
-    config = get_args(annotation)[0] if several else annotation
-    if get_origin(config) is UnionType and NoneType in get_args(config):  # a section that may be left out
-        (config, *_) = get_args(config)
+    config = _without_wrapping(get_args(annotation)[0]) if several else annotation
     return (config if isinstance(config, type) and issubclass(config, BaseModel) else None), several
+
+
+def _without_wrapping(annotation: Any) -> Any:
+    """The type of what may be left out, or has more to it than a type."""
+    if get_origin(annotation) in (UnionType, Union) and NoneType in get_args(annotation):
+        annotation = get_args(annotation)[0]
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _section_named(config: Any, sections: Sequence[str]) -> tuple[Any, str]:

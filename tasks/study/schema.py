@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Annotated, Any, Self
@@ -13,13 +13,16 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    Strict,
     ValidationError,
     create_model,
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from headstream.models.architecture import Architecture
+from headstream.models.nodes import Head
 from headstream.tasks.errors import UserError
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.cells import Cell
@@ -28,6 +31,7 @@ from headstream.tasks.study.costs_config import CostsConfig
 from headstream.tasks.study.effective_settings import effective
 from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
+from headstream.tasks.study.intervention_config import in_words, require_possible
 from headstream.tasks.study.mistakes import described, first_mistake, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
@@ -43,10 +47,16 @@ MAX_MODEL_PARAMETERS = 10**9  # of a model
 def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
     """The fields of a config, all optional: a field that a study leaves out gets the config's default in each cell."""
     fields: dict[str, Any] = {
-        key: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
+        key: (_as_lax(field) | None, Field(None, description=field.description))  # type: ignore[operator]
         for key, field in config.model_fields.items()
     }
     return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid", strict=True), **fields)
+
+
+def _as_lax(field: FieldInfo) -> Any:
+    """The type of a field, which is as strict as the field is."""
+    laxity = [own for own in field.metadata if isinstance(own, Strict)]
+    return Annotated[field.annotation, *laxity] if laxity else field.annotation
 
 
 def _given(section: BaseModel) -> dict[str, Any]:
@@ -273,7 +283,7 @@ class Study(BaseModel, frozen=True, extra="forbid", strict=True):
             fixed = {field: value for field, value in fields.items() if field not in self.grid}
             for values in itertools.product(*axes.values()):
                 place = fixed | dict(zip(axes, values, strict=True))
-                written.append(self._written_cell({"variant": name} if name else {}, place))
+                written += _of_each_head(*self._written_cell({"variant": name} if name else {}, place))
         return [own for own in written if self._has_seed(own[0])]
 
     def _has_seed(self, place: Mapping[str, str]) -> bool:
@@ -294,7 +304,31 @@ class Study(BaseModel, frozen=True, extra="forbid", strict=True):
 
         architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
         validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}
-        return variant | {axis: str(validated[axis]) for axis in fields}, architecture, training
+        place = variant | {axis: str(validated[axis]) for axis in fields}
+        if training.interventions:
+            try:
+                require_possible(training.interventions, architecture, training.tokens)
+            except ValueError as error:
+                raise ValueError(f"interventions: {error}") from None
+        if "interventions" in fields:
+            place["interventions"] = f"[{in_words(training.interventions)}]"
+        return place, architecture, training
+
+
+def _of_each_head(
+    place: dict[str, str], architecture: Architecture, training: TrainingConfig
+) -> Iterator[tuple[dict[str, str], Architecture, TrainingConfig]]:
+    """A place of the grid, or as many as a layer has heads, if something is to be done to each of its heads."""
+    for own in training.interventions:
+        if own.each_of_layer is None:
+            continue
+        for head in range(architecture.heads_per_layer[own.each_of_layer]):
+            named = own.with_heads(Head(own.each_of_layer, head))
+            done = tuple(named if other is own else other for other in training.interventions)
+            of_head = training.model_copy(update={"interventions": done})
+            yield from _of_each_head(place | {"interventions": f"[{in_words(done)}]"}, architecture, of_head)
+        return
+    yield place, architecture, training
 
 
 def _kind(place: Mapping[str, str]) -> str:

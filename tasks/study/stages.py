@@ -32,7 +32,7 @@ TRAINING = Stage(
     "training",
     work="headstream.tasks.training.model_training:train_model",
     reads=("tokens",),
-    writes=("models", "training"),
+    writes=("interventions", "models", "training"),
     cost=Cost(by_history="speed"),
     incidental=("models.parquet", "training.parquet"),  # they record the clock
     title="train {subject}",

@@ -1,8 +1,11 @@
 """The [training] section of a study: the training of every model of the grid."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
+
+from headstream.tasks.study.field_types import ListOf
+from headstream.tasks.study.intervention_config import InterventionConfig
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
@@ -42,6 +45,9 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_
         le=1,
         description="Fraction of training sequences that are random tokens repeated with a random period.",
     )
+    interventions: ListOf[InterventionConfig] = Field(
+        (), max_length=32, description="What is done to heads, or to the loss, while the model trains."
+    )
     prune_to: float = Field(
         1.0, gt=0, le=1, description="Fraction of heads left at the end; the least important are removed in training."
     )
@@ -74,3 +80,11 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_
     threads: int = Field(
         1, ge=1, le=1024, description="CPU threads of each model's process; models train side by side."
     )
+
+    def as_kept(self) -> dict[str, Any]:
+        """The settings that decide weights, as keys have them: all but where and how they are computed.
+
+        Interventions are left out where there are none.
+        """
+        unused = set() if self.interventions else {"interventions"}
+        return self.model_dump(mode="json", exclude={"device", "precision", "compile", "threads", *unused})

@@ -4,25 +4,36 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from headstream.models.architecture import Architecture
+from headstream.models.interventions import Interventions
 from headstream.models.transformer import Transformer
 from headstream.tasks.storage.sealing import file_sha256
+from headstream.tasks.study.intervention_config import InterventionConfig, passes_at
 
 
-def write_model_card(folder: Path, model: Transformer, tokens: int | Mapping[int, int | None]) -> None:
+def write_model_card(
+    folder: Path,
+    model: Transformer,
+    tokens: int | Mapping[int, int | None],
+    intervened: Mapping[str, Any] | None = None,
+) -> None:
     """Write the description of the model whose checkpoints are in this folder.
 
     `tokens` is the number that a step reads; or the number that each checkpoint was trained on, None if unknown.
+    `intervened` are the interventions of its training, if there were any, and its BOS.
     """
     card = {
         "architecture": model.architecture.as_kept(),
         "d_vocab": model.d_vocab,
         **({"tokens_per_step": tokens} if isinstance(tokens, int) else {"tokens": dict(tokens)}),
+        **({"intervened": dict(intervened)} if intervened else {}),
     }
     (folder / "model.json").write_text(json.dumps(card, indent=1))
 
@@ -73,12 +84,34 @@ def tokens_at(folder: Path) -> dict[int, int | None]:
     return {step: step * card["tokens_per_step"] for step in steps}
 
 
-def load_model(folder: Path, step: int) -> Transformer:
-    """The model as it was after `step` training steps, in float32 on the CPU."""
+def load_model(folder: Path, step: int, set_free: bool = False) -> Transformer:
+    """The model as it was after `step` training steps, in float32 on the CPU.
+
+    What was done to its passes by then is done to them still: heads that were silenced have no W_O, and what else
+    there is are its `interventions`. `set_free` leaves that out.
+    """
     card = json.loads((folder / "model.json").read_text())
     model = Transformer(Architecture.model_validate(card["architecture"]), card["d_vocab"])
     model.load_state_dict(load_file(_path(folder, step)))
+    if not set_free:
+        passes = _passes_at(folder, card, step)
+        for head in passes.silenced:
+            model.layers[head.layer].attention.W_O.data[head.head] = 0
+        model.interventions = replace(passes, silenced=frozenset()) or None
     return model.eval().requires_grad_(False)
+
+
+def is_intervened(folder: Path, step: int) -> bool:
+    """True if something is done to the passes of the model as it was after `step` training steps."""
+    return bool(_passes_at(folder, json.loads((folder / "model.json").read_text()), step))
+
+
+def _passes_at(folder: Path, card: Mapping[str, Any], step: int) -> Interventions:
+    intervened, tokens = card.get("intervened"), tokens_at(folder)[step]
+    if intervened is None or tokens is None:
+        return Interventions()
+    given = tuple(InterventionConfig.model_validate_json(json.dumps(own)) for own in intervened["interventions"])
+    return passes_at(given, Architecture.model_validate(card["architecture"]), tokens, intervened["bos"])
 
 
 def _path(folder: Path, step: int) -> Path:

@@ -23,9 +23,10 @@ torch._dynamo.config.recompile_limit = MAX_KINDS
 
 
 def compile_layers(model: Transformer, device: str) -> None:
-    """Have each layer compiled when it first runs."""
+    """Have each layer compiled when it first runs, and what gives its trace when that first runs."""
     for layer in model.layers:
         layer.compile(dynamic=False, options=_options(device))
+        layer.parts = torch.compile(layer.parts, dynamic=False, options=_options(device))  # type: ignore[method-assign]
 
 
 def compiled_cross_entropy(device: str) -> CrossEntropy:

@@ -4,26 +4,40 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-CrossEntropy = Callable[[Float[Tensor, "batch pos d_vocab"], Int[Tensor, "batch pos"]], Float[Tensor, ""]]
+CrossEntropy = Callable[..., Float[Tensor, ""]]  # of logits, targets and, by name, which of these are learned
 
 
 def mean_cross_entropy(
-    logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
+    logits: Float[Tensor, "batch pos d_vocab"],
+    targets: Int[Tensor, "batch pos"],
+    learned: Bool[Tensor, "batch pos"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy in nats, in float32."""
-    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+    """Mean cross-entropy in nats, in float32, over all targets or over those that are learned."""
+    if learned is None:
+        return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+    losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none")
+    return (losses * _shares(learned)).sum()
 
 
 def mean_cross_entropy_in_one_pass(
-    logits: Float[Tensor, "batch pos d_vocab"], targets: Int[Tensor, "batch pos"]
+    logits: Float[Tensor, "batch pos d_vocab"],
+    targets: Int[Tensor, "batch pos"],
+    learned: Bool[Tensor, "batch pos"] | None = None,
 ) -> Float[Tensor, ""]:
     """`mean_cross_entropy` in a form to be compiled; without compiling it is slower."""
+    if learned is not None:
+        return mean_cross_entropy(logits, targets, learned)
     loss: Tensor = _InOnePass.apply(logits, targets)
     return loss
+
+
+def _shares(learned: Bool[Tensor, "batch pos"]) -> Float[Tensor, "_"]:
+    """The share of each target, one after the other, in the mean over those that are learned."""
+    return learned.flatten().float() / learned.sum().clamp(min=1)
 
 
 class _InOnePass(torch.autograd.Function):

@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from headstream.tasks.text.training_batches import Batches
 from headstream.tasks.training.captured_step import CapturedStep
 from headstream.tasks.training.checkpoints import save_checkpoint, save_whole, write_model_card
 from headstream.tasks.training.cross_entropy import CrossEntropy, mean_cross_entropy
+from headstream.tasks.training.intervened_training import IntervenedTraining
 from headstream.tasks.training.numerics import Numerics
 from headstream.tasks.training.parameter_groups import build_optimizers, set_rates
 from headstream.tasks.training.training_progress import STATE, Progress
@@ -103,12 +105,14 @@ class TrainingRun:
         self.tokens_per_step = config.batch_size * architecture.n_ctx
         self.n_steps = step_count(architecture, config)
         self.pruning = GradualPruning(self.model, self.n_steps, config.prune_to)
+        self.intervened = IntervenedTraining(self.model, config.interventions, tokens) if config.interventions else None
         self.step = self.saved_step = 0
         self.log: list[dict[str, float]] = []  # rows of the table `training`
         self.limit = math.log(tokens.vocabulary) + 1.0  # a nat worse than uniform guessing: diverged
         self.cross_entropy: CrossEntropy = mean_cross_entropy
         self.advance: Callable[..., tuple[Tensor, ...]] = self._advance
-        if self.model.W_E.is_cuda and config.prune_to == 1:  # a captured graph can't prune further heads
+        changes = config.prune_to < 1 or config.interventions  # from step to step, which a captured graph can't
+        if self.model.W_E.is_cuda and not changes:
             self.advance = CapturedStep(self._advance)
         if numerics.compiled:
             from headstream.tasks.training.compiling import (  # loads torch's compiler
@@ -122,7 +126,7 @@ class TrainingRun:
     def train(self, on_progress: Callable[[Progress], None]) -> None:
         """Train to the end, from where an interrupted run was last saved, if there was one."""
         self._restore()
-        write_model_card(self.folder, self.model, self.tokens_per_step)
+        write_model_card(self.folder, self.model, self.tokens_per_step, self.intervened and self.intervened.as_kept())
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
         if self.step == 0:
             save_checkpoint(self.folder, self.model, 0)
@@ -159,6 +163,8 @@ class TrainingRun:
         windows = windows.to(self.numerics.device, non_blocking=True)
         factor = rate_factor(self.step, self.n_steps, self.config.warmup_steps, self.config.final_rate_fraction)
         set_rates(self.optimizers, factor)
+        if self.intervened:
+            self.intervened.begin(self.step * self.tokens_per_step)
         noise = self._gate_noise()
         loss, norm = self.advance(windows) if noise is None else self.advance(windows, noise)
         self.step += 1
@@ -172,15 +178,21 @@ class TrainingRun:
         (loss if penalty is None else loss + penalty).backward()
         if self.config.prune_to < 1:
             self.pruning.before_step()
+        if self.intervened:
+            self.intervened.before_step()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        if self.intervened:
+            self.intervened.after_step()
         return loss.detach(), norm
 
     def _losses(self, windows: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor | None]:
         gates: list[Tensor] = []
-        loss = next_token_loss(self.model, windows, self.numerics.precision, noise, gates, self.cross_entropy)
+        learned = self.intervened.learned(windows) if self.intervened else None
+        cross_entropy = self.cross_entropy if learned is None else partial(self.cross_entropy, learned=learned)
+        loss = next_token_loss(self.model, windows, self.numerics.precision, noise, gates, cross_entropy)
         return loss, gate_penalty(self.model, gates, self.config)
 
     def _gate_noise(self) -> Tensor | None:
@@ -223,6 +235,8 @@ class TrainingRun:
             WorkError: the loss isn't finite, or has diverged.
         """
         windows = torch.from_numpy(self.batches.batch(self.n_steps)).to(self.numerics.device)
+        if self.intervened:
+            self.intervened.begin(self.n_steps * self.tokens_per_step)
         with torch.compiler.set_stance("force_eager"):  # one pass doesn't pay for compiling it
             loss = next_token_loss(self.model, windows, self.numerics.precision, None, []).item()
         if not math.isfinite(loss) or self._has_diverged(loss):

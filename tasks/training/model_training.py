@@ -1,7 +1,7 @@
 """The training stage: trains one model into a folder of checkpoints and tables."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -67,6 +67,15 @@ def train_model(
         "heads_left": [int(left.sum()) for left in run.pruning.left.split(architecture.heads_per_layer)],
     }
     write_table(folder, "training", [{"model_id": model_id, **row} for row in run.log])
+    if config.interventions:
+        write_table(folder, "interventions", [{"model_id": model_id, **row} for row in _intervention_rows(config)])
     known = {**model_columns(architecture, config), **asdict(numerics), "compile": numerics.compiled, **facts}
     write_table(folder, "models", [model_row(known)])
     return facts
+
+
+def _intervention_rows(config: TrainingConfig) -> Iterator[dict[str, object]]:
+    for place, own in enumerate(config.interventions, 1):
+        given = own.model_dump()
+        given |= {"place": place, "from_tokens": given.pop("from"), "until_tokens": given.pop("until")}
+        yield {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}

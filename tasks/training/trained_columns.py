@@ -2,6 +2,7 @@
 
 from headstream.models.architecture import Architecture
 from headstream.tasks.results.model_columns import architecture_columns
+from headstream.tasks.study.intervention_config import in_words
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.training.training_steps import step_count
 
@@ -11,5 +12,6 @@ def model_columns(architecture: Architecture, config: TrainingConfig) -> dict[st
     return {
         **architecture_columns(architecture),
         **config.model_dump(exclude={"device", "precision", "compile", "threads"}),
+        "interventions": in_words(config.interventions) if config.interventions else None,
         "tokens": step_count(architecture, config) * config.batch_size * architecture.n_ctx,
     }

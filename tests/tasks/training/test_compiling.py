@@ -11,6 +11,7 @@ from test_training import PLAIN
 from tiny import tiny_tokens
 
 from headstream.tasks.machines.child_process import run_in_process
+from headstream.tasks.study.intervention_config import InterventionConfig
 from headstream.tasks.training.checkpoints import load_model
 from headstream.tasks.training.compile_ahead import compile_kind
 from headstream.tasks.training.compiled_kind import kind_of
@@ -54,6 +55,17 @@ def test_compiled_training_agrees_with_plain(compiled, tmp_path):
 def test_models_of_other_depths_and_seeds_compile_nothing(compiled):
     assert kind_of(*SHALLOW, COMPILED) == kind_of(*DEEP, COMPILED)
     assert compiled[1] == (0, 6)
+
+
+def test_compiled_and_plain_training_agree_where_an_edge_is_cut(compiled, tmp_path, monkeypatch):
+    cut = InterventionConfig.model_validate({"kind": "cut", "edges": ["L0H0 -> L1H0.K"]})
+    architecture, config = variant(d_head=8, n_layers=2), steps(3).model_copy(update={"interventions": (cut,)})
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(compiled[0] / "code"))
+    for name, numerics in (("plain", PLAIN), ("compiled", COMPILED)):
+        train(tmp_path / name, architecture, config, numerics)
+    last = [load_model(tmp_path / name, 3) for name in ("plain", "compiled")]
+    for p, other in zip(*(model.parameters() for model in last), strict=True):
+        torch.testing.assert_close(p, other, atol=0.02, rtol=0)
 
 
 def compiled_without_headers(*arguments, **options):
