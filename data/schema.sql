@@ -91,8 +91,8 @@ CREATE TABLE study_models (
     study     VARCHAR,  -- studies.study
     model_id  VARCHAR,  -- models.model_id; a model whose training failed has no row there
     cell      VARCHAR,  -- the model's place in the grid, like `n_layers=2 seed=0`
-    status    VARCHAR,  -- trained or failed
-    failure   VARCHAR,  -- why it failed, in one line
+    status    VARCHAR,  -- trained, failed, or left out: there is no head of the role that it names
+    failure   VARCHAR,  -- why it failed or was left out, in one line
     PRIMARY KEY (study, model_id)
 );
 
@@ -212,7 +212,7 @@ CREATE TABLE interventions (
     model_id      VARCHAR,    -- models.model_id
     place         INTEGER,    -- its place in the list, from 1
     kind          VARCHAR,    -- silence, clamp, cut, freeze or unlearn
-    heads         VARCHAR[],  -- [head] that it is done to; NULL if it isn't done to heads
+    heads         VARCHAR[],  -- [node] that it is done to; NULL if it isn't done to heads
     pattern       VARCHAR,    -- what clamped heads attend to; NULL for others
     edges         VARCHAR[],  -- edges that are cut, like `L0H0 -> L1H0.K`; NULL for others
     which         VARCHAR,    -- tokens that have no loss: token, pair or beyond_bigrams, as in corpus_repeats; NULL for others
@@ -254,6 +254,26 @@ CREATE TABLE evaluations (
     repeat_gain_nats            DOUBLE,   -- loss on first minus later occurrences of repeats, nats: positive if predicted
     repeat_gain_sem_nats        DOUBLE,   -- standard error of repeat_gain_nats over sequences of repeats, nats
     PRIMARY KEY (model_id, step)
+);
+
+-- One row a checkpoint of a model to whose passes interventions do something there: its losses without them.
+CREATE TABLE set_free (
+    model_id              VARCHAR,  -- models.model_id
+    step                  INTEGER,  -- optimiser steps taken
+    tokens                BIGINT,   -- tokens seen so far
+    validation_loss_nats  DOUBLE,   -- as in evaluations, without the interventions, nats per token
+    repeat_gain_nats      DOUBLE,   -- as in evaluations, without the interventions, nats
+    PRIMARY KEY (model_id, step)
+);
+
+-- One row a head at such a checkpoint, without the interventions.
+CREATE TABLE set_free_heads (
+    model_id                 VARCHAR,  -- models.model_id
+    step                     INTEGER,  -- optimiser steps taken
+    layer                    INTEGER,  -- counted from 0
+    head                     INTEGER,  -- counted from 0 within its layer [head of layer]
+    induction_random_period  DOUBLE,   -- as in heads, without the interventions
+    PRIMARY KEY (model_id, step, layer, head)
 );
 
 -- One row a checkpoint and position of the predicted token.

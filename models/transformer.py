@@ -102,8 +102,8 @@ class Layer(nn.Module):
         change: LayerChange | None = None,
     ) -> LayerTrace:
         """Everything that the forward pass of this layer computes; `change` says what is done to its heads."""
-        pattern, gates, *written = self.parts(x, mask, fill, change)
-        z, attention_out, feed_forward_out, residual_out = written
+        parts = self.parts(x, mask, fill, change)
+        pattern, gates, z, attention_out, feed_forward_out, residual_out = parts
         return LayerTrace(x, pattern, gates, z, self.attention.W_O, attention_out, feed_forward_out, residual_out)
 
     def parts(

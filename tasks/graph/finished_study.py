@@ -49,10 +49,13 @@ def finished_report(study: Study) -> Artifact | None:
     return store.find(report_spec(record, previous_summary(store, record))) if record else None
 
 
-def _find_all(steps: Sequence[Step], store: Store) -> dict[StepName, Artifact] | None:
-    """The artifact of each step; None as soon as one is missing."""
-    found: dict[StepName, Artifact] = {}
+def _find_all(steps: Sequence[Step], store: Store) -> dict[StepName, Artifact | BaseException] | None:
+    """The artifact of each step, or why there is nothing to make; None as soon as one is missing."""
+    found: dict[StepName, Artifact | BaseException] = {}
     for step in steps:
+        if left_out := step.left_out(found):
+            found[step.name] = left_out
+            continue
         artifact = store.find(step.spec_of(step.given(found)))
         if artifact is None:
             return None

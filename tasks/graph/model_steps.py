@@ -5,12 +5,13 @@ from dataclasses import replace
 
 from headstream.models.flops import forward_flops
 from headstream.tasks.graph import artifact_specs
+from headstream.tasks.graph.base_roles import stages_for_roles, with_named_heads
 from headstream.tasks.graph.step import Inputs, Step, StepName
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.schema import Study
-from headstream.tasks.study.stage import Size, Stage
+from headstream.tasks.study.stage import Passes, Size, Stage
 from headstream.tasks.study.stages import TRAINING
 from headstream.tasks.training.numerics import resolve_numerics, training_flops
 from headstream.tasks.training.training_steps import kept_steps, step_count
@@ -20,16 +21,27 @@ BYTES_PER_RESULT = 100_000
 RESUME_CHECKPOINTS = 4  # what a running training keeps besides: weights, and the state of its optimisers
 
 
-def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: float) -> Step:
-    """The training of a model. Its numerics are decided here, so that it is the same wherever it trains."""
+def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: float, base: Cell | None = None) -> Step:
+    """The training of a model. Its numerics are decided here, so that it is the same wherever it trains.
+
+    If interventions name heads by their role in the model without them, its `base`, that is made and measured first.
+    """
     numerics, why = resolve_numerics(cell.architecture, cell.training, vocabulary)
     n_checkpoints = len(kept_steps(step_count(cell.architecture, cell.training), cell.training.checkpoints))
     checkpoint_bytes = BYTES_PER_PARAMETER * cell.parameters(vocabulary)
 
+    read: dict[str, StepName] = {}
+    if base:
+        read = {role: StepName(stage, base.label) for role, stage in stages_for_roles(cell).items()}
+        read["base"] = StepName(TRAINING.name, base.label)
+
+    def named(inputs: Inputs) -> Cell:
+        return with_named_heads(cell, base.label, inputs) if base else cell
+
     def arguments(spec: Spec, inputs: Inputs) -> dict[str, object]:
         return {
             "architecture": cell.architecture,
-            "config": cell.training,
+            "config": named(inputs).training,
             "numerics": numerics,
             "tokens_folder": inputs["tokens"].folder,
             "cell_id": artifact_specs.cell_id(cell, spec),
@@ -39,8 +51,8 @@ def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: floa
     return Step(
         TRAINING,
         cell.label,
-        inputs={"tokens": tokens},
-        spec_of=lambda inputs: artifact_specs.training_spec(cell, inputs["tokens"], numerics),
+        inputs={"tokens": tokens, **read},
+        spec_of=lambda inputs: artifact_specs.training_spec(named(inputs), inputs["tokens"], numerics),
         arguments_of=arguments,
         cell_id_of=lambda spec: artifact_specs.cell_id(cell, spec),
         size=Size(
@@ -53,15 +65,21 @@ def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: floa
         ),
         bytes=(n_checkpoints + RESUME_CHECKPOINTS) * checkpoint_bytes,
         gpus=gpu_share if numerics.device == "cuda" else 0.0,
+        decides_late=bool(base),
         note=f"{cell.label} on {numerics.device} in {numerics.precision}, {why}",
     )
 
 
-def analysis_steps(study: Study, model: Step, shared: Mapping[str, StepName]) -> Iterator[Step]:
-    """The steps that measure the model that a step makes; `shared` are those that give the other roles, by role."""
+def analysis_steps(
+    study: Study, model: Step, shared: Mapping[str, StepName], passes: Passes = "plain"
+) -> Iterator[Step]:
+    """The steps that measure the model that a step makes; `shared` are those that give the other roles, by role.
+
+    `passes` says whether anything is done to the passes of the model at its last checkpoint.
+    """
     roles = {**shared, **model.inputs, "model": model.name}
     for name in study.analysis.stages:
-        if not ANALYSES[name].is_idle(study.analysis):
+        if not ANALYSES[name].is_idle(study.analysis) and passes in ANALYSES[name].measures:
             yield _analysis_step(ANALYSES[name], study, model, roles)
 
 

@@ -1,10 +1,11 @@
 """The outcome of each model of a study: everything that was made of it, and the first error if there was one."""
 
+import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from headstream.tasks.graph.step import Step, StepName
+from headstream.tasks.graph.step import LeftOut, Step, StepName
 from headstream.tasks.results.study_record import ModelOutcome
 from headstream.tasks.storage.artifact import Artifact
 
@@ -32,6 +33,8 @@ def _outcome(model: Step, own: Sequence[Step], made: Made) -> ModelOutcome:
     found = [made[step.name] for step in own]
     artifacts = [artifact for artifact in found if isinstance(artifact, Artifact)]
     failed = made[model.name]
+    if isinstance(failed, LeftOut):
+        return ModelOutcome(model.subject, _unnamed(model), [], left_out=str(failed))
     if isinstance(failed, BaseException):  # and so there is nothing to measure
         errors: list[BaseException] = [failed]
     else:
@@ -46,5 +49,13 @@ def _model_id(model: Step, made: Made) -> str:
     if isinstance(artifact, Artifact):
         model_id: str = artifact.manifest.facts["model_id"]
         return model_id
+    given = model.given(made)
+    if any(isinstance(own, BaseException) for own in given.values()):
+        return _unnamed(model)
     assert model.cell_id_of is not None
-    return model.cell_id_of(model.spec_of(model.given(made)))
+    return model.cell_id_of(model.spec_of(given))
+
+
+def _unnamed(model: Step) -> str:
+    """The name of a model of which it isn't known what it would be: that of its place."""
+    return f"none-{hashlib.sha256(model.subject.encode()).hexdigest()[:8]}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
-from headstream.tasks.graph.step import Step, StepName
+from headstream.tasks.graph.step import LeftOut, Step, StepName
 from headstream.tasks.graph.store_history import StoreHistory
 from headstream.tasks.graph.study_graph import study_graph
 from headstream.tasks.storage.artifact import Artifact
@@ -40,14 +40,17 @@ def plan_steps(steps: Sequence[Step]) -> list[PlannedArtifact]:
 
     A corpus or tokens that changed code will make again are taken to come out the same: what follows them says so.
     """
-    history, found = StoreHistory(open_store()), dict[StepName, Artifact]()
+    history, found = StoreHistory(open_store()), dict[StepName, Artifact | LeftOut]()
     return [_planned(step, history, found) for step in steps]
 
 
-def _planned(step: Step, history: StoreHistory, found: dict[StepName, Artifact]) -> PlannedArtifact:
-    """The plan of a step; adds its artifact, where the store has it, to those found."""
+def _planned(step: Step, history: StoreHistory, found: dict[StepName, Artifact | LeftOut]) -> PlannedArtifact:
+    """The plan of a step; adds its artifact, where the store has it, to those found, or why there is none to make."""
     lacking = next((role for role, name in step.inputs.items() if name not in found), None)
-    if lacking:
+    if not lacking and (left_out := step.left_out(found)):
+        found[step.name] = left_out
+        done, why = True, str(left_out)
+    elif lacking:
         done, why = False, f"its {lacking} will be {'read' if lacking == 'corpus' else 'made'} first"
     else:
         artifact, done, why = history.look_up(step, step.given(found))

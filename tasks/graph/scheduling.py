@@ -11,9 +11,19 @@ def in_working_order(steps: Iterable[Step], jobs: int) -> list[Step]:
     """The steps of models: first what makes them, then what measures them, in the order in which models are ready.
 
     Imports come before trainings, and long trainings before short ones: none is left to the end. Of what measures a
-    model, the longest comes first, for the same reason.
+    model, the longest comes first, for the same reason. Models that wait for what is measured of others come after.
     """
     steps = list(steps)
+    measuring = {step.name for step in steps if step.measures_model}
+    waiting = {step.name for step in steps if step.makes_model and measuring & {*step.inputs.values()}}
+    if waiting:
+        later = [step for step in steps if {step.name, step.inputs.get("model")} & waiting]
+        first = [step for step in steps if step not in later]
+        return [*_models_first(first, jobs), *_models_first(later, jobs)]
+    return _models_first(steps, jobs)
+
+
+def _models_first(steps: Sequence[Step], jobs: int) -> list[Step]:
     makers = sorted((step for step in steps if step.makes_model), key=_import_or_longest)
     measures: dict[StepName, list[Step]] = defaultdict(list)
     for step in steps:

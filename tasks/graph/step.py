@@ -10,6 +10,10 @@ from headstream.tasks.study.stage import Size, Stage
 Inputs = Mapping[str, Artifact]  # what a step reads, by role
 
 
+class LeftOut(Exception):
+    """There is nothing to make of a step, for a reason that is no failure; says which, in one line."""
+
+
 class StepName(NamedTuple):
     """The name of a step, unique in its study."""
 
@@ -37,6 +41,7 @@ class Step:
     bytes: int = 0  # that it will write, roughly
     is_shared: bool = False  # by all models
     gpus: float = 0.0  # the share of a GPU that it holds meanwhile
+    decides_late: bool = False  # what it makes, or whether there is anything to make, is in what it reads
     note: str = ""  # for the log, when it begins
 
     @property
@@ -63,6 +68,17 @@ class Step:
     def measures_model(self) -> bool:
         """True if it reads a model."""
         return "model" in self.inputs
+
+    def left_out(self, made: Mapping[StepName, Any]) -> LeftOut | None:
+        """Why there is nothing to make, as far as its inputs tell; None if there is something."""
+        given = self.given(made)
+        why = next((own for own in given.values() if isinstance(own, LeftOut)), None)
+        if why is None and self.decides_late:
+            try:
+                self.spec_of(given)
+            except LeftOut as found:
+                why = found
+        return why
 
     def given(self, made: Mapping[StepName, Any]) -> dict[str, Any]:
         """Its inputs, by role, taken from what the steps before it made.

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.graph import artifact_specs
+from headstream.tasks.graph.base_roles import roles_of
 from headstream.tasks.graph.model_steps import BYTES_PER_RESULT, analysis_steps, training_step
 from headstream.tasks.graph.step import Step, StepName
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
@@ -106,6 +107,7 @@ def _shared_input(stage: Stage, config: BaseModel) -> Step:
 
 def _steps_of_trained_models(study: Study, shared: Roles) -> Iterator[Step]:
     for cell in study.cells:
-        training = training_step(cell, shared["tokens"], study.tokenizer.vocabulary, study.resources.gpus)
+        base = study.base_of(cell) if roles_of(cell) else None
+        training = training_step(cell, shared["tokens"], study.tokenizer.vocabulary, study.resources.gpus, base)
         yield training
-        yield from analysis_steps(study, training, shared)
+        yield from analysis_steps(study, training, shared, cell.passes)

@@ -59,9 +59,9 @@ class TrainedModel:
         """A hash of its last checkpoint, which is the same whatever the model is called."""
         return checkpoint_sha256(self.training_folder, self.steps[-1])
 
-    def at(self, step: int) -> Transformer:
-        """The model at one of its checkpoints, where it is measured."""
-        return load_model(self.training_folder, step).to(self.device)
+    def at(self, step: int, set_free: bool = False) -> Transformer:
+        """The model at one of its checkpoints, where it is measured: as it was trained, or set free."""
+        return load_model(self.training_folder, step, set_free).to(self.device)
 
     def evaluation_text(self, n_windows: int) -> RunningText:
         """At most `n_windows` full sequences of the text that models are measured on."""

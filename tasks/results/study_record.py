@@ -21,6 +21,7 @@ class ModelOutcome:
     model_id: str
     artifacts: Sequence[Artifact]
     failure: str | None = None
+    left_out: str | None = None  # why there is nothing to make
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ def write_record(
             "study": study.name,
             "model_id": outcome.model_id,
             "cell": outcome.cell,
-            "status": "failed" if outcome.failure else "trained",
-            "failure": outcome.failure,
+            "status": "left out" if outcome.left_out else "failed" if outcome.failure else "trained",
+            "failure": outcome.failure or outcome.left_out,
         }
         for outcome in outcomes
     ]

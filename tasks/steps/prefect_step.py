@@ -10,7 +10,7 @@ from prefect.client.schemas.objects import State
 
 from headstream.tasks.errors import TextChanged
 from headstream.tasks.graph.materialising import materialise
-from headstream.tasks.graph.step import Step
+from headstream.tasks.graph.step import LeftOut, Step
 from headstream.tasks.machines.child_process import ProcessDied
 from headstream.tasks.steps.prefect_progress import shown_in_prefect
 from headstream.tasks.storage.artifact import Artifact
@@ -42,11 +42,14 @@ def prefect_step(run_name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
 
 
 @prefect_step("{step.run_name}")
-def make(step: Step, inputs: Mapping[str, Artifact]) -> Artifact:
-    """A step's artifact, found or made; a training has a bar in Prefect's pages."""
+def make(step: Step, inputs: Mapping[str, Artifact | LeftOut]) -> Artifact | LeftOut:
+    """A step's artifact, found or made, or why there is none to make; a training has a bar in Prefect's pages."""
+    if left_out := step.left_out({step.inputs[role]: given for role, given in inputs.items()}):
+        return left_out
     if step.note:
         log.info(step.note)
+    there = {role: given for role, given in inputs.items() if isinstance(given, Artifact)}  # all of them
     if step.makes_model and step.stage.is_resumable:
         assert step.cell_id_of is not None
-        return materialise(step, inputs, shown_in_prefect(step.cell_id_of(step.spec_of(inputs)), step.subject))
-    return materialise(step, inputs)
+        return materialise(step, there, shown_in_prefect(step.cell_id_of(step.spec_of(there)), step.subject))
+    return materialise(step, there)

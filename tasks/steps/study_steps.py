@@ -79,6 +79,6 @@ def require_success(outcomes: Sequence[ModelOutcome], report: Path) -> None:
         )
 
 
-def _named(step: Step) -> Task[[Step, Mapping[str, Artifact]], Artifact]:
+def _named(step: Step) -> Task[[Step, Mapping[str, Any]], Any]:
     """The Prefect task that makes a step, under the name of its stage."""
     return make.with_options(name=step.stage.name)

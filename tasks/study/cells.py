@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstream.models.architecture import Architecture
+from headstream.tasks.study.stage import Passes
 from headstream.tasks.study.training_config import TrainingConfig
 
 
@@ -20,6 +21,14 @@ class Cell:
     def trained_as(self) -> dict[str, Any]:
         """The settings that decide the model's weights, besides the text: all but where and how it is computed."""
         return {"architecture": self.architecture.as_kept(), "training": self.training.as_kept()}
+
+    @property
+    def passes(self) -> Passes:
+        """What interventions do to the model's passes at the end of its training."""
+        kinds = {own.kind for own in self.training.interventions if own.acts_at(self.training.tokens)}
+        if kinds & {"clamp", "cut"}:
+            return "changed"
+        return "silenced" if "silence" in kinds else "plain"
 
     @property
     def short_name(self) -> str:

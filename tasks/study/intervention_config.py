@@ -11,7 +11,8 @@ from headstream.models.interventions import Interventions, PatternRule
 from headstream.models.nodes import HEAD_LABEL, HEAD_PORTS, MLP, Edge, Head
 from headstream.tasks.study.field_types import ListOf
 
-ROLES = ("writer", "induction")
+STAGES_OF_ROLES = {"induction": ("behaviour",), "writer": ("behaviour", "activation-circuits")}
+"""For each role by which a head can be named the stages that tell which head has it."""
 MAX_TOKENS = 10**12
 _EACH = re.compile(r"each of layer (\d{1,2})")
 _EDGE = re.compile(r"L(\d{1,2})(?:H(\d{1,4})|(MLP))? -> L(\d{1,2})(?:H(\d{1,4}))?\.(Q|K|V)")
@@ -69,8 +70,8 @@ class InterventionConfig(BaseModel):
                 raise ValueError(f"{self.kind} needs {name}. Add it.")
             if name not in needs and given is not None:
                 raise ValueError(f"{self.kind} has no {name}. Remove it.")
-        if isinstance(self.heads, str) and self.heads not in ROLES and not _EACH.fullmatch(self.heads):
-            known = ", ".join(f"'{role}'" for role in ROLES)
+        if isinstance(self.heads, str) and self.heads not in STAGES_OF_ROLES and not _EACH.fullmatch(self.heads):
+            known = ", ".join(f"'{role}'" for role in STAGES_OF_ROLES)
             raise ValueError(
                 f"heads must be a list like ['L0H1'], 'each of layer 0', or {known}, got {self.heads!r}. Choose one."
             )
@@ -98,7 +99,7 @@ class InterventionConfig(BaseModel):
     @property
     def role(self) -> str | None:
         """The role in the model without interventions by which its head is named; None if it isn't."""
-        return self.heads if isinstance(self.heads, str) and self.heads in ROLES else None
+        return self.heads if isinstance(self.heads, str) and self.heads in STAGES_OF_ROLES else None
 
     @property
     def named_heads(self) -> list[Head]:
@@ -136,7 +137,7 @@ class InterventionConfig(BaseModel):
                 writers.append(MLP(int(layer)))
             for writer in writers:
                 for read_by in _heads(architecture, int(reader_layer), reader):
-                    yield Edge(writer, read_by, HEAD_PORTS[HEAD_PORTS.index(port)])  # type: ignore[arg-type]
+                    yield Edge(writer, read_by, HEAD_PORTS[HEAD_PORTS.index(port)])
 
     def acts_at(self, tokens: int) -> bool:
         """True if it acts once a model has been trained on so many tokens."""

@@ -31,7 +31,7 @@ from headstream.tasks.study.costs_config import CostsConfig
 from headstream.tasks.study.effective_settings import effective
 from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
-from headstream.tasks.study.intervention_config import in_words, require_possible
+from headstream.tasks.study.intervention_config import STAGES_OF_ROLES, in_words, require_possible
 from headstream.tasks.study.mistakes import described, first_mistake, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
@@ -47,7 +47,7 @@ MAX_MODEL_PARAMETERS = 10**9  # of a model
 def _section(name: str, config: type[BaseModel]) -> type[BaseModel]:
     """The fields of a config, all optional: a field that a study leaves out gets the config's default in each cell."""
     fields: dict[str, Any] = {
-        key: (_as_lax(field) | None, Field(None, description=field.description))  # type: ignore[operator]
+        key: (_as_lax(field) | None, Field(None, description=field.description))
         for key, field in config.model_fields.items()
     }
     return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid", strict=True), **fields)
@@ -186,12 +186,36 @@ class Study(BaseModel, frozen=True, extra="forbid", strict=True):
                 raise ValueError(f"cells {known[model]} and {label} are the same model. Remove one.")
             known[model] = label
         for cell in self.cells:
+            self._check_base(cell)
             parameters = cell.parameters(self.tokenizer.vocabulary)
             if parameters > MAX_MODEL_PARAMETERS:
                 raise ValueError(
                     f"a model must have at most {MAX_MODEL_PARAMETERS:,} parameters, got {parameters:,} in cell"
                     f" {cell.label}. Lower d_model, n_layers, d_mlp or vocabulary."
                 )
+
+    def _check_base(self, cell: Cell) -> None:
+        """Raises ValueError when nothing tells the head that an intervention names by its role."""
+        roles = sorted({own.role for own in cell.training.interventions if own.role})
+        for role in roles:
+            if self.until_decided:
+                raise ValueError(
+                    f"heads = {role!r} needs a list of seeds, for which the base is made first. List them."
+                )
+            if self.base_of(cell) is None:
+                raise ValueError(
+                    f"heads = {role!r} of cell {cell.label} needs the same model without interventions in the grid. Add"
+                    " a variant without any, or [] to the axis."
+                )
+            lacking = [stage for stage in STAGES_OF_ROLES[role] if stage not in self.analysis.stages]
+            if lacking:
+                raise ValueError(f"heads = {role!r} needs the stage {lacking[0]!r} in [analysis] stages. Add it.")
+
+    def base_of(self, cell: Cell) -> Cell | None:
+        """The cell of the same model without interventions; None if the study has none."""
+        without = cell.training.model_copy(update={"interventions": ()})
+        same = (own for own in self.cells if (own.architecture, own.training) == (cell.architecture, without))
+        return next(same, None)
 
     def with_resources(self, runner: Runner | None, jobs: int | None) -> "Study":
         """The same study with another runner or another number of models at once; None keeps its own."""

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+Passes = Literal["plain", "silenced", "changed"]
+"""What interventions do to a model at its last checkpoint: nothing; silence heads, as if they had no W_O; or more."""
 FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # of one core, and of a GPU
 
 
@@ -64,6 +66,7 @@ class Stage:
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
     idle_without: str = ""  # `section.field` of [analysis] that is empty where it has nothing to do
+    measures: tuple[Passes, ...] = ("plain", "silenced")  # models of which it does
     trial_fields: Mapping[str, Any] = field(default_factory=dict)  # values of its section with which trials run it
     order: int = 0  # of analyses: the place in plans and reports
     title: str = "measure {stage} of {subject}"

@@ -65,7 +65,7 @@ class IntervenedTraining:
 
 def _weights_of(model: Transformer, heads: Sequence[Head]) -> list[tuple[Tensor, Tensor, Tensor]]:
     """Of each parameter with parts that are heads': the parameter, where the parts of some heads are, and a copy."""
-    found = []
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
     for name, parameter, declaration in declared_parameters(model):
         place = name.split(".")
         if place[0] != "layers" or declaration.head_axis is None:

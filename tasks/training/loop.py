@@ -126,7 +126,9 @@ class TrainingRun:
     def train(self, on_progress: Callable[[Progress], None]) -> None:
         """Train to the end, from where an interrupted run was last saved, if there was one."""
         self._restore()
-        write_model_card(self.folder, self.model, self.tokens_per_step, self.intervened and self.intervened.as_kept())
+        write_model_card(
+            self.folder, self.model, self.tokens_per_step, self.intervened.as_kept() if self.intervened else None
+        )
         kept = set(kept_steps(self.n_steps, self.config.checkpoints))
         if self.step == 0:
             save_checkpoint(self.folder, self.model, 0)

@@ -42,6 +42,7 @@ STAGE = Stage(
     config=BehaviourConfig,
     description="Losses, attention patterns and induction scores.",
     cost=Cost(seconds=3.0, passes=250, reduced_passes=320, each_checkpoint=True),
+    measures=("plain", "silenced", "changed"),
     trial_fields={"loss_windows": 3, "pattern_windows": 2, "random_period_sequences": 2, "passage_tokens": 6},
     order=1,
 )
