@@ -377,6 +377,88 @@ def add_cost(tables: Tables, axis: str, flops: float, attention: str = "full", *
     tables["costs"].append({**{"n_ctx": 64, "d_model": 16}, **row, "config_id": config, "flops_counted": round(flops)})
 
 
+TRAINED, SCORE, FORMED = (
+    10**8,
+    0.4,
+    25 * 10**6,
+)  # tokens, the base's induction_random_period at the end, when it has half of it
+
+
+def trained(
+    tables: Tables, seed: int, formed: float = FORMED, score: float = SCORE, done: str | None = None, **axes: Any
+) -> str:
+    """A model whose best head, L1H0, has half of SCORE after so many tokens, and reads L0H0 by its keys."""
+    model = tables.model(seed=seed, tokens=TRAINED, **({"interventions": f"[{done}]"} if done else {}), **axes)
+    tables["models"][-1]["interventions"] = done
+    tables["evaluations"][-1]["tokens"] = TRAINED
+    if done:
+        kind, _, rest = done.partition(" ")
+        since, until = ((int(rest.split(word)[1].split()[0]) if word in rest else None) for word in ("from ", "until "))
+        heads = None if kind in ("cut", "unlearn") else [rest.split()[0]]
+        place = {"place": 1, "kind": kind, "heads": heads, "from_tokens": since or 0, "until_tokens": until}
+        tables.add("interventions", model, **place)
+    reader = {"layer": columns_of(tables, model)["n_layers"] - 1, "head": 0}
+    if formed < TRAINED:
+        tables.add("evaluations", model, step=5, tokens=int(formed))
+        tables.add("heads", model, step=5, **reader, induction_random_period=SCORE / 2)
+    copies = {"induction_copying_logit": 1.0, "induction_copying_logit_sem": 0.1}
+    tables.head(model, reader["layer"], 0, induction_random_period=score, **copies)
+    place = {"reader_layer": reader["layer"], "reader_head": 0, "kind": "K", "writers": ["L0H0"]}
+    tables.add("joint_checks", model, **place, prefix_matching=0.6, prefix_matching_without=0.1)
+    return model
+
+
+def columns_of(tables: Tables, model: str) -> dict[str, Any]:
+    return next(row for row in tables["models"] if row["model_id"] == model)
+
+
+def smeared_keys_suffice(tables: Tables, i: int, value: float) -> None:
+    """The margin of the smeared model and, by turns, a larger one of the other."""
+    margins = (value, value + 0.1) if i % 2 else (value + 0.1, value)
+    for smeared, score in ((True, 0.15 * (1 + margins[0])), (False, 0.05 * (1 - margins[1]))):
+        model = tables.model(seed=i, n_layers=1, key_smearing=smeared)
+        tables.head(model, 0, 0, induction_random_period=score)
+
+
+def delayed(done: str | None, **axes: Any) -> Add:
+    """The delay, in doublings, of a model to which something is done."""
+
+    def add(tables: Tables, i: int, value: float) -> None:
+        trained(tables, i, **dict.fromkeys(axes, False))
+        trained(tables, i, FORMED * 2**value, done=done, **axes)
+
+    return add
+
+
+def writer_hastens(tables: Tables, i: int, value: float) -> None:
+    """The other head's silence hastens the induction head, or delays it by half as much as the writer's."""
+    trained(tables, i)
+    others = -0.5 if i % 2 else 0.1
+    trained(tables, i, FORMED * 2 ** (value + max(others, 0)), done="silence L0H0")
+    trained(tables, i, FORMED * 2**others, done="silence L0H1")
+
+
+def ending_at(done: str, difference: bool = False) -> Add:
+    """The induction_random_period, or its difference from the base's, of a model to which something is done."""
+
+    def add(tables: Tables, i: int, value: float) -> None:
+        trained(tables, i)
+        trained(tables, i, score=value + SCORE * difference, done=done)
+
+    return add
+
+
+def suppression_costs(tables: Tables, i: int, value: float) -> None:
+    trained(tables, i)
+    trained(tables, i, 2 * FORMED + FORMED * 2**value, done=f"clamp L1H0 to uniform until {2 * FORMED}")
+
+
+def late_silence_regrows(tables: Tables, i: int, value: float) -> None:
+    trained(tables, i)
+    model = trained(tables, i, done=f"silence L1H0 from {2 * FORMED}")
+    tables.head(model, 1, 1, induction_random_period=value)
+
+
 @dataclass(frozen=True)
 class Case:
     """Values with which a claim must hold, must fail, and must stay undecided."""
@@ -440,4 +522,13 @@ CASES = {
     "heads-cost-constant": Case(heads_cost_constant, [1.1, 1.4], [1.1, 1.6]),
     "cost-exponents": Case(cost_exponents, [0.05, -0.02], [0.05, -0.2]),
     "sparse-is-linear": Case(sparse_is_linear, *around(0, 0.1)),
+    "smeared-keys-suffice": Case(smeared_keys_suffice, *around(0, 0.3)),
+    "smearing-hastens": Case(delayed(None, key_smearing=True), *around(0, -0.3)),
+    "writer-hastens": Case(writer_hastens, *around(0, 0.3)),
+    "others-take-over": Case(ending_at("silence L0H0"), *around(0.2, 0.05)),
+    "keys-needed": Case(ending_at("cut L0 -> L1.K"), *around(0.05, -0.01)),
+    "clamp-hastens": Case(delayed("clamp L0H1 to previous"), *around(0, -0.3)),
+    "suppression-costs": Case(suppression_costs, *around(0, -0.3)),
+    "loss-feeds-it": Case(ending_at("unlearn token", difference=True), *around(0, -0.05)),
+    "late-silence-regrows": Case(late_silence_regrows, *around(0.2, 0.05)),
 }

@@ -15,9 +15,10 @@ from headstream.tasks.results.intervals import QUANTITIES, Range
 
 SOURCES = places.CLAIMS / "sources.toml"
 KINDS = ("finding", "description", "self-check")
+MODELS = ("plain", "all")
 REQUIRED = ("statement", "source", "needs", "lacks")
 OPTIONAL = (
-    "kind", "rule", "texts", "quantity", "range", "seeds", "control", "unit", "evidence", "empty", "changed"
+    "kind", "rule", "texts", "quantity", "range", "seeds", "control", "unit", "evidence", "empty", "changed", "models"
 )  # fmt: skip
 SEEDS = 3  # fewest that decide a configuration, unless a claim asks for more
 
@@ -84,6 +85,7 @@ class Claim:
     evidence: str | None
     empty: str | None
     changed: str | None
+    models: str  # that it looks at: those without interventions in training, or all
 
 
 def read_claims() -> list[Claim]:
@@ -128,6 +130,7 @@ def _read_claim(path: Path, sources: Mapping[str, Mapping[str, str]]) -> Claim:
         evidence=given.get("evidence"),
         empty=given.get("empty"),
         changed=given.get("changed"),
+        models=_one_of(path.stem, "models", given.pop("models", "plain"), MODELS),
     )
 
 

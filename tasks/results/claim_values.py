@@ -31,9 +31,13 @@ def keep_cells(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE all_cells AS FROM cells")
 
 
-def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str) -> None:
-    """Take a study's own cells out of those that are kept, and have `cells`, which is the view of all, be these."""
-    connection.execute("CREATE OR REPLACE TEMP TABLE own_cells AS FROM all_cells WHERE study = ?", [study])
+def keep_cells_of(connection: duckdb.DuckDBPyConnection, study: str, models: str = "plain") -> None:
+    """Take a study's own cells out of those that are kept, and have `cells`, which is the view of all, be these.
+
+    Models with interventions in training, or with smeared keys, are others: only claims about them look at those.
+    """
+    which = "" if models == "all" else "AND interventions IS NULL AND NOT coalesce(key_smearing, false)"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE own_cells AS FROM all_cells WHERE study = ? {which}", [study])
     show_cells(connection)
 
 

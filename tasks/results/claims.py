@@ -1,7 +1,7 @@
 """Claims of reports/claims decided on a study: findings with a verdict, descriptions, self-checks."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.results.claim_files import KINDS, Claim, read_claims
+from headstream.tasks.results.claim_files import KINDS, MODELS, Claim, read_claims
 from headstream.tasks.results.claim_stages import stages_left_out
 from headstream.tasks.results.claim_values import (
     columns_of,
@@ -80,12 +80,12 @@ def decide(
     decided = []
     keep_cells(connection)
     for study in studies:
-        keep_cells_of(connection, study)
         of_study = []
-        for claim in claims:
+        for claim in _by_models(connection, claims, study):
             found, parts = _verdict(connection, claim, study)
             name = {"study": study, "claim_id": claim.claim_id}
             of_study.append((name | _about(claim) | found, [name | part for part in parts]))
+        of_study.sort(key=lambda decided: decided[0]["claim_id"])
         _tell_survivors([row for row, _ in of_study])
         decided += of_study
     return decided
@@ -112,8 +112,15 @@ def lacking_for_claims(
         UserError: a claim's file is wrong.
     """
     keep_cells(connection)
-    keep_cells_of(connection, study)
-    return {claim.claim_id: _lack(connection, claim, study) for claim in claims}
+    lacking = {claim.claim_id: _lack(connection, claim, study) for claim in _by_models(connection, claims, study)}
+    return dict(sorted(lacking.items()))
+
+
+def _by_models(connection: duckdb.DuckDBPyConnection, claims: Sequence[Claim], study: str) -> Iterator[Claim]:
+    """The claims, while `cells` are those that each looks at."""
+    for models in MODELS:
+        keep_cells_of(connection, study, models)
+        yield from (claim for claim in claims if claim.models == models)
 
 
 def claims_of(warehouse: Path, study: str, in_words: bool) -> pa.Table:
