@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headstream.models.architecture import Architecture
-from headstream.models.attended_keys import attention_on, induction_keys
+from headstream.models.heads.attended_keys import attention_on, induction_keys
 from headstream.models.repeats import random_period_repeats
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.study.tokenizer_config import TokenizerConfig

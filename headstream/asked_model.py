@@ -77,6 +77,8 @@ def patch(
     """
     if why := why_refused(model.architecture):
         raise UserError(f"a model with {why} has no graph of nodes that could be patched. Choose another model.")
+    if model.interventions:
+        raise UserError("interventions act on this model, which has no graph of nodes then. Choose another checkpoint.")
     answers, wrongs = ((text,) if isinstance(text, str) else tuple(text) for text in (answer, wrong))
     pair = PromptPair(clean, corrupt, answers, wrongs, "")
     kept = kept_of_text([pair], tokens, model.architecture.n_ctx, 1)

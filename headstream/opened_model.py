@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headstream.models.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.bos import NO_BOS
 from headstream.models.bos_in_tensors import opened
+from headstream.models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.nodes import Head
 from headstream.models.transformer import Trace, Transformer
 from headstream.tasks.errors import UserError

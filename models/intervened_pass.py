@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headstream.models.attended_keys import induction_keys, previous_token_keys
 from headstream.models.interventions import Interventions, PatternRule
 from headstream.models.nodes import HEAD_PORTS, MLP, Head, Port
 
@@ -93,24 +92,26 @@ def rule_pattern(rule: PatternRule, tokens: Int[Tensor, "batch pos"], bos: int) 
     """The pattern of a head that attends by a rule; where the rule has no key, to the first position.
 
     previous: the token before, as `previous_token_keys`; self: the query's own; first: the first position; uniform: all
-    keys alike; copies: what followed earlier copies of the query's token, as `induction_keys`, all alike.
+    keys alike; copies: what followed earlier copies of the query's token, as `induction_keys`, all alike. BOS is
+    neither a token nor a copy. (These keys are said here again, so that what is measured decides no training.)
     """
-    n = tokens.shape[1]
-    everything = torch.ones(n, n, device=tokens.device)
+    n, content = tokens.shape[1], tokens != bos
+    keys = torch.zeros(1, n, n, dtype=torch.bool, device=tokens.device)
     match rule:
         case "self":
-            return torch.eye(n, device=tokens.device)
+            keys = torch.eye(n, dtype=torch.bool, device=tokens.device)
         case "uniform":
-            return everything.tril() / torch.arange(1, n + 1, device=tokens.device)[:, None]
+            keys = torch.ones_like(keys).tril()
         case "previous":
-            keys = previous_token_keys(tokens, bos).float()
+            keys = torch.ones_like(keys).tril(-1).triu(-1) & content[:, :, None] & content[:, None, :]
         case "copies":
-            keys = induction_keys(tokens, bos).float()
-        case "first":
-            keys = everything.new_zeros(1, n, n)
-    first = torch.zeros_like(keys)
-    first[..., 0] = 1
+            same = (tokens[:, :, None] == tokens[:, None, :]) & content[:, :, None]
+            keys = torch.zeros_like(same)
+            keys[:, :, 1:] = same[:, :, :-1] & content[:, None, 1:]
+            keys = keys.tril(-1)
     counted = keys.sum(-1, keepdim=True)
+    first = torch.zeros(n, device=tokens.device)
+    first[0] = 1
     return torch.where(counted > 0, keys / counted.clamp(min=1), first)
 
 

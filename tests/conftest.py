@@ -9,7 +9,17 @@ from jaxtyping import config, install_import_hook
 
 # All modules of models/ that have shapes in annotations.
 modules = ["attention_patterns", "batching", "circuits", "clustered_errors", "feed_forward_ablation"]
-modules += ["gates", "hard_concrete", "heads", "losses", "optimisers", "repeats", "stimuli", "transformer"]
+modules += [
+    "gates",
+    "hard_concrete",
+    "heads",
+    "intervened_pass",
+    "losses",
+    "optimisers",
+    "repeats",
+    "stimuli",
+    "transformer",
+]
 install_import_hook([f"headstream.models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # tensors are small, and two threads wait for each other where other tests run beside
 # "deep" is what `make faults` tries; --hypothesis-profile names one, too. A busy machine is no failure.

@@ -15,11 +15,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.ablated_runs import ROWS, IntactRun
-from headstream.models.attended_keys import attention_on, induction_keys
 from headstream.models.batching import at_once, batches
 from headstream.models.circuits.induction_without import Induction, induction_without
 from headstream.models.circuits.removals import Removal, Variant, entered, variants, writers_of
 from headstream.models.frozen import freeze_run, freeze_trace
+from headstream.models.heads.attended_keys import attention_on, induction_keys
 from headstream.models.nodes import Head
 from headstream.models.repeats import Repeats
 from headstream.models.stimuli import Stimuli

@@ -17,10 +17,10 @@ from jaxtyping import Float, Int
 from scipy.special import stdtr
 from torch import Tensor
 
-from headstream.models.attended_keys import KeysOf, attention_on, duplicate_token_keys, previous_token_keys
 from headstream.models.batching import batches
 from headstream.models.circuits.induction_without import Induction, induction_without
 from headstream.models.circuits.removals import Removal
+from headstream.models.heads.attended_keys import KeysOf, attention_on, duplicate_token_keys, previous_token_keys
 from headstream.models.heads.content_attention import Score
 from headstream.models.heads.head import heads_of
 from headstream.models.heads.head_behaviour import random_period_scores

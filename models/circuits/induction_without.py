@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headstream.models.attended_keys import induction_keys
 from headstream.models.batching import batches
 from headstream.models.circuits.removals import Removal, entered, variants
 from headstream.models.frozen import freeze_run
+from headstream.models.heads.attended_keys import induction_keys
 from headstream.models.heads.content_attention import ContentAttention, Score
 from headstream.models.losses import parts_of_mean
 from headstream.models.nodes import Head

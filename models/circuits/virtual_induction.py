@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headstream.models.attended_keys import induction_keys
 from headstream.models.batching import batches
 from headstream.models.circuits.induction_without import Induction, SeenOnRepeats
 from headstream.models.circuits.paths import HeadPath
 from headstream.models.frozen import freeze_run
+from headstream.models.heads.attended_keys import induction_keys
 from headstream.models.repeats import Repeats
 from headstream.models.transformer import Transformer
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headstream.models.attended_keys import attention_on
+from headstream.models.heads.attended_keys import attention_on
 
 
 class Score(NamedTuple):

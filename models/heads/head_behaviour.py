@@ -10,15 +10,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headstream.models.attended_keys import (
+from headstream.models.batching import batches
+from headstream.models.frozen import freeze_trace
+from headstream.models.heads.attended_keys import (
     KeysOf,
     attention_on,
     duplicate_token_keys,
     induction_keys,
     previous_token_keys,
 )
-from headstream.models.batching import batches
-from headstream.models.frozen import freeze_trace
 from headstream.models.heads.content_attention import ContentAttention
 from headstream.models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 from headstream.models.losses import (

@@ -86,7 +86,13 @@ def why_refused(architecture: Architecture) -> str | None:
 
 @torch.inference_mode()
 def base_run(model: Transformer, tokens: Int[Tensor, "pair pos"]) -> BaseRun:
-    """Run the model, and keep what each writer writes and each level reads."""
+    """Run the model, and keep what each writer writes and each level reads.
+
+    Raises:
+        ValueError: interventions act on the model, of which its graph knows nothing.
+    """
+    if model.interventions:
+        raise ValueError("a model with clamped heads or cut edges has no graph of its own. Set it free first.")
     graph = PromptGraph(model.architecture)
     x = embedding = model.embed(tokens)
     written, traces, sublayers, streams = [embedding[None]], list[LayerTrace](), list[Sublayer](), list[Tensor]()

@@ -11,6 +11,7 @@ from headstream.tasks.importing.layouts import SAME
 from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model, parameters_of
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import open_safetensors
+from headstream.tasks.training.checkpoints import is_intervened
 
 MODEL_CARD, CHECKPOINTS = "model.json", "checkpoints"
 
@@ -28,6 +29,11 @@ def open_headstream(path: Path) -> ForeignModel:
     d_vocab = settings.whole("d_vocab")
     step = int(weights.stem) if weights.stem.isdecimal() else None
     tokenizer, tokenizer_files, found = find_tokenizer(folder, {})
+    if step is not None and "intervened" in settings and is_intervened(folder, step):
+        raise UserError(
+            f"{weights}: interventions of its training act on this checkpoint, and its weights alone are another model."
+            " Take a checkpoint at which none does."
+        )
     stored = open_safetensors((weights,))
     placements = [Placement(name, SAME, (name,)) for name in parameters_of(architecture, d_vocab)]
     files, notes = [settings.path, weights, *tokenizer_files], [*notes, *found]

@@ -15,7 +15,7 @@ from headstream.tasks.importing.huggingface_export import as_huggingface
 from headstream.tasks.importing.huggingface_folder import CONFIG, WEIGHTS
 from headstream.tasks.importing.transformer_lens_export import as_transformer_lens
 from headstream.tasks.text.token_reading import Tokens
-from headstream.tasks.training.checkpoints import load_model, save_whole, tokens_at
+from headstream.tasks.training.checkpoints import is_intervened, load_model, save_whole, tokens_at
 
 FORMATS: dict[str, Callable[[ExportedModel], ExportedFiles]] = {
     "huggingface": as_huggingface,
@@ -36,6 +36,7 @@ def export_checkpoints(format: str, model: Path, tokens: Path, steps: Sequence[i
     text, notes = Tokens.open(tokens), list[str]()
     bos = None if text.bos == NO_BOS else text.bos
     for step in steps:
+        _require_own_passes(model, step)
         target = folder / f"step{step:07}" if len(steps) > 1 else folder
         if format == "headstream":
             _copy(model, step, target)
@@ -56,6 +57,15 @@ def write_checkpoint(format: str, model: ExportedModel, folder: Path) -> list[st
     (folder / CONFIG).write_text(json.dumps(config, indent=1))
     save_whole(dict(tensors), folder / WEIGHTS, file_metadata(model))
     return notes
+
+
+def _require_own_passes(model: Path, step: int) -> None:
+    """Raises UserError when interventions do to a model what no other format can say."""
+    if is_intervened(model, step):
+        raise UserError(
+            f"the checkpoint of step {step} can't be exported: interventions of its training act on it, which no format"
+            " can say. Choose a step at which none does."
+        )
 
 
 def _loaded(model: Path, step: int, bos: int | None) -> ExportedModel:

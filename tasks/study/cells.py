@@ -20,7 +20,9 @@ class Cell:
     @property
     def trained_as(self) -> dict[str, Any]:
         """The settings that decide the model's weights, besides the text: all but where and how it is computed."""
-        return {"architecture": self.architecture.as_kept(), "training": self.training.as_kept()}
+        unused = set() if self.training.interventions else {"interventions"}  # models without keep their ids
+        training = self.training.model_dump(mode="json", exclude={"device", "precision", "compile", "threads", *unused})
+        return {"architecture": self.architecture.as_kept(), "training": training}
 
     @property
     def passes(self) -> Passes:

@@ -99,7 +99,7 @@ def _described(error: Any, config: Any) -> str:
         sections, field = [], own
     fields, place = _section_named(config, sections)
     if error["type"] == "extra_forbidden":
-        hint = nearest(field, fields.model_fields)
+        hint = nearest(field, [known.alias or name for name, known in fields.model_fields.items()])
         names = {field, ALIASES.get(_plain(field))}
         elsewhere = next(((section, name) for section, name in _fields(config) if name in names), None)
         if elsewhere and not names & {*fields.model_fields}:

@@ -31,7 +31,7 @@ from headstream.tasks.study.costs_config import CostsConfig
 from headstream.tasks.study.effective_settings import effective
 from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
-from headstream.tasks.study.intervention_config import STAGES_OF_ROLES, in_words, require_possible
+from headstream.tasks.study.interventions import STAGES_OF_ROLES, in_words, require_possible
 from headstream.tasks.study.mistakes import described, first_mistake, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
@@ -323,8 +323,9 @@ class Study(BaseModel, frozen=True, extra="forbid", strict=True):
             except ValidationError as error:
                 first = first_mistake(error)
                 where = f"{first['loc'][0]}: " if first["loc"] else ""
-                cell = _label(variant | {axis: word(value) for axis, value in fields.items()})
-                raise ValueError(f"cell {cell}: {where}{message(first)}") from None
+                told = {axis: word(value) for axis, value in fields.items() if axis != "interventions"}
+                said = described(error, config) if len(first["loc"]) > 1 else f"{where}{message(first)}"
+                raise ValueError(f"cell {_label(variant | told)}: {said}") from None
 
         architecture, training = complete(Architecture, self.model), complete(TrainingConfig, self.training)
         validated = {**architecture.model_dump(mode="json"), **training.model_dump(mode="json")}

@@ -1,11 +1,11 @@
 """The [training] section of a study: the training of every model of the grid."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from headstream.tasks.study.field_types import ListOf
-from headstream.tasks.study.intervention_config import InterventionConfig
+from headstream.tasks.study.interventions import InterventionConfig
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
@@ -80,11 +80,3 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_
     threads: int = Field(
         1, ge=1, le=1024, description="CPU threads of each model's process; models train side by side."
     )
-
-    def as_kept(self) -> dict[str, Any]:
-        """The settings that decide weights, as keys have them: all but where and how they are computed.
-
-        Interventions are left out where there are none.
-        """
-        unused = set() if self.interventions else {"interventions"}
-        return self.model_dump(mode="json", exclude={"device", "precision", "compile", "threads", *unused})

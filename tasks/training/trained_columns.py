@@ -2,7 +2,7 @@
 
 from headstream.models.architecture import Architecture
 from headstream.tasks.results.model_columns import architecture_columns
-from headstream.tasks.study.intervention_config import in_words
+from headstream.tasks.study.interventions import in_words
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.training.training_steps import step_count
 

@@ -10,7 +10,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from headstream.models.architecture import Architecture
-from headstream.models.attended_keys import attention_on, induction_keys
 from headstream.models.attention_patterns import at_every_distance, keep_top, windowed_attention
 from headstream.models.circuits.causal_checks import causal_checks
 from headstream.models.circuits.full_circuits import position_spread
@@ -18,6 +17,7 @@ from headstream.models.circuits.identities import identity_errors
 from headstream.models.circuits.paths import head_paths, paths_by_order, virtual_head_paths, virtual_heads_of
 from headstream.models.circuits.score_terms import score_terms
 from headstream.models.frozen import freeze_run
+from headstream.models.heads.attended_keys import attention_on, induction_keys
 from headstream.models.heads.patterns import pattern_statistics, visible_keys
 from headstream.models.nodes import Edge, Head
 from headstream.models.stimuli import Stimuli

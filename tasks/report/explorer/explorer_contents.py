@@ -124,7 +124,8 @@ class _Page:
         folder = self._files[model_id].checkpoints
         missing = (step for step in steps if step not in self.networks[model_id]["weights"])
         for step in missing:
-            if not self._add_weights(model_id, load_model(folder, step), step):
+            model = load_model(folder, step)
+            if not model.interventions and not self._add_weights(model_id, model, step):
                 break
 
     def texts(self) -> list[dict[str, Any]]:

@@ -29,8 +29,9 @@ RUNS: KnownOptions = {
 
 
 def not_run(model: Transformer) -> list[str]:
-    """What of a model's architecture a page can't run, as `field = value`."""
-    return unknown_options(model.architecture, RUNS)
+    """What of a model a page can't run: options of its architecture, as `field = value`, and interventions."""
+    unknown = unknown_options(model.architecture, RUNS)
+    return [*unknown, "clamped heads or cut edges"] if model.interventions else unknown
 
 
 def n_parameters(model: Transformer) -> int:

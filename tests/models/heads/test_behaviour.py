@@ -10,8 +10,8 @@ from random_models import initial_model, random_model
 
 from headstream.models import batching
 from headstream.models.architecture import Architecture
-from headstream.models.attended_keys import attention_on, previous_token_keys
 from headstream.models.frozen import freeze_trace
+from headstream.models.heads.attended_keys import attention_on, previous_token_keys
 from headstream.models.heads.head_behaviour import model_behaviour
 from headstream.models.losses import next_token_losses
 from headstream.models.repeats import fixed_period_repeats, random_period_repeats

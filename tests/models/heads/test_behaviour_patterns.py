@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from headstream.models.attended_keys import attention_on, duplicate_token_keys, induction_keys, previous_token_keys
+from headstream.models.heads.attended_keys import (
+    attention_on,
+    duplicate_token_keys,
+    induction_keys,
+    previous_token_keys,
+)
 from headstream.models.heads.patterns import pattern_statistics, positional_offset, visible_keys
 
 BOS = 0

@@ -4,7 +4,7 @@ import pytest
 import torch
 from planted import BOS, induction_model, only_places
 
-from headstream.models.attended_keys import duplicate_token_keys, induction_keys
+from headstream.models.heads.attended_keys import duplicate_token_keys, induction_keys
 from headstream.models.heads.content_attention import ContentAttention
 from headstream.models.heads.head_behaviour import model_behaviour
 from headstream.models.repeats import fixed_period_repeats, random_period_repeats

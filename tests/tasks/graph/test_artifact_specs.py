@@ -192,7 +192,7 @@ def test_every_field_of_a_study_that_changes_numbers_is_in_a_spec(store):
     training = store.build(training_spec(CELL, tokens), lambda folder: {"model_id": "m"})
     config, numerics = training.manifest.config, {"device", "precision", "compile", "threads"}
     assert config["architecture"].keys() == Architecture.model_fields.keys() - {*LATER}  # which are there once chosen
-    assert config["training"].keys() == TrainingConfig.model_fields.keys() - numerics
+    assert config["training"].keys() == TrainingConfig.model_fields.keys() - numerics - {"interventions"}  # likewise
     assert corpus.manifest.config["corpus"].keys() == CorpusConfig.model_fields.keys()
     assert tokens.manifest.config.keys() == TokenizerConfig.model_fields.keys()
     for stage in ANALYSES:

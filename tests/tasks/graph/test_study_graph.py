@@ -38,7 +38,7 @@ def test_a_study_has_its_text_once_and_its_analyses_for_each_model():
     assert [step.is_shared for step in steps] == [True, True] + [False] * (len(steps) - 2)
     for seed in (0, 1):
         own = [stage for stage, subject in names if subject == f"seed={seed}"]
-        assert own == ["training", *(name for name in ANALYSES if name != "prompt-circuits")]
+        assert own == ["training", *(name for name in ANALYSES if name not in ("prompt-circuits", "set-free"))]
     assert [step.run_name for step in steps[:4]] == [
         "read the corpus", "tokenise", "train seed=0", "measure behaviour of seed=0",
     ]  # fmt: skip

@@ -140,7 +140,7 @@ def test_a_key_is_known_by_what_other_tools_call_it_and_in_every_section():
     assert "no field 'vocab-size'. Did you mean 'vocabulary' of [tokenizer]?" in refused(**{"vocab-size": 1})
     fields = {name for _, name in _fields(Study)} | set(AXES) | set(Study.model_fields)
     assert set(ALIASES.values()) <= fields
-    assert set(ALIASES) & fields == {"path", "steps"}  # fields of [[models]], meant otherwise elsewhere
+    assert set(ALIASES) & fields == {"heads", "path", "steps"}  # fields of lists, meant otherwise elsewhere
 
 
 def test_a_pattern_is_told_in_words():

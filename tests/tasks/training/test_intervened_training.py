@@ -8,7 +8,7 @@ from tiny import tiny_tokens
 from torch.nn import functional as F
 
 from headstream.models.nodes import Head
-from headstream.tasks.study.intervention_config import InterventionConfig
+from headstream.tasks.study.interventions import InterventionConfig
 from headstream.tasks.study.training_config import TrainingConfig
 from headstream.tasks.text.repeated_text import repeat_shares
 from headstream.tasks.text.token_reading import Tokens

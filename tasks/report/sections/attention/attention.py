@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pandas import DataFrame
 
-from headstream.models.attended_keys import induction_keys, previous_token_keys
+from headstream.models.heads.attended_keys import induction_keys, previous_token_keys
 from headstream.tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, as_map, panel, panel_grid, tint
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed

@@ -6,6 +6,7 @@ import pytest
 import torch
 from random_models import D_VOCAB, random_model
 
+from headstream.models.heads.attended_keys import induction_keys, previous_token_keys
 from headstream.models.intervened_pass import rule_pattern
 from headstream.models.interventions import Interventions
 from headstream.models.nodes import MLP, Edge, Head
@@ -126,3 +127,12 @@ def test_forward_gives_the_gates_and_the_masked_logits_of_a_trace(tokens):
     logits = model(tokens, mask, gates=gates)
     close(logits, model.trace(tokens, mask).logits)
     assert [own.shape for own in gates] == [(3, 3, 12)] * 2
+
+
+@pytest.mark.parametrize(("rule", "keys_of"), [("previous", previous_token_keys), ("copies", induction_keys)])
+def test_rules_have_the_keys_of_the_scores_of_their_name(tokens, rule, keys_of):
+    keys, pattern = keys_of(tokens, BOS), rule_pattern(rule, tokens, BOS)
+    some = keys.any(-1)
+    assert some.any()
+    assert ((pattern > 0) == keys)[some].all()
+    assert (pattern[..., 0] == 1)[~some].all()

@@ -1,0 +1,3 @@
+"""What interventions in training changed, beside the same models without them."""
+
+ORDER = 78
