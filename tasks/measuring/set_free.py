@@ -6,6 +6,7 @@ from headstream.models.heads.head_behaviour import Behaviour, model_behaviour
 from headstream.tasks.measuring.sequences import build_stimuli
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import write_table
+from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
 from headstream.tasks.study.analyses.set_free_config import SetFreeConfig
 from headstream.tasks.training.checkpoints import is_intervened, tokens_at
 
@@ -25,7 +26,7 @@ def measure_set_free(config: SetFreeConfig, trained: TrainedModel) -> None:
         trained.model.architecture.n_ctx,
         windows=config.loss_windows,
         pattern_windows=1,
-        fixed_period_sequences=1,
+        fixed_period_sequences=BehaviourConfig().fixed_period_sequences,  # so that the others are those of `behaviour`
         random_period_sequences=config.random_period_sequences,
         seed=config.seed,
     )
