@@ -6,6 +6,7 @@ SELECT
     tokens_to_form,
     base_tokens_to_form,
     delay_log2 AS delay,
+    if(is_censored, delay_at_least, NULL) AS delay_at_least,
     is_censored AS not_formed,
     best_head,
     induction_random_period AS induction,
