@@ -4,11 +4,23 @@ An hour is for the three studies, one for the 2 GB corpus. The ratio to Transfor
 `make peers`.
 """
 
-from benchmarks import ablation, analyses, circuits, corpus, many_artifacts, many_rows, shipped_studies, study, training
+from benchmarks import (
+    ablation,
+    analyses,
+    circuits,
+    corpus,
+    interventions,
+    many_artifacts,
+    many_rows,
+    shipped_studies,
+    study,
+    training,
+)
 from benchmarks.targets import table
 
 found = study.main()
 training.main()
+interventions.main()
 circuits.main()
 ablation.main()
 found |= analyses.main()

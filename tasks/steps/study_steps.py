@@ -11,7 +11,7 @@ from prefect.futures import PrefectFuture
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.graph.outcomes import Made
 from headstream.tasks.graph.scheduling import in_working_order
-from headstream.tasks.graph.step import Step, StepName
+from headstream.tasks.graph.step import LeftOut, Step, StepName
 from headstream.tasks.machines.runners import Submit
 from headstream.tasks.results.study_record import ModelOutcome
 from headstream.tasks.steps.prefect_step import make
@@ -38,7 +38,9 @@ def make_text(steps: Sequence[Step]) -> dict[StepName, Artifact]:
     made: dict[StepName, Artifact] = {}
     for step in steps:
         if not (step.makes_model or step.measures_model):
-            made[step.name] = _named(step)(step, step.given(made))
+            artifact = _named(step)(step, step.given(made))
+            assert isinstance(artifact, Artifact)  # text waits for no model, and so is never left out
+            made[step.name] = artifact
     return made
 
 
@@ -79,6 +81,6 @@ def require_success(outcomes: Sequence[ModelOutcome], report: Path) -> None:
         )
 
 
-def _named(step: Step) -> Task[[Step, Mapping[str, Any]], Any]:
+def _named(step: Step) -> Task[[Step, Mapping[str, Artifact | LeftOut]], Artifact | LeftOut]:
     """The Prefect task that makes a step, under the name of its stage."""
     return make.with_options(name=step.stage.name)
