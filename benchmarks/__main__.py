@@ -9,7 +9,7 @@ from benchmarks import (
     analyses,
     circuits,
     corpus,
-    interventions,
+    intervention_steps,
     many_artifacts,
     many_rows,
     shipped_studies,
@@ -20,7 +20,7 @@ from benchmarks.targets import table
 
 found = study.main()
 training.main()
-interventions.main()
+intervention_steps.main()
 circuits.main()
 ablation.main()
 found |= analyses.main()

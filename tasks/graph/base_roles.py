@@ -12,7 +12,7 @@ from headstream.tasks.graph.step import Inputs, LeftOut
 from headstream.tasks.results.tables import quoted, tables
 from headstream.tasks.results.views import create_tables_and_views
 from headstream.tasks.study.cells import Cell
-from headstream.tasks.study.interventions import STAGES_OF_ROLES, InterventionConfig
+from headstream.tasks.study.training_interventions import STAGES_OF_ROLES, InterventionConfig
 
 _HEADS = {
     "induction": "SELECT reader FROM induction_circuits WHERE is_strongest AND reader_role = 'induction'",

@@ -31,13 +31,13 @@ from headstream.tasks.study.costs_config import CostsConfig
 from headstream.tasks.study.effective_settings import effective
 from headstream.tasks.study.field_types import ListOf
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
-from headstream.tasks.study.interventions import STAGES_OF_ROLES, in_words, require_possible
 from headstream.tasks.study.mistakes import described, first_mistake, message, nearest, word
 from headstream.tasks.study.names import STUDY_NAME, VARIANT_NAME
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
 from headstream.tasks.study.sources import MAX_BYTES, StudyFile, shipped, shipped_studies, unknown_study
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
 from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.study.training_interventions import STAGES_OF_ROLES, in_words, require_possible
 from headstream.tasks.study.until_decided import FIRST_LOOK, UntilDecided
 
 MAX_GRID_MODELS, MAX_IMPORTED = 10_000, 100

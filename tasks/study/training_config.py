@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from headstream.tasks.study.field_types import ListOf
-from headstream.tasks.study.interventions import InterventionConfig
+from headstream.tasks.study.training_interventions import InterventionConfig
 
 
 class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):

@@ -15,7 +15,7 @@ from headstream.models.architecture import Architecture
 from headstream.models.interventions import Interventions
 from headstream.models.transformer import Transformer
 from headstream.tasks.storage.sealing import file_sha256
-from headstream.tasks.study.interventions import InterventionConfig, passes_at
+from headstream.tasks.study.training_interventions import InterventionConfig, passes_at
 
 
 def write_model_card(

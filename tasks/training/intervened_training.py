@@ -10,7 +10,7 @@ from torch import Tensor
 from headstream.models.nodes import Head
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Transformer
-from headstream.tasks.study.interventions import InterventionConfig, passes_at
+from headstream.tasks.study.training_interventions import InterventionConfig, passes_at
 from headstream.tasks.text.bigram_counts import commonest_successors
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.predicted_by_induction import Which, predicted_by_induction

@@ -2,8 +2,8 @@
 
 from headstream.models.architecture import Architecture
 from headstream.tasks.results.model_columns import architecture_columns
-from headstream.tasks.study.interventions import in_words
 from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.study.training_interventions import in_words
 from headstream.tasks.training.training_steps import step_count
 
 

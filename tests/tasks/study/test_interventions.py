@@ -4,8 +4,8 @@ import pytest
 
 from headstream.models.nodes import MLP, Edge, Head
 from headstream.tasks.errors import UserError
-from headstream.tasks.study.interventions import InterventionConfig, passes_at
 from headstream.tasks.study.schema import parse_study
+from headstream.tasks.study.training_interventions import InterventionConfig, passes_at
 
 SILENCE = {"kind": "silence", "heads": ["L0H1"]}
 ROLE = {"kind": "silence", "heads": "induction", "from": 1000}

@@ -11,7 +11,7 @@ from test_training import PLAIN
 from tiny import tiny_tokens
 
 from headstream.tasks.machines.child_process import run_in_process
-from headstream.tasks.study.interventions import InterventionConfig
+from headstream.tasks.study.training_interventions import InterventionConfig
 from headstream.tasks.training.checkpoints import load_model
 from headstream.tasks.training.compile_ahead import compile_kind
 from headstream.tasks.training.compiled_kind import kind_of

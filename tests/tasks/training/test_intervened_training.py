@@ -8,8 +8,8 @@ from tiny import tiny_tokens
 from torch.nn import functional as F
 
 from headstream.models.nodes import Head
-from headstream.tasks.study.interventions import InterventionConfig
 from headstream.tasks.study.training_config import TrainingConfig
+from headstream.tasks.study.training_interventions import InterventionConfig
 from headstream.tasks.text.repeated_text import repeat_shares
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.training.checkpoints import checkpoint_steps, is_intervened, load_model

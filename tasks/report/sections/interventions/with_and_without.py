@@ -14,7 +14,7 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
-MAX_PANELS, COLUMNS = 12, 3
+MAX_PANELS, PANELS_IN_A_ROW = 12, 3
 _NAME, _QUERIES = "with_and_without", ("intervention_curves", "interventions")
 BASE: dict[str, Any] = {"color": MUTED, "linewidth": 1.2, "linestyle": DOTTED, "marker": ""}
 DONE: dict[str, Any] = {"color": PURPLE, "linewidth": 1.5, "marker": ""}
@@ -27,18 +27,18 @@ def with_and_without(results: StudyResults) -> list[Picture]:
         return [Picture(_NAME, "No picture: nothing was done to any model in training.", _QUERIES)]
     shown = [*curves.groupby(["what", "n_layers"], sort=False)][:MAX_PANELS]
     n_more = curves.groupby(["what", "n_layers"]).ngroups - len(shown)
-    n_rows = ceil(len(shown) / COLUMNS)
+    n_rows = ceil(len(shown) / PANELS_IN_A_ROW)
     figure = Figure((WIDTH, 0.5 + 2.1 * n_rows))
-    panels = figure.subplots(n_rows, COLUMNS, sharex=True, sharey=True, squeeze=False).flatten()
+    panels = figure.subplots(n_rows, PANELS_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flatten()
     for axes, ((what, n_layers), of_panel) in zip(panels, shown, strict=False):
         layers = f" ({n_layers} layer{'s' if n_layers > 1 else ''})" if curves.n_layers.nunique() > 1 else ""
-        axes.set_title(wrapped(f"{_rounded(str(what))}{layers}", COLUMNS), fontsize=8.5)
+        axes.set_title(wrapped(f"{_rounded(str(what))}{layers}", PANELS_IN_A_ROW), fontsize=8.5)
         _draw(axes, of_panel)
         scale_by_tokens(axes, None)
         axes.label_outer()
     for axes in panels[len(shown) :]:
         axes.set_axis_off()
-    for axes in panels[max(0, len(shown) - COLUMNS) : len(shown)]:
+    for axes in panels[max(0, len(shown) - PANELS_IN_A_ROW) : len(shown)]:
         axes.xaxis.set_tick_params(labelbottom=True)
         axes.set_xlabel("tokens seen")
     panels[0].set_ylim(bottom=0)

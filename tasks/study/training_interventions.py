@@ -13,7 +13,7 @@ from headstream.tasks.study.field_types import ListOf
 
 STAGES_OF_ROLES = {"induction": ("behaviour",), "writer": ("behaviour", "activation-circuits")}
 """For each role by which a head can be named the stages that tell which head has it."""
-MAX_TOKENS = 10**12
+MAX_TRAINED_TOKENS = 10**12
 _EACH = re.compile(r"each of layer (\d{1,2})")
 _EDGE = re.compile(r"L(\d{1,2})(?:H(\d{1,4})|(MLP))? -> L(\d{1,2})(?:H(\d{1,4}))?\.(Q|K|V)")
 _Labels = Annotated[ListOf[str], Field(min_length=1, max_length=1024)]
@@ -56,9 +56,9 @@ class InterventionConfig(BaseModel):
         description="Tokens that are not learned: those that followed the last copy in the sequence of the current"
         " token, or of the current two; beyond_bigrams: the latter where the bigram's commonest successor is another.",
     )
-    since: int = Field(0, alias="from", ge=0, le=MAX_TOKENS, description="Tokens trained on when it begins.")
+    since: int = Field(0, alias="from", ge=0, le=MAX_TRAINED_TOKENS, description="Tokens trained on when it begins.")
     until: int | None = Field(
-        None, ge=1, le=MAX_TOKENS, description="Tokens trained on when it ends; default: it doesn't."
+        None, ge=1, le=MAX_TRAINED_TOKENS, description="Tokens trained on when it ends; default: it doesn't."
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What a training step costs with an intervention, beside one without: python -m benchmarks.interventions.
+"""What a training step costs with an intervention, beside one without: python -m benchmarks.intervention_steps.
 
 All take turns in one process, compiled as trainings are; the ratio is of medians.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.training import MODEL, TRAINING
 from headstream.tasks.study.corpus_config import CorpusConfig
-from headstream.tasks.study.interventions import InterventionConfig
 from headstream.tasks.study.tokenizer_config import TokenizerConfig
+from headstream.tasks.study.training_interventions import InterventionConfig
 from headstream.tasks.text.corpus_writing import write_corpus
 from headstream.tasks.text.token_reading import Tokens
 from headstream.tasks.text.token_writing import write_tokens
