@@ -20,6 +20,7 @@ from transformers import (
 )
 
 VOCABULARY, N_CTX = 101, 23
+ENDS = {"bos_token_id": 0, "eos_token_id": 0}
 
 # What differs from the sizes below, by what a table says of it.
 GPT2_SHAPES: dict[str, dict[str, Any]] = {
@@ -270,3 +271,19 @@ FAMILIES = (
     (Gemma3TextConfig, GEMMA_SHAPES, SIZES),
 )
 
+# Models that training makes here, and that TransformerLens has, too.
+_OWN = {"n_layers": 2, "n_heads": 3, "d_model": 18, "n_ctx": N_CTX, "positions": "learned"}
+_TURNED = _OWN | {"positions": "rotary", "normalization": "rmsnorm"}
+OWN: dict[str, dict[str, Any]] = {
+    "attention alone": _OWN,
+    "attention and LayerNorm, tied": _OWN | {"normalization": "layernorm", "tied_embeddings": True},
+    "LayerNorm, tanh GELU, all biases": _OWN
+    | {"normalization": "layernorm", "feed_forward": "gelu_tanh", "biases": True},
+    "sinusoidal positions, ReLU": _OWN | {"positions": "sinusoidal", "feed_forward": "relu"},
+    "no positions, exact GELU": _OWN | {"positions": "none", "feed_forward": "gelu"},
+    "neighbouring pairs turned": _TURNED,
+    "pairs half a head apart, gated, grouped": _TURNED
+    | {"rotary_pairs": "half-split", "n_key_value_heads": 1, "feed_forward": "swiglu", "d_mlp": 31},
+    "a third of each head turned, biases of q, k and v": _TURNED
+    | {"rotary_pairs": "half-split", "rotary_fraction": 0.34, "feed_forward": "geglu_tanh", "qkv_biases": True},
+}

@@ -149,7 +149,8 @@ _GEMMA_NORMS = tuple(
 def gemma2_config() -> Config:
     shared = {name: value for name, value in _llama_sizes().items() if name != "hidden_act"}
     return shared | {
-        **{"hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 3, "sliding_window": 5},
+        **{"hidden_size": 18, "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 3},
+        **{"sliding_window": 5},
         **{"attn_logit_softcapping": 2.0, "final_logit_softcapping": 1.5, "tie_word_embeddings": True},
     }
 
@@ -295,7 +296,10 @@ CHANGES: dict[str, dict[str, Any]] = {
         **{"num_attention_heads": 2, "num_key_value_heads": 3, "hidden_act": "relu"},
         **{"layer_norm_eps": 0.1, "partial_rotary_factor": 1.0},
     },
-    "phi3": _OF_LLAMA | {"partial_rotary_factor": 0.5, "sliding_window": None},
+    "phi3": {
+        **{name: value for name, value in _OF_LLAMA.items() if name not in ("rope_scaling", "rope_parameters, llama3")},
+        **{"partial_rotary_factor": 0.5, "sliding_window": None},
+    },
     "opt": {
         **{"num_hidden_layers": 1, "num_attention_heads": 5, "activation_function": "gelu"},
         "tie_word_embeddings": False,

@@ -22,6 +22,8 @@ from headstream.tasks.importing.llama_families import (
     llama_family,
     llama_fields,
     llama_placements,
+    require_whole_heads,
+    windowed_layers,
 )
 from headstream.tasks.importing.placements import Placement
 from headstream.tasks.importing.settings import Settings
@@ -78,8 +80,7 @@ def _gemma3_fields(settings: Settings) -> dict[str, Any]:
 
 def _windowed_layers(settings: Settings, n_layers: int, every: int) -> list[int]:
     """Layers that have a window: by default all but each of so many."""
-    kinds = settings.words("layer_types") or [FULL if (i + 1) % every == 0 else WINDOWED for i in range(n_layers)]
-    return [i for i, kind in enumerate(kinds) if kind == WINDOWED]
+    return windowed_layers(settings, [FULL if (i + 1) % every == 0 else WINDOWED for i in range(n_layers)])
 
 
 def _cap(settings: Settings, name: str, unsaid: float | None) -> float | None:
@@ -99,17 +100,21 @@ def _base_in_windows(settings: Settings) -> float:
 def _rotary_elsewhere(settings: Settings) -> dict[str, Any]:
     """Fields of rotary positions in layers without a window: whose settings are apart, in newer configs."""
     both = settings.section("rope_parameters")
+    settings.must_be("partial_rotary_factor", (1,), "rotary positions on part of a head in this family")
     for name in ("rope_type", "rope_theta"):
         both.must_be(name, (None,), "rotary positions for all of Gemma 3's layers alike")
     said = both.section(FULL).all() | settings.section("rope_scaling").all()
-    base = settings.number("rope_theta", 1e6)
-    return rotary_fields(Settings({"rope_parameters": said, "rope_theta": base}, settings.path))
+    beside = {"rope_theta": settings.number("rope_theta", 1e6)}
+    if "max_position_embeddings" in settings:
+        beside["max_position_embeddings"] = settings.whole("max_position_embeddings")
+    return rotary_fields(Settings(beside | {"rope_parameters": said}, settings.path))
 
 
 def _config(architecture: Architecture) -> dict[str, Any]:
     """Settings that both have."""
     a, windowed = architecture, layers_with_window(architecture)
     shared, scalar = {name: own for name, own in llama_config(a).items() if name != "hidden_act"}, a.query_scale**-2
+    require_whole_heads(shared, "gemma")
     return shared | {
         "attention_bias": a.biases,
         "hidden_activation": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),

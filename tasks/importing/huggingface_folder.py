@@ -58,6 +58,7 @@ _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "logit_scale": ((None, 1), "scaled logits"),
     "qk_layernorm": ((False,), "LayerNorm of queries and keys"),
     "use_qk_norm": ((False,), "norms of queries and keys by this config"),
+    "per_layer_config": ((None, {}), "settings that differ by layer"),
     "no_rope_layers": ((None, []), "rotary positions in some layers alone"),
 }
 # Settings that don't affect what a trained model computes.

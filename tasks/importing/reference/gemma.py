@@ -42,8 +42,9 @@ def gemma3_logits(
     of_windows, of_full = (both.get(f"{kind}_attention") or {} for kind in ("sliding", "full"))
     base = of_windows.get("rope_theta") or config.get("rope_local_base_freq") or 10_000.0
     of_full = {"rope_theta": config.get("rope_theta") or 1e6, **of_full, **(config.get("rope_scaling") or {})}
+    beside = {name: config[name] for name in ("max_position_embeddings",) if name in config}
     rates = {
-        "full_attention": rope_rates({"rope_parameters": of_full}, d_head),
+        "full_attention": rope_rates(beside | {"rope_parameters": of_full}, d_head),
         "sliding_attention": rates_of(base, d_head),
     }
     every = config.get("sliding_window_pattern") or 6

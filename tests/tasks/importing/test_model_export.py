@@ -153,6 +153,10 @@ def test_transformer_lens_gets_neighbouring_pairs_alone_since_version_4_reads_no
     assert json.loads((tmp_path / "out" / "config.json").read_text())["rotary_adjacent_pairs"] is True
 
 
+GEMMA = llama_architecture(
+    normalization_place="both", norm_offset=True, embedding_scale=17**0.5, feed_forward="geglu_tanh"
+)  # but for a width that transformers takes
+
 UNREPRESENTABLE = [
     ("huggingface", plain(), "positions = 'relative', normalization = 'none'."),
     ("huggingface", gpt2_architecture(normalization_place="post"), "gpt2, can't have normalization_place = 'post'"),
@@ -163,6 +167,8 @@ UNREPRESENTABLE = [
     ("huggingface", llama_architecture(feed_forward="gelu"), "feed_forward = 'gelu'"),
     ("huggingface", llama_architecture(embedding_scale=3.0), "embedding_scale = 3.0"),
     ("huggingface", llama_architecture(logit_cap=3.0), "logit_cap = 3.0"),
+    ("huggingface", llama_architecture(rotary_fraction=0.5, rotary_stretch=2.0), "rotary_width = 2"),
+    ("huggingface", GEMMA, "normalization_place = 'both'"),
     ("transformer-lens", plain(), "positions = 'relative'"),
     ("transformer-lens", plain(positions="learned", score_scale=1.0), "score_scale = 1.0"),
     ("transformer-lens", llama_architecture(normalization_place="both"), "normalization_place = 'both'"),
