@@ -3,7 +3,7 @@
 Both readings must change as transformers does: `make peers` asks transformers, and a test asks that none is left out.
 """
 
-from benchmarks.changed_settings_of_others import OTHERS
+from benchmarks.more_settings import OTHERS
 from benchmarks.setting_changes import (
     IDLE,
     LAYERS_REFUSED,
