@@ -66,6 +66,7 @@ peers:
 	TQDM_DISABLE=1 .venv-peers/bin/python -m benchmarks.peers_settings
 	.venv-peers/bin/python -m benchmarks.peers_circuits
 	.venv-peers/bin/python -m benchmarks.peers_ablation
+	TQDM_DISABLE=1 .venv-peers/bin/python -m benchmarks.peers_prompts
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -4,13 +4,25 @@ An hour is for the three studies, one for the 2 GB corpus. The ratio to Transfor
 `make peers`.
 """
 
-from benchmarks import ablation, analyses, circuits, corpus, many_artifacts, many_rows, shipped_studies, study, training
+from benchmarks import (
+    ablation,
+    analyses,
+    circuits,
+    corpus,
+    many_artifacts,
+    many_rows,
+    prompts,
+    shipped_studies,
+    study,
+    training,
+)
 from benchmarks.targets import table
 
 found = study.main()
 training.main()
 circuits.main()
 ablation.main()
+found |= prompts.main()
 found |= analyses.main()
 found |= many_rows.main()
 found |= many_artifacts.main()

@@ -171,12 +171,18 @@ def exported_logits(model: Transformer, tokens: Tensor) -> list[Tensor]:
     """Logits of what is exported, by transformers and by the bridge of TransformerLens."""
     with TemporaryDirectory() as folder:
         write_checkpoint("huggingface", as_exported(model), Path(folder))
-        own_words = {f"token {i}": i for i in range(model.d_vocab)}  # the bridge wants some tokenizer
-        PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel(own_words, unk_token="token 0"))).save_pretrained(
-            folder
-        )
-        bridge = TransformerBridge.boot_transformers(folder, device="cpu", dtype=torch.float32)
-        return [eager(Path(folder))(tokens).logits, bridge(tokens)]
+        theirs = eager(Path(folder))(tokens).logits
+    return [theirs, boot_exported(model)(tokens)]
+
+
+def boot_exported(model: Transformer) -> TransformerBridge:
+    """A model exported to transformers, in the bridge of TransformerLens."""
+    with TemporaryDirectory() as folder:
+        write_checkpoint("huggingface", as_exported(model), Path(folder))
+        words = {f"token {i}": i for i in range(model.d_vocab)}  # the bridge wants some tokenizer
+        tokenizer = Tokenizer(WordLevel(words, unk_token="token 0"))
+        PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+        return TransformerBridge.boot_transformers(folder, device="cpu", dtype=torch.float32)
 
 
 if __name__ == "__main__":
