@@ -360,4 +360,26 @@ GEMMA3 = Changes(
         {"rope_parameters": {FULL: {"rope_type": "default"}, WINDOWED: {"rope_type": "default"}}},
     ),
 )
-OTHERS = (GPT_NEO, OPT, PHI, PHI3, QWEN3, OLMO, OLMO2, GEMMA2, GEMMA3)
+GEMMA = Changes(
+    base=llama_config("gemma", {"hidden_act": "silu", "attention_bias": True}),
+    counted=(*_but(LLAMA_COUNTED, "hidden_act"), *({"hidden_act": kind} for kind in GELUS)),
+    refused=(
+        *_without(LLAMA_REFUSED, "head_dim"),
+        *(({"head_dim": width}, "q_proj.weight has shape") for width in (6, ...)),
+        ({"num_key_value_heads": ...}, "n_key_value_heads must divide"),
+        ({"tie_word_embeddings": ...}, "lm_head.weight differs"),
+        ({"attention_bias": False}, "_proj.bias"),
+        ({"attention_bias": ...}, "_proj.bias"),
+        ({"hidden_activation": "gelu"}, "hidden_activation must be"),
+        ({"use_bidirectional_attention": True}, "use_bidirectional_attention must be"),
+    ),
+    idle=LLAMA_IDLE | {"hidden_activation": "gelu_pytorch_tanh"},
+    idle_besides=(
+        {"max_position_embeddings": ...},
+        {"use_bidirectional_attention": False},
+        {"hidden_activation": None},
+        {"sliding_window": 3},
+        *ROTARY_IDLE,
+    ),
+)
+OTHERS = (GPT_NEO, OPT, PHI, PHI3, QWEN3, OLMO, OLMO2, GEMMA, GEMMA2, GEMMA3)

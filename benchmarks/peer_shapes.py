@@ -5,6 +5,7 @@ from typing import Any
 from transformers import (
     Gemma2Config,
     Gemma3TextConfig,
+    GemmaConfig,
     GPT2Config,
     GPTNeoConfig,
     GPTNeoXConfig,
@@ -218,6 +219,29 @@ OPT_SHAPES: dict[str, dict[str, Any]] = {
         "activation_function": "gelu",
     },
 }
+FIRST_GEMMA_SHAPES: dict[str, dict[str, Any]] = {
+    "width 30, 6 heads of 14 in 2 groups": {
+        "hidden_size": 30,
+        "head_dim": 14,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+    },
+    "1 head of 6, untied, biases": {
+        "hidden_size": 14,
+        "head_dim": 6,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "attention_bias": True,
+        "tie_word_embeddings": False,
+    },
+    "5 heads of 2, named gelu": {
+        "hidden_size": 10,
+        "head_dim": 2,
+        "num_attention_heads": 5,
+        "num_key_value_heads": 5,
+        "hidden_act": "gelu",
+    },
+}
 GEMMA_SHAPES: dict[str, dict[str, Any]] = {
     "width 30, 6 heads of 14 in 2 groups, window 5": {
         "hidden_size": 30,
@@ -267,6 +291,7 @@ FAMILIES = (
         OPT_SHAPES,
         {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "ffn_dim": 37, "pad_token_id": 1},
     ),
+    (GemmaConfig, FIRST_GEMMA_SHAPES, SIZES),
     (Gemma2Config, GEMMA_SHAPES, SIZES),
     (Gemma3TextConfig, GEMMA_SHAPES, SIZES),
 )

@@ -1,7 +1,7 @@
 """Effects on a behaviour of all nodes, exactly, and of all edges, by EAP-IG: how fast, against a run for each node.
 
-The run for each node is a plain hook's: the whole model again, with one output exchanged. Of SmolLM2's shape it is timed
-on a part of the nodes, and its time scaled to all; weights are random, as no time depends on them.
+The run for each node is a plain hook's: the whole model again, with one output exchanged. Of SmolLM2's shape it is
+timed on a part of the nodes, and its time scaled to all; weights are random, as no time depends on them.
 
 python -m benchmarks.prompts
 """

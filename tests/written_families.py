@@ -146,6 +146,15 @@ _GEMMA_NORMS = tuple(
 )
 
 
+def gemma_config() -> Config:
+    own = {"hidden_act": "gelu", "hidden_activation": None, "attention_bias": False, "tie_word_embeddings": True}
+    return _llama_sizes() | own
+
+
+def gemma_shapes(c: Config) -> Shapes:
+    return _llama_shapes(c, biases="qkvo" if c.get("attention_bias") else "", tied=True)
+
+
 def gemma2_config() -> Config:
     shared = {name: value for name, value in _llama_sizes().items() if name != "hidden_act"}
     return shared | {
@@ -229,6 +238,7 @@ CONFIGS: dict[str, Callable[[], Config]] = {
     "phi": phi_config,
     "phi3": phi3_config,
     "opt": opt_config,
+    "gemma": gemma_config,
     "gemma2": gemma2_config,
     "gemma3_text": gemma3_config,
 }
@@ -241,6 +251,7 @@ SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "phi": phi_shapes,
     "phi3": phi3_shapes,
     "opt": opt_shapes,
+    "gemma": gemma_shapes,
     "gemma2": gemma2_shapes,
     "gemma3_text": gemma3_shapes,
 }
@@ -304,6 +315,7 @@ CHANGES: dict[str, dict[str, Any]] = {
         **{"num_hidden_layers": 1, "num_attention_heads": 5, "activation_function": "gelu"},
         "tie_word_embeddings": False,
     },
+    "gemma": _OF_LLAMA | {"hidden_act": "silu", "attention_bias": True, "tie_word_embeddings": False},
     "gemma2": {
         **_OF_GEMMA,
         **{"attn_logit_softcapping": None, "final_logit_softcapping": 7.0},
@@ -340,6 +352,7 @@ BESIDES: dict[str, dict[str, Any]] = {
     "phi": {"embd_pdrop": 0.0, "resid_pdrop": 0.1, "qk_layernorm": False, "rope_scaling": None},
     "phi3": {"attention_bias": False, "embd_pdrop": 0.1, "rope_scaling": None, "pad_token_id": 32_000},
     "opt": {"activation_dropout": 0.1, "prefix": "</s>", "enable_bias": True, "layer_norm_elementwise_affine": True},
+    "gemma": {"hidden_activation": "gelu_pytorch_tanh", "attention_dropout": 0.0, "rope_scaling": None},
     "gemma2": {"cache_implementation": "hybrid", "hidden_act": "gelu_pytorch_tanh"},
     "gemma3_text": {
         "cache_implementation": "hybrid",

@@ -72,6 +72,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("opt", {"_remove_final_layer_norm": True}, "Headstream has no OPT without its last norm"),
     ("opt", {"enable_bias": False}, "Headstream has no OPT without biases"),
     ("opt", {"layer_norm_elementwise_affine": False}, "Headstream has no OPT whose norms have no weights"),
+    ("gemma", {"hidden_activation": "gelu"}, "Headstream has no activation that transformers would read here"),
+    ("gemma", {"use_bidirectional_attention": True}, "Headstream has no attention to later tokens"),
     ("gemma2", {"use_bidirectional_attention": True}, "Headstream has no attention to later tokens"),
     ("gemma3_text", {"attn_logit_softcapping": 50.0}, "Headstream has no soft-capped scores"),
     (
