@@ -39,9 +39,6 @@ class Logits(NamedTuple):
 def main(families: Sequence[str]) -> None:
     """Compare some families, by default all, and print a table."""
     quiet()
-    print(
-        "changes of one setting in the file: how far logits then differ, over their standard deviation, from those of"
-    )
     print("one setting changed in the file: how far logits then are, over their standard deviation, from those of")
     print("transformers, here and in the second reading, and how far what counts least moves those of transformers")
     with torch.inference_mode():
