@@ -191,7 +191,7 @@ def peer_scores(peer: Peer) -> Float[Tensor, "edge pair"]:
         t = (step + 0.5) / STEPS
         embedding = (corrupt["hook_embed"] + t * (clean["hook_embed"] - corrupt["hook_embed"])).clone()
         gradients: dict[str, Tensor] = {}
-        hooks: list[Hook] = [("hook_embed", lambda x, hook, embedding=embedding: embedding.requires_grad_())]
+        hooks: list[Hook] = [("hook_embed", partial(replaced, by=embedding.requires_grad_()))]
         places = {read_at(peer.graph, *reader)[0] for level in peer.graph.levels for reader in level.readers}
         hooks += [(name, partial(keep_gradient, gradients=gradients, name=name)) for name in places]
         with torch.enable_grad():
@@ -204,6 +204,11 @@ def peer_scores(peer: Peer) -> Float[Tensor, "edge pair"]:
                 found = torch.einsum("ubpd,bpd->ub", difference[: level.n_writers], gradient)
                 scores[first : first + level.n_writers] += found / STEPS
     return scores
+
+
+def replaced(x: Tensor, hook: object, by: Tensor) -> Tensor:
+    """The hook that puts something else in place of what it gets."""
+    return by
 
 
 def keep_gradient(x: Tensor, hook: object, gradients: dict[str, Tensor], name: str) -> Tensor:
