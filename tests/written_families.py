@@ -146,10 +146,20 @@ _GEMMA_NORMS = tuple(
 )
 
 
+def gemma_config() -> Config:
+    own = {"hidden_act": "gelu", "hidden_activation": None, "attention_bias": False, "tie_word_embeddings": True}
+    return _llama_sizes() | own
+
+
+def gemma_shapes(c: Config) -> Shapes:
+    return _llama_shapes(c, biases="qkvo" if c.get("attention_bias") else "", tied=True)
+
+
 def gemma2_config() -> Config:
     shared = {name: value for name, value in _llama_sizes().items() if name != "hidden_act"}
     return shared | {
-        **{"hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 3, "sliding_window": 5},
+        **{"hidden_size": 18, "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 3},
+        **{"sliding_window": 5},
         **{"attn_logit_softcapping": 2.0, "final_logit_softcapping": 1.5, "tie_word_embeddings": True},
     }
 
@@ -228,6 +238,7 @@ CONFIGS: dict[str, Callable[[], Config]] = {
     "phi": phi_config,
     "phi3": phi3_config,
     "opt": opt_config,
+    "gemma": gemma_config,
     "gemma2": gemma2_config,
     "gemma3_text": gemma3_config,
 }
@@ -240,6 +251,7 @@ SHAPES: dict[str, Callable[[Config], Shapes]] = {
     "phi": phi_shapes,
     "phi3": phi3_shapes,
     "opt": opt_shapes,
+    "gemma": gemma_shapes,
     "gemma2": gemma2_shapes,
     "gemma3_text": gemma3_shapes,
 }
@@ -295,11 +307,15 @@ CHANGES: dict[str, dict[str, Any]] = {
         **{"num_attention_heads": 2, "num_key_value_heads": 3, "hidden_act": "relu"},
         **{"layer_norm_eps": 0.1, "partial_rotary_factor": 1.0},
     },
-    "phi3": _OF_LLAMA | {"partial_rotary_factor": 0.5, "sliding_window": None},
+    "phi3": {
+        **{name: value for name, value in _OF_LLAMA.items() if name not in ("rope_scaling", "rope_parameters, llama3")},
+        **{"partial_rotary_factor": 0.5, "sliding_window": None},
+    },
     "opt": {
         **{"num_hidden_layers": 1, "num_attention_heads": 5, "activation_function": "gelu"},
         "tie_word_embeddings": False,
     },
+    "gemma": _OF_LLAMA | {"hidden_act": "silu", "attention_bias": True, "tie_word_embeddings": False},
     "gemma2": {
         **_OF_GEMMA,
         **{"attn_logit_softcapping": None, "final_logit_softcapping": 7.0},
@@ -336,6 +352,7 @@ BESIDES: dict[str, dict[str, Any]] = {
     "phi": {"embd_pdrop": 0.0, "resid_pdrop": 0.1, "qk_layernorm": False, "rope_scaling": None},
     "phi3": {"attention_bias": False, "embd_pdrop": 0.1, "rope_scaling": None, "pad_token_id": 32_000},
     "opt": {"activation_dropout": 0.1, "prefix": "</s>", "enable_bias": True, "layer_norm_elementwise_affine": True},
+    "gemma": {"hidden_activation": "gelu_pytorch_tanh", "attention_dropout": 0.0, "rope_scaling": None},
     "gemma2": {"cache_implementation": "hybrid", "hidden_act": "gelu_pytorch_tanh"},
     "gemma3_text": {
         "cache_implementation": "hybrid",

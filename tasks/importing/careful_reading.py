@@ -8,6 +8,7 @@ from typing import Any
 import psutil
 
 from headstream.tasks.errors import UserError
+from headstream.tasks.files.json_objects import RepeatedNameError, distinct
 
 MAX_JSON_BYTES = 4 << 20  # of a config; even those of the largest models have only a few kB
 
@@ -38,13 +39,15 @@ def read_json(path: Path, most_bytes: int = MAX_JSON_BYTES) -> dict[str, Any]:
     """The object in a JSON file of at most `most_bytes` bytes.
 
     Raises:
-        UserError: it isn't a file, is larger, or doesn't hold a JSON object.
+        UserError: it isn't a file, is larger, or doesn't hold a JSON object; or a name stands twice in some object.
     """
     size = require_file(path).stat().st_size
     if size > most_bytes:
         raise UserError(f"{path} has {size:,} bytes, more than the {most_bytes:,} allowed. Is it the right file?")
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), object_pairs_hook=distinct)
+    except RepeatedNameError as error:
+        raise UserError(f"{path} must say each thing once: {error}. Remove the one that isn't meant.") from None
     except (ValueError, RecursionError, OSError) as error:
         raise UserError(f"{path} is not valid JSON: {error}. Download the file again.") from None
     if not isinstance(found, dict):

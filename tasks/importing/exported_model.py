@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +17,8 @@ from headstream.tasks.importing.placements import Declared, Placement, parameter
 _AS_LEARNED = {"sinusoidal": "learned", "none": "learned", "shortformer": "learned_shortformer"}
 
 _ROTARY = ("rotary_stretch", "rotary_stretched_wavelengths", "windowed_rotary_base")
+# Parameters with an entry for each dimension of queries or keys.
+_OF_QUERIES_AND_KEYS = ("W_Q", "W_K", "b_Q", "b_K", "q_norm.weight", "k_norm.weight")
 # Fields that decide nothing in a model without layers.
 _OF_LAYERS = (
     *("n_heads", "n_key_value_heads", "d_head", "d_value", "qk_normalization", "qk_normalization_over", "qkv_biases"),
@@ -68,21 +70,20 @@ def with_learned_positions(model: ExportedModel) -> ExportedModel:
     return replace(model, architecture=a.model_copy(update={"positions": learned}), weights={**model.weights, **tables})
 
 
-def with_half_split_pairs(model: ExportedModel) -> ExportedModel:
-    """The same function with rotary pairs half a head apart: dimensions of queries and keys are reordered alike."""
+def with_rotary_pairs(model: ExportedModel, pairs: Literal["half-split", "neighbouring"]) -> ExportedModel:
+    """The same function with rotary pairs of this kind: dimensions of queries and keys are reordered alike."""
     a = model.architecture
-    if a.positions != "rotary" or a.rotary_pairs == "half-split":
+    if a.positions != "rotary" or a.rotary_pairs == pairs:
         return model
-    turned = torch.arange(a.rotary_width)
-    order = torch.cat([turned[::2], turned[1::2], torch.arange(a.rotary_width, a.head_width)])
+    places = torch.arange(a.rotary_width)
+    turned = torch.cat([places[::2], places[1::2]]) if pairs == "half-split" else places.view(2, -1).T.flatten()
+    order = torch.cat([turned, torch.arange(a.rotary_width, a.head_width)])
     moved = {
         name: tensor[..., order]
         for name, tensor in model.weights.items()
-        if name.rpartition(".")[2].removesuffix("_shared") in ("W_Q", "W_K", "b_Q", "b_K")
+        if name.rpartition("attention.")[2].removesuffix("_shared") in _OF_QUERIES_AND_KEYS
     }
-    return replace(
-        model, architecture=a.model_copy(update={"rotary_pairs": "half-split"}), weights={**model.weights, **moved}
-    )
+    return replace(model, architecture=a.model_copy(update={"rotary_pairs": pairs}), weights={**model.weights, **moved})
 
 
 def choices_of(architecture: Architecture) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Gemma 2, with bounds of scores and logits, and Gemma 3's text models, with norms of queries and keys and two bases.
+"""Gemma; Gemma 2, with bounds of scores and logits; Gemma 3's text models, with norms of queries and keys, two bases.
 
-Both have norms before sublayers and of what they write, of 1 + weight; scaled embeddings; windows in some layers.
-Source: Gemma Team 2024, 2025; transformers' Gemma2ForCausalLM and Gemma3ForCausalLM.
+All have norms by 1 + weight and scaled embeddings; the later ones also norms of what sublayers write, and windows in
+some layers. Source: Gemma Team 2024, 2025; transformers' GemmaForCausalLM, Gemma2ForCausalLM and Gemma3ForCausalLM.
 """
 
 import math
@@ -22,6 +22,8 @@ from headstream.tasks.importing.llama_families import (
     llama_family,
     llama_fields,
     llama_placements,
+    require_whole_heads,
+    windowed_layers,
 )
 from headstream.tasks.importing.placements import Placement
 from headstream.tasks.importing.settings import Settings
@@ -34,22 +36,35 @@ _NORMS = {
     "pre_feedforward_layernorm": "feed_forward_norm",
     "post_feedforward_layernorm": "feed_forward_out_norm",
 }
+_ACTIVATIONS = GATED_ACTIVATION_NAMES | {"gelu": "geglu_tanh"}  # as the first Gemma's configs name them
 _EVERY = 6  # of Gemma 3's layers sees all keys
 
 
-def _fields(settings: Settings, rotary: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that both have."""
+def _shared_fields(settings: Settings, unsaid_groups: int, rotary: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that all have."""
     settings.must_be("use_bidirectional_attention", (None, False), "attention to later tokens")
-    settings.ignore("hidden_act", "cache_implementation")  # another setting names the activation
-    fields = llama_fields(settings, d_head=256, unsaid_groups=4, rotary=rotary)
+    fields = llama_fields(settings, d_head=256, unsaid_groups=unsaid_groups, rotary=rotary)
     return fields | {
         "biases": settings.flag("attention_bias", False),
-        "feed_forward": settings.choice("hidden_activation", GATED_ACTIVATION_NAMES, "gelu_pytorch_tanh"),
-        "normalization_place": "both",
         "norm_offset": True,
         "embedding_scale": fields["d_model"] ** 0.5,
-        "score_scale": settings.number(_SCALAR, 256) ** -0.5,
         "tied_embeddings": settings.flag("tie_word_embeddings", True),
+    }
+
+
+def _gemma_fields(settings: Settings) -> dict[str, Any]:
+    settings.must_be("hidden_activation", (None, "gelu_pytorch_tanh"), "activation that transformers would read here")
+    fields = _shared_fields(settings, 16, rotary_fields(settings))
+    return fields | {"feed_forward": settings.choice("hidden_act", _ACTIVATIONS, "gelu_pytorch_tanh")}
+
+
+def _fields(settings: Settings, rotary: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that the later ones have."""
+    settings.ignore("hidden_act", "cache_implementation")  # another setting names the activation
+    return _shared_fields(settings, 4, rotary) | {
+        "feed_forward": settings.choice("hidden_activation", GATED_ACTIVATION_NAMES, "gelu_pytorch_tanh"),
+        "normalization_place": "both",
+        "score_scale": settings.number(_SCALAR, 256) ** -0.5,
     }
 
 
@@ -78,8 +93,7 @@ def _gemma3_fields(settings: Settings) -> dict[str, Any]:
 
 def _windowed_layers(settings: Settings, n_layers: int, every: int) -> list[int]:
     """Layers that have a window: by default all but each of so many."""
-    kinds = settings.words("layer_types") or [FULL if (i + 1) % every == 0 else WINDOWED for i in range(n_layers)]
-    return [i for i, kind in enumerate(kinds) if kind == WINDOWED]
+    return windowed_layers(settings, [FULL if (i + 1) % every == 0 else WINDOWED for i in range(n_layers)])
 
 
 def _cap(settings: Settings, name: str, unsaid: float | None) -> float | None:
@@ -99,17 +113,27 @@ def _base_in_windows(settings: Settings) -> float:
 def _rotary_elsewhere(settings: Settings) -> dict[str, Any]:
     """Fields of rotary positions in layers without a window: whose settings are apart, in newer configs."""
     both = settings.section("rope_parameters")
+    settings.must_be("partial_rotary_factor", (1,), "rotary positions on part of a head in this family")
     for name in ("rope_type", "rope_theta"):
         both.must_be(name, (None,), "rotary positions for all of Gemma 3's layers alike")
     said = both.section(FULL).all() | settings.section("rope_scaling").all()
-    base = settings.number("rope_theta", 1e6)
-    return rotary_fields(Settings({"rope_parameters": said, "rope_theta": base}, settings.path))
+    beside = {"rope_theta": settings.number("rope_theta", 1e6)}
+    if "max_position_embeddings" in settings:
+        beside["max_position_embeddings"] = settings.whole("max_position_embeddings")
+    return rotary_fields(Settings(beside | {"rope_parameters": said}, settings.path))
+
+
+def _gemma_config(architecture: Architecture) -> dict[str, Any]:
+    named = {name: kind for name, kind in _ACTIVATIONS.items() if name != "gelu"}  # which earlier versions read exactly
+    activation = named_activation(architecture.feed_forward, named)
+    return llama_config(architecture) | {"attention_bias": architecture.biases, "hidden_act": activation}
 
 
 def _config(architecture: Architecture) -> dict[str, Any]:
-    """Settings that both have."""
+    """Settings that the later ones have."""
     a, windowed = architecture, layers_with_window(architecture)
     shared, scalar = {name: own for name, own in llama_config(a).items() if name != "hidden_act"}, a.query_scale**-2
+    require_whole_heads(shared, "gemma")
     return shared | {
         "attention_bias": a.biases,
         "hidden_activation": named_activation(a.feed_forward, GATED_ACTIVATION_NAMES),
@@ -138,6 +162,7 @@ def _placements(architecture: Architecture, config: Mapping[str, Any]) -> list[P
     return llama_placements(architecture, config, _NORMS)
 
 
+GEMMA = llama_family("gemma", "GemmaForCausalLM", _gemma_fields, _gemma_config)
 GEMMA2 = llama_family(
     *("gemma2", "Gemma2ForCausalLM", _gemma2_fields, _gemma2_config, _placements),
     defines=(_LOGIT_CAP, _SCORE_CAP, _SCALAR),

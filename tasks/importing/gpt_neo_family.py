@@ -27,10 +27,13 @@ def _fields(settings: Settings) -> dict[str, Any]:
     settings.ignore("resid_dropout", "embed_dropout")
     d_model, n_layers = settings.whole("hidden_size"), settings.whole("num_layers")
     n_ctx = settings.whole("max_position_embeddings", 2048)
+    n_heads = settings.whole("num_heads")
+    for other, own in (("num_attention_heads", n_heads), ("num_hidden_layers", n_layers)):
+        settings.must_be(other, (None, own), "other count under a second name")
     windowed = [i for i, kind in enumerate(_kinds(settings, n_layers)) if kind == _LOCAL]
     return {
         "n_layers": n_layers,
-        "n_heads": settings.whole("num_heads"),
+        "n_heads": n_heads,
         "d_model": d_model,
         "n_ctx": n_ctx,
         "positions": "learned",

@@ -13,8 +13,8 @@ from headstream.tasks.importing.exported_model import (
     ExportedModel,
     choices_of,
     differences,
-    with_half_split_pairs,
     with_learned_positions,
+    with_rotary_pairs,
     written_tensors,
 )
 from headstream.tasks.importing.huggingface_family import Family
@@ -28,7 +28,7 @@ def as_huggingface(model: ExportedModel) -> ExportedFiles:
     Raises:
         UserError: no model type can represent it.
     """
-    shared = with_half_split_pairs(with_learned_positions(model))
+    shared = with_rotary_pairs(with_learned_positions(model), "half-split")
     choices = [(kind, written) for kind in FAMILIES for written in _with_feed_forward(shared.architecture)]
     lacking = [_lacking(written, FAMILIES[kind]) for kind, written in choices]
     nearest = min(range(len(choices)), key=lambda each: len(lacking[each]))

@@ -7,7 +7,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.importing.careful_reading import is_there, read_json
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
-from headstream.tasks.importing.gemma_families import GEMMA2, GEMMA3
+from headstream.tasks.importing.gemma_families import GEMMA, GEMMA2, GEMMA3
 from headstream.tasks.importing.gpt2_family import GPT2
 from headstream.tasks.importing.gpt_neo_family import GPT_NEO
 from headstream.tasks.importing.gpt_neox_family import GPT_NEOX
@@ -26,7 +26,9 @@ from headstream.tasks.study.mistakes import word
 
 FAMILIES = {
     family.model_type: family
-    for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO, OLMO2, PHI, PHI3, OPT, GEMMA2, GEMMA3)
+    for family in (
+        *(GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO, OLMO2, PHI, PHI3, OPT, GEMMA, GEMMA2, GEMMA3),
+    )
 }
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 MAX_INDEX_BYTES = 64 << 20
@@ -58,6 +60,7 @@ _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "logit_scale": ((None, 1), "scaled logits"),
     "qk_layernorm": ((False,), "LayerNorm of queries and keys"),
     "use_qk_norm": ((False,), "norms of queries and keys by this config"),
+    "per_layer_config": ((None, {}), "settings that differ by layer"),
     "no_rope_layers": ((None, []), "rotary positions in some layers alone"),
 }
 # Settings that don't affect what a trained model computes.

@@ -4,7 +4,7 @@ Source: Touvron et al. 2023, Jiang et al. 2023, Yang et al. 2024; transformers' 
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from headstream.models.architecture import Architecture
@@ -52,9 +52,6 @@ def llama_fields(
     `unsaid_groups` is the number of keys and values of a config that doesn't mention them. Fields of rotary positions
     are those in `rotary`, if it is given, and otherwise read as Llama's.
     """
-    entries = (settings.section(name) for name in ("rope_scaling", "rope_parameters"))
-    for said in () if rotary else (settings, *entries):
-        said.must_be("partial_rotary_factor", (1,), "Llama with rotary positions on part of a head")
     settings.must_be("rope_interleaved", (False,), "Llama with neighbouring rotary pairs in this format")
     settings.ignore("pretraining_tp", "is_llama_config")
     d_model, n_heads = settings.whole("hidden_size"), settings.whole("num_attention_heads")
@@ -87,8 +84,7 @@ def _llama_fields(settings: Settings) -> dict[str, Any]:
 def _mistral_fields(settings: Settings) -> dict[str, Any]:
     fields = llama_fields(settings, unsaid_groups=8)
     n_layers = fields["n_layers"]
-    kinds = settings.words("layer_types") or [WINDOWED] * n_layers
-    layers = [i for i, kind in enumerate(kinds) if kind == WINDOWED]
+    layers = windowed_layers(settings, [WINDOWED] * n_layers)
     return fields | windowed_fields(_window(settings, fields), layers, n_layers, fields["n_ctx"])
 
 
@@ -102,9 +98,24 @@ def with_windows_of_qwen(fields: dict[str, Any], settings: Settings) -> dict[str
     if not settings.flag("use_sliding_window", False):
         window = fields["n_ctx"]
     first_windowed = settings.whole("max_window_layers", 28)
-    by_layer = (WINDOWED if layer >= first_windowed else FULL for layer in range(fields["n_layers"]))
-    layers = [i for i, kind in enumerate(settings.words("layer_types") or by_layer) if kind == WINDOWED]
+    by_layer = [WINDOWED if layer >= first_windowed else FULL for layer in range(fields["n_layers"])]
+    layers = windowed_layers(settings, by_layer)
     return fields | windowed_fields(window, layers, fields["n_layers"], fields["n_ctx"])
+
+
+def windowed_layers(settings: Settings, unsaid: Sequence[str]) -> list[int]:
+    """Layers that have a window, by `layer_types`; `unsaid` are the kinds of layers by a config that has none.
+
+    Raises:
+        UserError: it names another kind, or not each layer's.
+    """
+    kinds = settings.words("layer_types") or unsaid
+    if len(kinds) != len(unsaid) or not {*kinds} <= {FULL, WINDOWED}:
+        raise UserError(
+            f"layer_types must say {FULL} or {WINDOWED} of each of {len(unsaid)} layers in {settings.path}. Give the"
+            " config that belongs to the weights, or choose another model."
+        )
+    return [i for i, kind in enumerate(kinds) if kind == WINDOWED]
 
 
 def _window(settings: Settings, fields: dict[str, Any]) -> int:
@@ -134,9 +145,14 @@ def llama_config(architecture: Architecture) -> dict[str, Any]:
 
 def _llama_config(architecture: Architecture) -> dict[str, Any]:
     config = llama_config(architecture)
-    if config["hidden_size"] % config["num_attention_heads"]:
-        raise UserError("in a llama, hidden_size must be a multiple of num_attention_heads, whatever head_dim is.")
+    require_whole_heads(config, "llama")
     return config | {"attention_bias": architecture.biases, "mlp_bias": architecture.biases}
+
+
+def require_whole_heads(config: Mapping[str, Any], kind: str) -> None:
+    """Raise UserError where transformers refuses a config for its number of heads."""
+    if config["hidden_size"] % config["num_attention_heads"]:
+        raise UserError(f"in a {kind}, hidden_size must be a multiple of num_attention_heads, whatever head_dim is.")
 
 
 def _mistral_config(architecture: Architecture) -> dict[str, Any]:

@@ -12,18 +12,24 @@ from headstream.tasks.importing.huggingface_family import layers_with_window, wi
 from headstream.tasks.importing.layouts import HEADS_SIDE_BY_SIDE, SAME, in_turn, transposed
 from headstream.tasks.importing.llama_families import llama_config, llama_family, llama_fields, llama_placements
 from headstream.tasks.importing.placements import Placement
+from headstream.tasks.importing.rotary_settings import rotary_base_of, rotary_fraction_of
 from headstream.tasks.importing.settings import Settings
-from headstream.tasks.importing.stretched_rotary import rotary_fields
 
 _APART = ("q_proj.weight", "k_proj.weight", "v_proj.weight", "gate_proj.weight", "up_proj.weight")
 
 
 def _fields(settings: Settings) -> dict[str, Any]:
     settings.ignore("original_max_position_embeddings", "embd_pdrop", "resid_pdrop")  # the first is of scaled positions
-    fields = llama_fields(settings, epsilon=1e-5, rotary=rotary_fields(settings, fraction=1.0))
+    fields = llama_fields(settings, epsilon=1e-5, rotary=_rotary(settings))
     n_layers, n_ctx = fields["n_layers"], fields["n_ctx"]
     window = settings.whole("sliding_window", n_ctx)
     return fields | windowed_fields(window, range(n_layers), n_layers, n_ctx)
+
+
+def _rotary(settings: Settings) -> dict[str, Any]:
+    """Fields of rotary positions, which transformers reads in this family if nothing stretches them."""
+    fraction = rotary_fraction_of(settings, "partial_rotary_factor", 1.0)
+    return {"rotary_base": rotary_base_of(settings, "rope_theta"), "rotary_fraction": fraction}
 
 
 def _config(architecture: Architecture) -> dict[str, Any]:

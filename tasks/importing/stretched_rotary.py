@@ -21,7 +21,10 @@ def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str
     named = "rope_type" if "rope_type" in scaling else "type"
     kind = next((kind for kind in _KINDS if scaling.has(named, kind)), None)
     fields: dict[str, Any] = {}
-    if fraction is not None:
+    if fraction is None:
+        for said in (settings, scaling):
+            said.must_be("partial_rotary_factor", (1,), "rotary positions on part of a head in this family")
+    else:
         beside = settings.number("partial_rotary_factor", fraction)
         fields["rotary_fraction"] = scaling.number("partial_rotary_factor", beside)
     if kind is None:
@@ -30,10 +33,21 @@ def rotary_fields(settings: Settings, fraction: float | None = None) -> dict[str
     fields["rotary_base"] = scaling.number("rope_theta", settings.number("rope_theta", 10_000))
     fields["rotary_stretch"] = scaling.number("factor")
     if kind == _LLAMA3:
-        context = scaling.whole("original_max_position_embeddings")
+        context = _trained_context(settings, scaling)
         wavelengths = tuple(context / scaling.number(f"{which}_freq_factor") for which in ("high", "low"))
         fields["rotary_stretched_wavelengths"] = wavelengths
     return fields
+
+
+def _trained_context(settings: Settings, scaling: Settings) -> int:
+    """The context before stretching: transformers takes what the config says beside the scaling before what that says.
+
+    Raises:
+        UserError: neither is there, nor a context at all.
+    """
+    name = "original_max_position_embeddings"
+    within = scaling.whole(name) if name in scaling else settings.whole("max_position_embeddings")
+    return settings.whole(name, within)
 
 
 def stretching_config(architecture: Architecture) -> dict[str, Any]:

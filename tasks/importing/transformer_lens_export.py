@@ -12,6 +12,7 @@ from headstream.tasks.importing.exported_model import (
     ExportedModel,
     differences,
     with_learned_positions,
+    with_rotary_pairs,
     written_tensors,
 )
 from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, GATED_ACTIVATION_NAMES, named_activation
@@ -36,7 +37,7 @@ def as_transformer_lens(model: ExportedModel) -> ExportedFiles:
     Raises:
         UserError: TransformerLens can't represent it.
     """
-    shared = with_learned_positions(model)
+    shared = with_rotary_pairs(with_learned_positions(model), "neighbouring")  # version 4 reads no others
     a = shared.architecture
     config = _config(a) | {"d_vocab": model.d_vocab, "d_vocab_out": model.d_vocab}
     read_back = checked_architecture(Path(CONFIG), **transformer_lens_fields(Settings(config, Path(CONFIG))))
@@ -54,6 +55,8 @@ def as_transformer_lens(model: ExportedModel) -> ExportedFiles:
         tensors = {name: tensor for name, tensor in tensors.items() if name not in of_gated}
     own = model.architecture.positions
     notes = [] if own == a.positions else [f"{own} positions are written as a table of learned ones"]
+    if model.architecture.rotary_pairs != a.rotary_pairs:
+        notes.append("dimensions of queries and keys are reordered alike, so that rotary pairs are neighbours")
     old_only = {
         "parallel sublayers": a.parallel_sublayers,
         "windows of attention": a.attention == "local",

@@ -28,7 +28,6 @@ def named_part(tensor: str) -> str:
 
 # Hugging Face model types, and the parts of each that Headstream lacks.
 OF_MODEL_TYPES = {
-    "gemma": "an activation that configs of one model name in two ways",
     "gemma3": "a part for images: its text model alone, a gemma3_text, can be read",
     "bloom": "ALiBi",
     "mpt": "ALiBi",

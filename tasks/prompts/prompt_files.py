@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstream.tasks.errors import UserError
+from headstream.tasks.files.json_objects import RepeatedNameError, distinct
 from headstream.tasks.prompts.prompt_pair import PromptPair
 
 _NEEDED, _OPTIONAL = ("prompt", "corrupt", "answer", "wrong"), ("template",)
@@ -64,9 +65,11 @@ def _json_rows(path: Path) -> Iterator[tuple[int, _Row]]:
     for line, text in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
         if text.strip():
             try:
-                row = json.loads(text)
+                row = json.loads(text, object_pairs_hook=distinct)
             except json.JSONDecodeError as error:
                 raise UserError(f"line {line} of {path} must be JSON, got {text[:60]!r}. Correct it.") from error
+            except RepeatedNameError as error:
+                raise UserError(f"line {line} of {path} must say each field once: {error}. Correct it.") from error
             if not isinstance(row, dict):
                 raise UserError(f"line {line} of {path} must be an object, got {text[:60]!r}. Correct it.")
             yield line, row

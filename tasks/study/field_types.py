@@ -1,8 +1,9 @@
 """Types of fields that several sections of a study share."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, Strict
+from pydantic_core import PydanticCustomError
 
 _Item = TypeVar("_Item")
 
@@ -16,3 +17,10 @@ ListOf = Annotated[tuple[_Item, ...], Strict(False)]  # a study's file has lists
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 AtLeastTwo = Annotated[int, Field(ge=2, le=MAX_COUNT)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
+
+
+def whole(value: Any) -> Any:
+    """A value if it is a whole number, for a field of a few such numbers: true and 17.0 equal some, too."""
+    if type(value) is not int:
+        raise PydanticCustomError("int_type", "must be a whole number")
+    return value

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from headstream.tasks import places
-from headstream.tasks.study.field_types import ListOf
+from headstream.tasks.study.field_types import ListOf, whole
 from headstream.tasks.study.mistakes import nearest
 
 # Seeds at which the claims of a study are looked at, and the part of an error of 5 % that each look spends: whatever is
@@ -18,7 +18,9 @@ class UntilDecided(BaseModel, frozen=True, extra="forbid", strict=True):
     """Seeds from 0 on, as many as a study's claims take: `seed = { until = "decided" }` in [grid]."""
 
     until: Literal["decided"] = Field(description="What ends it: all claims that the study can decide are decided.")
-    at_most: Literal[3, 5, 9, 17] = Field(17, description="Seeds of a kind of model after which it ends undecided.")
+    at_most: Annotated[Literal[3, 5, 9, 17], BeforeValidator(whole)] = Field(
+        17, description="Seeds of a kind of model after which it ends undecided."
+    )
     claims: ListOf[str] = Field((), description="Claims of which it is; if left out, of all.")
     so_far: dict[str, Annotated[int, Field(ge=1, le=17)]] = Field(
         {}, description="Seeds of kinds of model that have more than 3 so far; runs keep count of them."

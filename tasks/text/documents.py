@@ -20,7 +20,7 @@ from headstream.tasks.files.non_text import HEAD_BYTES, detect_non_text
 from headstream.tasks.study.corpus_config import CorpusConfig
 from headstream.tasks.text.conllu import Sentence, Word, sentences
 from headstream.tasks.text.file_formats import CODE_SUFFIXES, text_format
-from headstream.tasks.text.records import JSON, JsonValue, json_values
+from headstream.tasks.text.records import JSON, JsonValue, SeveralValues, json_values
 from headstream.tasks.text.source_files import (
     BLOCK_BYTES,
     BROKEN,
@@ -246,6 +246,8 @@ class Reader:
             text = self._without_bad_escapes(record[self.rules.text_field], place, found.is_utf8)
             if text is not None:
                 yield place, [text.encode(errors="surrogateescape")]
+        elif isinstance(record.get(self.rules.text_field), SeveralValues):
+            self._bad_record(self._must, "one that has it more than once", place)
         else:
             kinds = {name: type(value).__name__ for name, value in record.items()}
             if first and self.rules.text_field not in record and self.rules.on_bad_text != "skip":

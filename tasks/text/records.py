@@ -6,14 +6,24 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from headstream.tasks.files.json_objects import twice
 from headstream.tasks.text.source_files import BLOCK_BYTES
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 
 
+class SeveralValues:
+    """Stands for the values of a name that an object has more than once, of which none is the right one."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else found | dict.fromkeys(twice(pairs), SeveralValues())
+
+
 # Numbers are never read, and Python refuses to read those of thousands of digits: their lengths stand for them.
-JSON = json.JSONDecoder(parse_int=len)
+JSON = json.JSONDecoder(parse_int=len, object_pairs_hook=_object)
 
 
 class JsonValue(NamedTuple):

@@ -11,7 +11,7 @@ from torch import Tensor
 from headstream.models.known_options import unknown_options
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.gemma import gemma2_logits, gemma3_logits
+from headstream.tasks.importing.reference.gemma import gemma2_logits, gemma3_logits, gemma_logits
 from headstream.tasks.importing.reference.gguf_file import read_gguf
 from headstream.tasks.importing.reference.gpt2 import gpt2_logits, nanogpt_logits
 from headstream.tasks.importing.reference.gpt_neo import gpt_neo_logits
@@ -41,6 +41,7 @@ HUGGINGFACE: dict[str, Definition] = {
     "phi": phi_logits,
     "phi3": phi3_logits,
     "opt": opt_logits,
+    "gemma": gemma_logits,
     "gemma2": gemma2_logits,
     "gemma3_text": gemma3_logits,
 }

@@ -1,6 +1,7 @@
-"""Gemma 2 and Gemma 3's text models as Hugging Face stores them.
+"""Gemma, Gemma 2 and Gemma 3's text models as Hugging Face stores them.
 
-Sources: Gemma Team 2024, Gemma 2, section 2; Gemma Team 2025, Gemma 3, section 2; Google's gemma_pytorch.
+Sources: Gemma Team 2024, Gemma, section 2; Gemma Team 2024, Gemma 2, section 2; Gemma Team 2025, Gemma 3, section 2;
+Google's gemma_pytorch.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import (
     REFERENCE_ACTIVATIONS,
     attended,
+    gelu_tanh,
     kept_below,
     rates_of,
     read_out,
@@ -20,6 +22,35 @@ from headstream.tasks.importing.reference.maths import (
     turned,
 )
 from headstream.tasks.importing.reference.rope import rope_rates
+
+
+def gemma_logits(
+    tensors: FileTensors, config: Mapping[str, Any], tokens: Int[Tensor, "batch pos"]
+) -> Float64[Tensor, "batch pos d_vocab"]:
+    """Logits of a `GemmaForCausalLM`, whose `gelu` is the approximation by tanh."""
+    d_head, epsilon = config.get("head_dim") or 256, config.get("rms_norm_eps", 1e-6)
+    named = config.get("hidden_act", "gelu_pytorch_tanh")
+    activation = gelu_tanh if named == "gelu" else REFERENCE_ACTIVATIONS[named]
+    tensors, rates = tensors.without("model."), rope_rates(config, d_head)
+    x = tensors.as_stored("embed_tokens.weight")[tokens].double() * config["hidden_size"] ** 0.5
+    for i in range(config["num_hidden_layers"]):
+        layer = tensors.within(f"layers.{i}.")
+        read = rms_norm(x, epsilon, 1 + layer["input_layernorm.weight"])
+        q, k, v = (_linear(layer, f"self_attn.{which}_proj", read).unflatten(-1, (-1, d_head)) for which in "qkv")
+        q, k = (turned(part, rates, half_split=True) for part in (q, k))
+        x = x + _linear(layer, "self_attn.o_proj", attended(q, k, v, scale=d_head**-0.5).flatten(2))
+        read = rms_norm(x, epsilon, 1 + layer["post_attention_layernorm.weight"])
+        hidden = activation(_linear(layer, "mlp.gate_proj", read)) * _linear(layer, "mlp.up_proj", read)
+        x = x + _linear(layer, "mlp.down_proj", hidden)
+    tied = config.get("tie_word_embeddings", True)
+    unembedding = tensors.as_stored("embed_tokens.weight" if tied else "lm_head.weight")
+    return read_out(rms_norm(x, epsilon, 1 + tensors["norm.weight"]), unembedding)
+
+
+def _linear(layer: FileTensors, name: str, x: Tensor) -> Tensor:
+    bias = layer.get(f"{name}.bias")
+    out = x @ layer[f"{name}.weight"].T
+    return out if bias is None else out + bias
 
 
 def gemma2_logits(
@@ -42,8 +73,9 @@ def gemma3_logits(
     of_windows, of_full = (both.get(f"{kind}_attention") or {} for kind in ("sliding", "full"))
     base = of_windows.get("rope_theta") or config.get("rope_local_base_freq") or 10_000.0
     of_full = {"rope_theta": config.get("rope_theta") or 1e6, **of_full, **(config.get("rope_scaling") or {})}
+    beside = {name: config[name] for name in ("max_position_embeddings",) if name in config}
     rates = {
-        "full_attention": rope_rates({"rope_parameters": of_full}, d_head),
+        "full_attention": rope_rates(beside | {"rope_parameters": of_full}, d_head),
         "sliding_attention": rates_of(base, d_head),
     }
     every = config.get("sliding_window_pattern") or 6
@@ -76,9 +108,7 @@ def _logits(
         return rms_norm(x, epsilon, 1 + tensors[f"{name}.weight"])
 
     def linear(x: Tensor, name: str) -> Tensor:
-        bias = tensors.get(f"{name}.bias")
-        out = x @ tensors[f"{name}.weight"].T
-        return out if bias is None else out + bias
+        return _linear(tensors, name, x)
 
     x = tensors.as_stored("embed_tokens.weight")[tokens].double() * config["hidden_size"] ** 0.5
     for i, kind in enumerate(kinds):

@@ -29,7 +29,8 @@ def rope_rates(config: Mapping[str, Any], n_turned: int) -> list[float]:
         case "linear":
             return [stretched(rate, entries["factor"], None) for rate in rates]
         case "llama3":
-            n = entries["original_max_position_embeddings"]
+            n = config.get("original_max_position_embeddings") or entries.get("original_max_position_embeddings")
+            n = n or config["max_position_embeddings"]
             wavelengths = (n / entries["high_freq_factor"], n / entries["low_freq_factor"])
             return [stretched(rate, entries["factor"], wavelengths) for rate in rates]
     raise UndefinedSettingError(f"rope_type = {kind!r}")

@@ -242,6 +242,7 @@ UNREPRESENTABLE = {
     "scaled sublayers": ("llama", {"residual_multiplier": 0.2}),
     "scaled rotary positions": ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 8.0}}),
     "scaled rotary": ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 8.0}}),
+    "settings that differ by layer": ("llama", {"per_layer_config": {"0": {"head_dim": 2}}}),
     "differ by layer": ("llama", {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
     "scale of attention by layer": ("gpt2", {"scale_attn_by_inverse_layer_idx": True}),
     "attention without a scale": ("gpt2", {"scale_attn_weights": False}),

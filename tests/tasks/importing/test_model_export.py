@@ -14,6 +14,7 @@ from headstream.models.architecture import Architecture
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.export_formats import fit_of
+from headstream.tasks.importing.exported_model import ExportedModel, with_rotary_pairs
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.model_export import export_checkpoints
 from headstream.tasks.importing.open_foreign import open_foreign
@@ -70,7 +71,7 @@ REPRESENTABLE = {
     "no norms": ("transformer-lens", plain(positions="learned")),
     "attention alone": ("transformer-lens", plain(positions="rotary", normalization="layernorm", biases=True)),
     "neighbouring pairs": ("transformer-lens", llama_architecture(rotary_pairs="neighbouring", tied_embeddings=True)),
-    "parallel": ("transformer-lens", gpt_neox_architecture(output_biases=False)),
+    "parallel": ("transformer-lens", gpt_neox_architecture(output_biases=False, rotary_pairs="neighbouring")),
     "windows": ("transformer-lens", plain(positions="learned", attention="local", attention_window=3, qkv_biases=True)),
     "relative": ("headstream", plain(n_heads=(3, 0), d_head=5, gates="dynamic", qk_normalization=True)),
     "top_k": ("headstream", plain(attention="top_k", top_k=3, normalization="rmsnorm", normalization_place="post")),
@@ -114,6 +115,11 @@ def test_its_tokenizer_and_bos_come_back(tmp_path):
         {"positions": "rotary", "normalization": "rmsnorm", "feed_forward": "none", "biases": False},
         {"positions": "learned", "feed_forward": "none", "biases": False},
         {"positions": "sinusoidal", "n_layers": 0},
+        {"positions": "rotary", "rotary_pairs": "half-split", "d_head": 6, "rotary_fraction": 0.7},
+        {
+            **{"positions": "rotary", "rotary_pairs": "half-split", "n_key_value_heads": 2, "biases": False},
+            **{"normalization": "rmsnorm", "feed_forward": "geglu"},
+        },
     ],
 )
 def test_what_a_format_says_in_other_words_computes_the_same(format, options, tmp_path):
@@ -127,6 +133,30 @@ def test_what_a_format_says_in_other_words_computes_the_same(format, options, tm
     assert torch.allclose(logits(found.architecture, doubles[1]), expected, rtol=0, atol=1e-5 * float(expected.std()))
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("over", ["head", "layer"])
+@pytest.mark.parametrize("pairs", ["half-split", "neighbouring"])
+def test_rotary_pairs_are_reordered_with_all_that_belongs_to_them(over, pairs):
+    other = "neighbouring" if pairs == "half-split" else "half-split"
+    options = {"qk_normalization": True, "qk_normalization_over": over, "biases": True, "rotary_fraction": 0.5}
+    architecture = llama_architecture(**options, d_head=8, rotary_pairs=other)
+    weights = random_weights(architecture)
+    model = with_rotary_pairs(ExportedModel(architecture, 37, weights, bos=None, step=0, tokens=None), pairs)
+    assert model.architecture.rotary_pairs == pairs
+    doubles = [{name: tensor.double() for name, tensor in each.items()} for each in (weights, model.weights)]
+    expected = logits(architecture, doubles[0])
+    assert torch.allclose(logits(model.architecture, doubles[1]), expected, rtol=0, atol=1e-9 * float(expected.std()))
+
+
+def test_transformer_lens_gets_neighbouring_pairs_alone_since_version_4_reads_no_others(tmp_path):
+    exported(tmp_path, "transformer-lens", llama_architecture())
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["rotary_adjacent_pairs"] is True
+
+
+GEMMA = llama_architecture(
+    normalization_place="both", norm_offset=True, embedding_scale=17**0.5, feed_forward="geglu_tanh"
+)  # but for a width that transformers takes
+
 UNREPRESENTABLE = [
     ("huggingface", plain(), "positions = 'relative', normalization = 'none'."),
     ("huggingface", gpt2_architecture(normalization_place="post"), "gpt2, can't have normalization_place = 'post'"),
@@ -137,6 +167,8 @@ UNREPRESENTABLE = [
     ("huggingface", llama_architecture(feed_forward="gelu"), "feed_forward = 'gelu'"),
     ("huggingface", llama_architecture(embedding_scale=3.0), "embedding_scale = 3.0"),
     ("huggingface", llama_architecture(logit_cap=3.0), "logit_cap = 3.0"),
+    ("huggingface", llama_architecture(rotary_fraction=0.5, rotary_stretch=2.0), "rotary_width = 2"),
+    ("huggingface", GEMMA, "normalization_place = 'both'"),
     ("transformer-lens", plain(), "positions = 'relative'"),
     ("transformer-lens", plain(positions="learned", score_scale=1.0), "score_scale = 1.0"),
     ("transformer-lens", llama_architecture(normalization_place="both"), "normalization_place = 'both'"),
@@ -164,7 +196,7 @@ def test_what_a_format_can_not_say_is_named(format, architecture, words, tmp_pat
         ("huggingface", llama_architecture(), "written as mistral"),
         ("huggingface", gpt2_architecture(biases=False), "written as gpt2"),
         ("huggingface", gpt2_architecture(), "no: gpt2 has no tensor for b_U, which is not 0 throughout."),
-        ("transformer-lens", llama_architecture(), "yes"),
+        ("transformer-lens", llama_architecture(rotary_pairs="neighbouring"), "yes"),
     ],
 )
 def test_what_a_model_fits_is_known_before_it_is_trained(format, architecture, fit):

@@ -65,6 +65,7 @@ def test_cells_keep_line_breaks_quotes_and_numbers(tmp_path):
         ("a.csv", f'{HEADER}\n"a,b,c,d\n', "can't be read"),
         ("a.jsonl", "{]\n", "line 1 of .* must be JSON"),
         ("a.jsonl", "[1]\n", "line 1 of .* must be an object"),
+        ("a.jsonl", '{"wrong": "a", "wrong": "b"}\n', "line 1 of .* must say each field once: 'wrong' stands twice"),
         ("a.jsonl", json.dumps(ROW | {"answer": 7}), "must have a text for answer, got 7"),
         ("a.txt", "", "prompts must be in .csv, .tsv, .jsonl, .parquet"),
     ],

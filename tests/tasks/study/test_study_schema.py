@@ -1,11 +1,12 @@
 import math
 from collections.abc import Iterator
 from datetime import date, time
-from typing import get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
 from annotated_types import Le, Lt
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from headstream.models.architecture import Architecture
@@ -200,7 +201,13 @@ WRONG_TYPES = [
     ("grid", {"d_model": [32, "64"]}, "cell d_model=64: d_model: must be a whole number, got '64'."),
     ("grid", {"seed": [0, True]}, "cell seed=true: seed: must be a whole number, got true."),
     ("grid", {"seed": [date(2026, 1, 2)]}, "cell seed=2026-01-02: seed: must be a whole number, got 2026-01-02."),
-    ("grid", {"seed": {"until": "decided", "at_most": True}}, "[grid.seed] at_most: must be 3, 5, 9 or 17, got true."),
+    ("grid", {"seed": {"until": "decided", "at_most": True}}, "[grid.seed] at_most: must be a whole number, got true."),
+    ("grid", {"seed": {"until": "decided", "at_most": 4}}, "[grid.seed] at_most: must be 3, 5, 9 or 17, got 4."),
+    (
+        "grid",
+        {"seed": {"until": "decided", "at_most": 17.0}},
+        "[grid.seed] at_most: must be a whole number, got 17.0. Write 17.",
+    ),
     ("variants", {"a": {"biases": 0}}, "cell variant=a biases=0: biases: must be true or false, got 0."),
     ("corpus", {"paths": "a.txt"}, "[corpus] paths: must be a list in [ ], got 'a.txt'."),
     ("corpus", {"paths": ["a", 3]}, "[corpus] paths, item 2: must be text in quotation marks, got 3."),
@@ -243,6 +250,34 @@ SECTIONS = dict.fromkeys([*every_section(Study), Architecture, TrainingConfig])
 def test_every_section_has_strict_types(config):
     assert config.model_config["strict"]
     assert config.model_config["extra"] == "forbid"
+
+
+VALUES = [True, 0, 1, 17, 0.5, 1.0, 17.0, "1", "17", "true", date(2026, 1, 1), ["x"], [1], [1.0], ["1"], {"a": 1}]
+
+
+def outer_types(annotation: Any) -> set[Any]:
+    """Types that a field's values may have: of lists and tables, nothing of what they hold."""
+    outer, inner = get_origin(annotation), get_args(annotation)
+    if outer is Annotated:
+        return outer_types(inner[0])
+    if outer is Literal:
+        return {type(value) for value in inner}
+    if outer in (Union, UnionType):
+        return set().union(*map(outer_types, inner))
+    return {list} if outer is tuple else {outer or annotation}
+
+
+@pytest.mark.parametrize("config", SECTIONS, ids=lambda config: config.__name__)
+def test_no_field_takes_a_value_of_another_type(config):
+    for name, field in config.model_fields.items():
+        types = outer_types(field.annotation)
+        if any(isinstance(each, type) and issubclass(each, BaseModel) for each in types):
+            continue
+        others = [value for value in VALUES if type(value) not in types | ({int} if float in types else set())]
+        for value in others:
+            with pytest.raises(ValidationError) as refused:
+                config.model_validate({name: value})
+            assert name in {error["loc"][0] for error in refused.value.errors()}, value
 
 
 ABSURD = {

@@ -386,6 +386,9 @@ def test_parquet_with_a_small_row_repeated_many_times_is_refused_in_little_memor
         ('{"text": null}', "{text: NoneType}"),
         ("{}", "{no field}"),
         ('{"text": 7}', "{text: int}"),
+        ('{"text": "a", "id": 1, "text": "b"}', "one that has it more than once"),
+        ('{"text": "a", "text": "a"}', "one that has it more than once"),
+        ('{"text": "a", "text": null}', "one that has it more than once"),
     ],
 )
 def test_bad_json_line_is_named_or_skipped(tmp_path, line, got):
@@ -417,6 +420,14 @@ def test_a_wrong_field_is_answered_with_those_that_are_there(tmp_path, name, con
     assert message.startswith(f"{place}{compression} has no string field 'text', only ")
     assert message.endswith(f". Set text_field = {remedy}.")
     assert "id: " in message
+
+
+def test_what_stands_twice_matters_only_where_it_is_read(tmp_path):
+    record = '{"id": 1, "text": "one", "id": 2, "meta": {"a": 1, "a": 2}}'
+    assert texts(file(tmp_path, "a.jsonl", record)) == ["one"]
+    assert texts(file(tmp_path, "a.json", f"[{record}]")) == ["one"]
+    with pytest.raises(UserError, match="got one that has it more than once in record 1 of"):
+        texts(file(tmp_path, "b.json", '[{"text": "one", "text": "two"}]'))
 
 
 def test_a_field_that_only_a_later_record_lacks_is_that_records_mistake(tmp_path):
