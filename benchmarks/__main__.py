@@ -9,15 +9,10 @@ from benchmarks import (
     analyses,
     circuits,
     corpus,
-<<<<<<< HEAD
     intervention_steps,
     many_artifacts,
     many_rows,
-=======
-    many_artifacts,
-    many_rows,
     prompts,
->>>>>>> peers
     shipped_studies,
     study,
     training,
