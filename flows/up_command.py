@@ -20,7 +20,7 @@ from headstream.tasks.machines.stopping import StopRequested, raising_on_signals
 
 POOL = "headstream"
 PROGRAMS = Path(sys.executable).parent
-PREFECT = str(PROGRAMS / "prefect")
+PREFECT = (sys.executable, "-P", "-m", "prefect")
 DEPLOYMENTS = str(places.ROOT / "flows" / "prefect.yaml")
 HEARTBEAT_SECONDS = 30
 SILENCE = timedelta(seconds=3 * HEARTBEAT_SECONDS)  # after which a run, the worker or the server counts as dead
@@ -54,15 +54,16 @@ def serve(host: str, port: int, database_url: str | None) -> None:
     with raising_on_signals(), opened_services() as services:
         try:
             with console.status("starting Prefect's server"):
-                command = [PREFECT, "server", "start", "--host", host, "--port", str(port)]
+                command = [*PREFECT, "server", "start", "--host", host, "--port", str(port)]
                 server = services.start("server", command, environment)
                 if not wait_until_healthy(server, environment["PREFECT_API_URL"]):
                     raise WorkError(f"Prefect's server exited while it was starting: see {server.log}.")
             with console.status("creating deployments"):
                 _deploy(environment)
-            command = [PREFECT, "worker", "start", "--pool", POOL, "--type", "process"]
+            command = [*PREFECT, "worker", "start", "--pool", POOL, "--type", "process"]
             worker = services.start("worker", command, environment)
             console.print(f"Headstream is up: {address} shows runs and schedules. Ctrl-C stops everything.")
+            console.print(f"Reports of runs are published at {address}/artifacts")
             _keep_up(services, server, worker, environment, console)
         except StopRequested:
             with suppress(OSError):  # the terminal was closed
@@ -91,14 +92,14 @@ def _deploy(environment: Mapping[str, str]) -> None:
     """
     from prefect.client.orchestration import get_client
 
-    run_program([PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
+    run_program([*PREFECT, "work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
     with _talking_to_server(environment), get_client(sync_client=True) as client:
         before = client.read_deployments()
         for deployment in before:
             for schedule in deployment.schedules:
                 if not schedule.slug:
                     client.update_deployment_schedule(deployment.id, schedule.id, slug=f"added-{schedule.id}")
-        run_program([PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", DEPLOYMENTS], environment)
+        run_program([*PREFECT, "--no-prompt", "deploy", "--all", "--prefect-file", DEPLOYMENTS], environment)
         for deployment in before:
             if deployment.paused:
                 client.pause_deployment(deployment.id)
