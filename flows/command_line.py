@@ -105,10 +105,11 @@ def run(
             )
         reserve_name(loaded, file, replace=replace)
         loaded = loaded.with_resources(runner, jobs)
+        _say_of(loaded, "looking for what is there already")
         from headstream.tasks.graph.finished_study import finished_result_lines
 
         if lines := finished_result_lines(loaded):
-            print(f"{loaded.name}: nothing was missing", file=sys.stderr)
+            _say_of(loaded, "nothing was missing")
         else:
             choose_prefect_home(places.prefect_cache(), places.prefect_folder())
             with output_to_log(words) as terminal:
@@ -366,6 +367,10 @@ def _name_of(name_or_path: str) -> str:
     from headstream.tasks.studies.known_studies import known_studies
 
     return name_or_path if name_or_path in known_studies() else _load(name_or_path)[0].name
+
+
+def _say_of(study: "Study", what: str) -> None:
+    print(f"{study.name}: {what}", file=sys.stderr, flush=True)
 
 
 def _say(text: str) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from headstream.flows.pace import Work, rest_of, slowness
 from headstream.tasks.graph.planning import PlannedArtifact, seconds_left
 from headstream.tasks.progress import Event, State
 
-PRIOR_FRACTION = 0.02  # of what is planned: after so much of it, measured speed weighs as much as the plan's
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
 LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
 WAITING = "waiting for another run"
+COMPILING = "up to a minute the first time"
 MAX_NUMBERS = 5  # in one sentence
 
 
@@ -34,11 +35,6 @@ class ArtifactProgress:
     """Its name in the store, once this run has come to it."""
 
     @property
-    def kind(self) -> str:
-        """Its stage, or that it measures a model."""
-        return "measuring" if self.planned.measures_model else self.planned.stage
-
-    @property
     def in_work(self) -> bool:
         return self.began is not None and self.fraction < 1 and self.state != "failed"
 
@@ -52,12 +48,23 @@ class ArtifactProgress:
         self.worked, self.key = now - self.began, event.key or self.key
         return goes_on
 
+    def work(self, now: float) -> Work:
+        """What is planned of it, done and left; while it compiles or waits for another run, it isn't in work."""
+        seconds = self.planned.seconds
+        rest = seconds * (1 - self.fraction)
+        if self.began is None:
+            return Work(self.planned.stage, seconds, rest=rest)
+        is_silent = self.in_work and not self.state
+        silent = max(0.0, now - self.began - self.worked) if is_silent else 0.0
+        return Work(self.planned.stage, seconds, seconds * (self.fraction - self.first), self.worked, silent, rest)
+
 
 @dataclass
 class ModelProgress:
     """A model of the grid, by the name that the plan gives it: its training and, by stage, what measures it."""
 
     name: str
+    clock: Callable[[], float] = time.monotonic
     parts: dict[str, ArtifactProgress] = field(default_factory=dict)
 
     @property
@@ -87,8 +94,10 @@ class ModelProgress:
 
     @property
     def details(self) -> str:
-        """The text of its training's last event, or the stages that measure it now."""
+        """The text of its training's last event, how long it has compiled, or the stages that measure it now."""
         if self.training.in_work:
+            if self.training.state == "compiling":
+                return f"for {duration(self.clock() - (self.training.began or 0.0))}, {COMPILING}"
             return WAITING if self.training.state == "waiting" else self.training.text
         return ", ".join(stage for stage, part in self.parts.items() if part.in_work)
 
@@ -112,6 +121,7 @@ class StudyProgress:
         self._jobs, self._clock, self._began = jobs, clock, clock()
         self._shared: dict[str, ArtifactProgress] = {}
         self._last_step = ""
+        self._shown = 0.0  # the largest fraction that was told
         self._take_in(ArtifactProgress(each, fraction=float(each.done)) for each in planned)
 
     @classmethod
@@ -120,17 +130,25 @@ class StudyProgress:
 
         Raises: TypeError or LookupError when another release has told it.
         """
-        progress = cls(told["study"], (), told["jobs"])
+        now = told["now"]
+        progress = cls(told["study"], (), told["jobs"], clock=lambda: now)
         progress._take_in(
             ArtifactProgress(**part | {"planned": PlannedArtifact(**part["planned"])}) for part in told["parts"]
         )
-        progress._last_step = told["last_step"]
+        progress._began, progress._shown, progress._last_step = told["began"], told["shown"], told["last_step"]
         return progress
 
     def snapshot(self) -> dict[str, Any]:
         """All of it as plain values."""
-        parts = [asdict(part) for part in self._parts()]
-        return {"study": self.name, "jobs": self._jobs, "last_step": self._last_step, "parts": parts}
+        return {
+            "study": self.name,
+            "jobs": self._jobs,
+            "now": self._clock(),
+            "began": self._began,
+            "shown": self._shown,
+            "last_step": self._last_step,
+            "parts": [asdict(part) for part in self._parts()],
+        }
 
     def _take_in(self, parts: Iterable[ArtifactProgress]) -> None:
         for part in parts:
@@ -138,7 +156,7 @@ class StudyProgress:
             if planned.is_shared:
                 self._shared[planned.stage] = part
             else:
-                model = self.models.setdefault(planned.subject, ModelProgress(planned.subject))
+                model = self.models.setdefault(planned.subject, ModelProgress(planned.subject, self._clock))
                 model.parts[planned.stage] = part
 
     def hear(self, event: Event) -> str | None:
@@ -165,28 +183,24 @@ class StudyProgress:
         return [model for model in self.models.values() if model.state == state]
 
     def seconds_left(self) -> float:
-        """The plan's estimate of what is left, corrected stage by stage by what was measured so far."""
-        return seconds_left((replace(p.planned, done=False, seconds=s) for p, s in self._left()), self._jobs)
+        """The plan's estimate of what is left, corrected by the pace of what was done so far."""
+        return seconds_left((replace(part, done=False, seconds=s, in_work=w) for part, s, w in self._left()), self._jobs)
 
     def fraction(self) -> float:
-        """The fraction done of what this run has to do."""
-        left = sum(seconds for _, seconds in self._left())
-        done = sum(p.planned.seconds * self._slowness(p) * p.fraction for p in self._parts() if not p.planned.done)
-        return done / (done + left) if done + left else 1.0
+        """The fraction done of what this run has to do, by time; it only grows, whatever is learned of the pace."""
+        left, spent = self.seconds_left(), self._clock() - self._began
+        self._shown = max(self._shown, spent / (spent + left) if left else 1.0)
+        return self._shown
 
-    def _left(self) -> Iterable[tuple[ArtifactProgress, float]]:
+    def _left(self) -> Iterable[tuple[PlannedArtifact, float, bool]]:
+        """What is to be made, each with the seconds that are left of it, and whether it is in work."""
+        now = self._clock()
+        work = {id(part): part.work(now) for part in self._parts() if not part.planned.done}
+        pace = slowness(work.values())
         failed = {id(part) for model in self.in_state("failed") for part in model.parts.values()}
         for part in self._parts():
-            if id(part) not in failed:
-                yield part, part.planned.seconds * (1 - part.fraction) * self._slowness(part)
-
-    def _slowness(self, of: ArtifactProgress) -> float:
-        """Seconds that work took for each second that was planned, of parts of the same kind."""
-        alike = [part for part in self._parts() if part.kind == of.kind]
-        prior = PRIOR_FRACTION * sum(part.planned.seconds for part in alike)
-        begun = [part for part in alike if part.began is not None and part.fraction > part.first]
-        planned = sum(part.planned.seconds * (part.fraction - part.first) for part in begun)
-        return (sum(part.worked for part in begun) + prior) / (planned + prior) if prior else 1.0
+            if id(part) in work and id(part) not in failed and part.fraction < 1:
+                yield part.planned, rest_of(work[id(part)], pace), part.in_work
 
     def _parts(self) -> Sequence[ArtifactProgress]:
         return [*self._shared.values(), *(part for model in self.models.values() for part in model.parts.values())]

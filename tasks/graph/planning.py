@@ -1,6 +1,8 @@
 """A plan: each step's state in the store, why, and how long and how large what is missing will be."""
 
+import heapq
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +30,7 @@ class PlannedArtifact:
     bytes: int = 0
     is_shared: bool = False  # by all models
     measures_model: bool = False
+    in_work: bool = False
 
 
 def plan_artifacts(study: Study) -> list[PlannedArtifact]:
@@ -78,7 +81,21 @@ def require_space(planned: Iterable[PlannedArtifact]) -> None:
 
 
 def seconds_left(planned: Iterable[PlannedArtifact], jobs: int) -> float:
-    """The time that the rest takes with `jobs` models at a time: text and costs run alone, on one core."""
+    """The time that the rest takes with `jobs` steps at a time: text and costs run alone, on one core.
+
+    A model is measured once it is made; of what hasn't begun, what takes longest comes first.
+    """
     to_run = [step for step in planned if not step.done]
-    models = [step.seconds for step in to_run if not step.is_shared]
-    return sum(step.seconds for step in to_run if step.is_shared) + max([sum(models) / jobs, *models])
+    free_at, made_at = [sum(step.seconds for step in to_run if step.is_shared)] * jobs, defaultdict[str, float](float)
+    measured = [step for step in to_run if step.measures_model]
+    made, begun = defaultdict[str, float](float), {step.subject for step in to_run if step.in_work}
+    for step in to_run:
+        if not (step.is_shared or step.measures_model):
+            made[step.subject] += step.seconds
+    for model in sorted(made, key=lambda model: (model not in begun, -made[model])):
+        made_at[model] = heapq.heappop(free_at) + made[model]
+        heapq.heappush(free_at, made_at[model])
+    for step in sorted(measured, key=lambda step: (made_at[step.subject], not step.in_work, -step.seconds)):
+        begins = max(heapq.heappop(free_at), made_at[step.subject])
+        heapq.heappush(free_at, begins + step.seconds)
+    return max(free_at)

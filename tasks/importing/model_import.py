@@ -46,10 +46,16 @@ def import_model(
     seen: dict[str, Checkpoint] = {}
     certificates: list[dict[str, Any]] = []
     for i, checkpoint in enumerate(cell.checkpoints):
+
+        def tell(part: float, i: int = i) -> None:
+            on_progress((i + part) / len(cell.checkpoints))
+
         foreign = open_foreign(checkpoint.path)
         if content_hash(foreign) != checkpoint.content:
             raise UserError(f"{checkpoint.path} changed while it was being read. Run again once it is complete.")
+        tell(0.1)
         model.load_state_dict(shortened(foreign.read_weights(), cell.architecture))
+        tell(0.2)
         save_checkpoint(folder, model, checkpoint.step)
         same = seen.setdefault(checkpoint_sha256(folder, checkpoint.step), checkpoint)
         if same is not checkpoint:
@@ -57,13 +63,14 @@ def import_model(
                 f"two checkpoints hold the same weights: {same.path} and {checkpoint.path}. Download them again, or"
                 " remove one."
             )
+        tell(0.3)
         if i in (0, len(cell.checkpoints) - 1):
             untrained = cell.config.untrained or i + 1 < len(cell.checkpoints)
             checks = certify(
                 "certificate", model, foreign, tokens, texts, prompt=cell.config.prompt, untrained=untrained
             )
             certificates += [{"step": checkpoint.step, **check} for check in checks]
-        on_progress((i + 1) / len(cell.checkpoints))
+        tell(1.0)
     if cell.notes:
         certificates.append({"step": checkpoint.step, "checked": "notes", "detail": "; ".join(cell.notes)})
     write_model_card(folder, model, {each.step: each.tokens for each in cell.checkpoints})

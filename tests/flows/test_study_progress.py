@@ -26,7 +26,8 @@ def clock() -> Clock:
 
 
 def planned(stage: str, subject: str, seconds: float, done: bool = False) -> PlannedArtifact:
-    return PlannedArtifact(stage, subject, done, "not made yet", seconds, is_shared=stage == "corpus")
+    kind = {"is_shared": stage == "corpus", "measures_model": stage == "probes"}
+    return PlannedArtifact(stage, subject, done, "not made yet", seconds, **kind)
 
 
 @pytest.fixture
@@ -37,8 +38,8 @@ def study(clock) -> StudyProgress:
 
 
 def test_before_anything_the_time_left_is_the_plans(study):
-    assert study.seconds_left() == 10 + (3 * 120) / 2
-    assert study.headline() == "quick: 0 of 3 models done, about 3 min left"
+    assert study.seconds_left() == 10 + 2 * 100 + 20
+    assert study.headline() == "quick: 0 of 3 models done, about 4 min left"
     assert study.fraction() == 0
 
 
@@ -47,8 +48,9 @@ def test_time_left_follows_what_was_measured(study, clock):
     study.hear(Event("training", LABELS[0], 0.0))
     clock.now = 100.0  # twice as slow as planned
     study.hear(Event("training", LABELS[0], 0.5))
-    slowness = (100 + 6) / (50 + 6)
-    assert study.seconds_left() == pytest.approx((250 * slowness + 60) / 2)
+    of_all = (100 + 0.005 * 370) / (50 + 0.005 * 370)
+    of_training = (100 + 0.03 * 300 * of_all) / (50 + 0.03 * 300)
+    assert study.seconds_left() == pytest.approx(150 * of_training + 20 * of_all)
 
 
 def test_compiling_says_nothing_of_speed(study, clock):
@@ -56,12 +58,14 @@ def test_compiling_says_nothing_of_speed(study, clock):
     study.hear(Event("training", LABELS[0], 0.0))
     study.hear(Event("training", LABELS[0], 0.0, state="compiling"))
     assert study.models[LABELS[0]].phase == "compiling"
+    clock.now = 40.0
+    assert study.models[LABELS[0]].details == "for 40 s, up to a minute the first time"
     clock.now = 1000.0
     study.hear(Event("training", LABELS[0], 0.0))
     assert study.models[LABELS[0]].phase == "training"
     clock.now = 1050.0
     study.hear(Event("training", LABELS[0], 0.5))
-    assert study.seconds_left() == pytest.approx((250 + 60) / 2)
+    assert study.seconds_left() == pytest.approx(150 + 20)
 
 
 def test_waiting_for_another_run_is_told_and_says_nothing_of_speed(study, clock):
@@ -75,7 +79,7 @@ def test_waiting_for_another_run_is_told_and_says_nothing_of_speed(study, clock)
     study.hear(Event("training", LABELS[0], 0.0))
     clock.now = 2050.0
     study.hear(Event("training", LABELS[0], 0.5))
-    assert study.seconds_left() == pytest.approx((250 + 60) / 2)
+    assert study.seconds_left() == pytest.approx(150 + 20)
 
 
 def test_what_an_earlier_run_did_says_nothing_of_speed_and_is_told(study, clock):
@@ -85,7 +89,7 @@ def test_what_an_earlier_run_did_says_nothing_of_speed_and_is_told(study, clock)
     assert study.hear(Event("training", LABELS[0], 0.35, kept=0.35)) == "d_model=32 seed=0 goes on from 35 %"
     clock.now = 15.0
     assert study.hear(Event("training", LABELS[0], 0.45, kept=0.35)) is None
-    assert study.seconds_left() == pytest.approx((255 + 60) / 2)
+    assert study.seconds_left() == pytest.approx(155 + 20)
 
 
 def test_an_interrupted_run_is_said_to_keep_what_it_saved(study):
