@@ -62,7 +62,7 @@ def _ratio(work: Iterable[Work], prior: float, expected: float) -> float:
 
 
 def _told(work: Work, expected: float) -> Work:
-    """The same work; where it was silent for longer than its rest should take, as if it had told that it nearly ends."""
+    """The same work; if it was silent for longer than its rest should take, as if it had told that it nearly ends."""
     pace = work.took / work.done if work.done else expected
     if work.silent <= NEARLY * work.rest * pace:
         return work

@@ -184,7 +184,8 @@ class StudyProgress:
 
     def seconds_left(self) -> float:
         """The plan's estimate of what is left, corrected by the pace of what was done so far."""
-        return seconds_left((replace(part, done=False, seconds=s, in_work=w) for part, s, w in self._left()), self._jobs)
+        left = (replace(part, done=False, seconds=s, in_work=in_work) for part, s, in_work in self._left())
+        return seconds_left(left, self._jobs)
 
     def fraction(self) -> float:
         """The fraction done of what this run has to do, by time; it only grows, whatever is learned of the pace."""

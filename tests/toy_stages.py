@@ -57,7 +57,7 @@ declare(
         writes=("importance",),
         config=EchoConfig,
         description="Losses on prompts.",
-        cost=Cost(passes=10, reduced_passes=10),
+        cost=Cost(passes=10, large_passes=10),
         order=99,
     ),
 )

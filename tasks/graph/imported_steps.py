@@ -71,7 +71,8 @@ def _import_step(cell: ImportedCell, tokens: StepName, corpus: StepName) -> Step
             n_checkpoints=n_checkpoints,
             checkpoint_bytes=checkpoint_bytes,
             bytes=n_checkpoints * checkpoint_bytes,
-            is_reduced=True,
+            n_layers=cell.architecture.n_layers,
+            n_heads=sum(cell.architecture.heads_per_layer),
         ),
         bytes=n_checkpoints * checkpoint_bytes,
     )

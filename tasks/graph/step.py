@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from headstream.tasks.storage.artifact import Artifact, Spec
 from headstream.tasks.study.stage import Size, Stage
 
@@ -38,6 +40,7 @@ class Step:
     title: str = ""  # in Prefect's pages, where it isn't the stage's
     cell_id_of: Callable[[Spec], str] | None = None  # of one that makes a model: its name whatever comes of it
     size: Size = field(default_factory=Size)
+    budget: BaseModel | None = None  # the section of [analysis] of one that measures a model
     bytes: int = 0  # that it will write, roughly
     is_shared: bool = False  # by all models
     gpus: float = 0.0  # the share of a GPU that it holds meanwhile
@@ -57,7 +60,7 @@ class Step:
     @property
     def seconds(self) -> float:
         """The seconds that it takes one core, by what its stage declares."""
-        return self.stage.cost.seconds_for(self.size)
+        return self.stage.seconds_for(self.size, self.budget)
 
     @property
     def makes_model(self) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 Passes = Literal["plain", "silenced", "changed"]
 """What interventions do to a model at its last checkpoint: nothing; silence heads, as if they had no W_O; or more."""
 FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # of one core, and of a GPU
+LARGE_PASS_FLOPS = 7e9  # from which a model is nearer to one of 100 M parameters than to those that studies train
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,17 @@ class Size:
     bytes: float = 0.0  # to read
     flops: float = 0.0  # of a training
     device: str = "cpu"
-    is_reduced: bool = False  # the budgets are those of the study smollm2, not the default ones
+    n_layers: int = 0
+    n_heads: int = 0  # in all layers
+
+    @property
+    def is_large(self) -> bool:
+        """True for a model that the budget `large` is for."""
+        return self.pass_flops >= LARGE_PASS_FLOPS
+
+    def windows(self, windows: int, max_reruns: int, n_parts: int) -> int:
+        """Sequences rerun for each of a model's heads, or other parts, within a stage's budget; at least 8, or all."""
+        return min(windows, max(8, max_reruns // max(1, n_parts)))
 
 
 @dataclass(frozen=True)
@@ -31,18 +42,18 @@ class Cost:
     """A rough cost of a stage on one core, for plans made before anything was measured."""
 
     seconds: float = 0.0
-    passes: int = 0  # of one sequence, with a study's default budgets
-    reduced_passes: int = 0  # with those of the study smollm2
+    passes: int = 0  # of one sequence, by a small model with the default budget
+    large_passes: int = 0  # by a model of 100 M parameters with the budget `large`
     each_checkpoint: bool = False  # passes are per checkpoint, not for the last one only
     bytes_per_second: float = 0.0  # of input
     checkpoints: int = 0  # number of models whose weights are written besides tables
     by_history: Literal["", "speed", "mean"] = ""  # use FLOPs per second, or seconds, of earlier runs instead
 
-    def seconds_for(self, size: Size) -> float:
-        """Estimated seconds for work of this size on one core, or on a GPU."""
-        passes = self.reduced_passes if size.is_reduced else self.passes
+    def seconds_for(self, size: Size, times: float = 1.0) -> float:
+        """Estimated seconds for work of this size on one core, or on a GPU, with so many times the usual budget."""
+        passes = self.large_passes if size.is_large else self.passes
         repeats = size.n_checkpoints if self.each_checkpoint else 1
-        seconds = self.seconds + repeats * passes * size.pass_flops / FLOPS_PER_SECOND["cpu"]
+        seconds = self.seconds + repeats * passes * times * size.pass_flops / FLOPS_PER_SECOND["cpu"]
         if self.bytes_per_second:
             seconds += size.bytes / self.bytes_per_second
         return seconds + size.flops / FLOPS_PER_SECOND[size.device]
@@ -67,6 +78,8 @@ class Stage:
     cost: Cost = Cost()
     idle_without: str = ""  # `section.field` of [analysis] that is empty where it has nothing to do
     measures: tuple[Passes, ...] = ("plain", "silenced")  # models of which it does
+    units: str = ""  # module:function, from its config and a size to its work, in units of its own
+    large_fields: Mapping[str, Any] = field(default_factory=dict)  # of its section with the budget `large`
     trial_fields: Mapping[str, Any] = field(default_factory=dict)  # values of its section with which trials run it
     order: int = 0  # of analyses: the place in plans and reports
     title: str = "measure {stage} of {subject}"
@@ -87,6 +100,13 @@ class Stage:
         """Its section of an [analysis]."""
         part: BaseModel = getattr(analysis, self.section)
         return part
+
+    def seconds_for(self, size: Size, budget: BaseModel | None = None) -> float:
+        """Estimated seconds for work of this size, with the budget that a study gives it, or the usual one."""
+        if not self.units or self.config is None or budget is None:
+            return self.cost.seconds_for(size)
+        usual, units = self.config(**(self.large_fields if size.is_large else {})), resolve(self.units)
+        return self.cost.seconds_for(size, units(budget, size) / max(1.0, units(usual, size)))
 
     def is_idle(self, analysis: BaseModel) -> bool:
         """True if a study gives it nothing to do."""

@@ -43,7 +43,7 @@ IMPORT = Stage(
     work="headstream.tasks.importing.model_import:import_model",
     reads=("tokens", "corpus"),
     writes=("models", "certificates"),
-    cost=Cost(passes=90, reduced_passes=90, each_checkpoint=True, bytes_per_second=30e6),
+    cost=Cost(passes=90, large_passes=90, each_checkpoint=True, bytes_per_second=30e6),
     title="import {subject}",
 )
 RECORD = Stage(

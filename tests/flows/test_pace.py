@@ -3,6 +3,7 @@
 import heapq
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_the_bar_only_grows_and_is_where_the_time_is(study):
     for times in (0.3, 4.0):
         machine = Machine(times, *STUDIES[study], random.Random(0))
         bars = [(now / machine.end, progress.fraction()) for now, progress in run_of(machine)]
-        assert all(before <= after for (_, before), (_, after) in zip(bars, bars[1:], strict=False))
+        assert all(before <= after for (_, before), (_, after) in pairwise(bars))
         assert all(abs(shown - true) < 0.2 for true, shown in bars if true > 0.5)
 
 

@@ -41,8 +41,16 @@ STAGE = Stage(
     ),
     config=BehaviourConfig,
     description="Losses, attention patterns and induction scores.",
-    cost=Cost(seconds=3.0, passes=250, reduced_passes=320, each_checkpoint=True),
     measures=("plain", "silenced", "changed"),
+    cost=Cost(seconds=3.0, passes=250, large_passes=320, each_checkpoint=True),
+    units="headstream.tasks.study.work_units:behaviour",
+    large_fields={
+        "loss_windows": 64,
+        "pattern_windows": 24,
+        "random_period_sequences": 24,
+        "fixed_period_sequences": 10,
+        "passage_tokens": 24,
+    },
     trial_fields={"loss_windows": 3, "pattern_windows": 2, "random_period_sequences": 2, "passage_tokens": 6},
     order=1,
 )

@@ -30,7 +30,9 @@ STAGE = Stage(
     writes=("feed_forward_ablations",),
     config=FeedForwardConfig,
     description="Effects of ablating feed-forward neurons on the loss.",
-    cost=Cost(seconds=0.1, passes=1700, reduced_passes=800),
+    cost=Cost(seconds=0.1, passes=1700, large_passes=800),
+    units="headstream.tasks.study.work_units:feed_forward",
+    large_fields={"windows": 4, "reference_windows": 8, "n_groups": 2},
     trial_fields={"windows": 3, "reference_windows": 3},
     order=8,
 )

@@ -53,7 +53,15 @@ STAGE = Stage(
     writes=("ablations", "importance"),
     config=ImportanceConfig,
     description="Ablations of heads, and scores that predict their effects.",
-    cost=Cost(seconds=0.1, passes=7000, reduced_passes=1400),
+    cost=Cost(seconds=0.1, passes=7000, large_passes=1400),
+    units="headstream.tasks.study.work_units:importance",
+    large_fields={
+        "windows": 4,
+        "reference_windows": 8,
+        "replacements": ("zero", "mean"),
+        "scopes": ("full",),
+        "others": False,
+    },
     trial_fields={"windows": 3, "reference_windows": 3},
     order=4,
 )

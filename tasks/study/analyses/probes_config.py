@@ -30,7 +30,9 @@ STAGE = Stage(
     writes=("probe_tasks", "probes"),
     config=ProbesConfig,
     description="Linear probes of the outputs of heads.",
-    cost=Cost(seconds=8.0, passes=2500, reduced_passes=375),
+    cost=Cost(seconds=8.0, passes=2500, large_passes=375),
+    units="headstream.tasks.study.work_units:probes",
+    large_fields={"train_tokens": 2048, "selection_tokens": 1024, "test_tokens": 1024, "max_steps": 100},
     trial_fields={"train_tokens": 300, "selection_tokens": 200, "test_tokens": 200, "max_steps": 5},
     order=7,
 )

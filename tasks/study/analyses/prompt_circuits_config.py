@@ -41,8 +41,16 @@ STAGE = Stage(
     writes=("prompts", "prompt_scores", "node_effects", "prompt_edges", "circuit_curves", "prompt_circuits"),
     config=PromptCircuitsConfig,
     description="Circuits of a behaviour, found on pairs of prompts.",
-    cost=Cost(seconds=3.0, passes=4_000, reduced_passes=1_000),
+    cost=Cost(seconds=3.0, passes=4_000, large_passes=1_000),
     idle_without="prompts.sets",
+    large_fields={
+        "pairs": 48,
+        "exact_pairs": 12,
+        "exact_edges": 100,
+        "drawn_edges": 30,
+        "random_circuits": 2,
+        "null_pairs": 8,
+    },
     trial_fields={
         "pairs": 16,
         "steps": 2,

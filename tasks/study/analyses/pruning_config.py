@@ -94,7 +94,22 @@ STAGE = Stage(
     incidental=("pruned_models.parquet",),  # it records the clock
     config=PruningConfig,
     description="Removal of heads, and its effect on the loss.",
-    cost=Cost(seconds=0.1, passes=18_000, reduced_passes=1200, checkpoints=7),
+    cost=Cost(seconds=0.1, passes=18_000, large_passes=1200, checkpoints=7),
+    units="headstream.tasks.study.work_units:pruning",
+    large_fields={
+        "windows": 4,
+        "reference_windows": 4,
+        "gate_lambdas": (0.03, 0.1),
+        "gate_steps": 20,
+        "retrain_steps": 2,
+        "batch_size": 2,
+        "repeats": 1,
+        "random_orders": 5,
+        "max_points": 8,
+        "methods": ("michel_paper", "taylor_signed", "weight_norm", "confidence", "attention_variance", "lrp"),
+        "iterative_methods": ("michel_paper",),
+        "keep": ("within 5 %",),
+    },
     trial_fields={
         "windows": 3,
         "reference_windows": 3,

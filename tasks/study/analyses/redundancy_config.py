@@ -38,7 +38,9 @@ STAGE = Stage(
     writes=("head_clusters", "head_patterns", "head_similarity"),
     config=RedundancyConfig,
     description="Heads that do the same as others.",
-    cost=Cost(seconds=0.1, passes=3500, reduced_passes=800),
+    cost=Cost(seconds=0.1, passes=3500, large_passes=800),
+    units="headstream.tasks.study.work_units:redundancy",
+    large_fields={"windows": 4, "reference_windows": 4, "max_pairs": 64},
     trial_fields={"windows": 3, "reference_windows": 3},
     order=6,
 )

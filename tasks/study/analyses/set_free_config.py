@@ -24,7 +24,7 @@ STAGE = Stage(
     writes=("set_free", "set_free_heads"),
     config=SetFreeConfig,
     description="Models without the interventions under which they were trained.",
-    cost=Cost(seconds=2.0, passes=120, reduced_passes=150, each_checkpoint=True),
+    cost=Cost(seconds=2.0, passes=120, large_passes=150, each_checkpoint=True),
     measures=("silenced", "changed"),
     trial_fields={"loss_windows": 3, "random_period_sequences": 2},
     order=10,

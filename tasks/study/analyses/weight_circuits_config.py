@@ -53,7 +53,9 @@ STAGE = Stage(
     writes=("compositions", "eigenvalues", "heads", "skip_trigrams", "subspaces"),
     config=WeightCircuitsConfig,
     description="QK and OV circuits and composition, from weights alone.",
-    cost=Cost(seconds=1.0, passes=500, reduced_passes=650),
+    cost=Cost(seconds=1.0, passes=500, large_passes=650),
+    units="headstream.tasks.study.work_units:weight_circuits",
+    large_fields={"copying_tokens": 1024, "evaluator_sequences": 4, "persistence_windows": 4, "rotations": 20},
     trial_fields={"statistics_tokens": 2000, "rotations": 3},
     order=2,
 )

@@ -4,7 +4,11 @@ import pytest
 
 from headstream.models.architecture import Architecture
 from headstream.models.flops import forward_flops
+from headstream.tasks.measuring.budgets import windows_within_budget
+from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analysis_config import AnalysisConfig
+from headstream.tasks.study.schema import read_study
 from headstream.tasks.study.stage import Size
 from headstream.tasks.study.stages import IMPORT
 
@@ -45,10 +49,36 @@ def test_all_of_them_take_as_long_as_estimated_within_a_quarter(model):
     assert estimated == pytest.approx(sum(MEASURED[model].values()), rel=0.25)
 
 
-def test_smaller_budgets_take_less_and_checkpoints_more():
-    small, large = (seconds_of_analyses(DEEP, 4096, 2, is_reduced=reduced) for reduced in (True, False))
-    assert sum(small.values()) < 0.25 * sum(large.values())
+def test_checkpoints_take_more():
+    large = seconds_of_analyses(DEEP, 4096, 2)
     more = seconds_of_analyses(DEEP, 4096, 20)
     assert [stage for stage in more if more[stage] > large[stage]] == ["behaviour", "set-free"]
     one, four = (IMPORT.cost.seconds_for(size(DEEP, 4096, n, bytes=n * 10**8)) for n in (1, 4))
     assert four == pytest.approx(4 * one)
+
+
+HUGE = Size(pass_flops=3.4e10, n_layers=30, n_heads=270)  # SmolLM2-135M
+SMALL = Size(pass_flops=7e7, n_layers=2, n_heads=8)
+
+
+@pytest.mark.parametrize("stage", [stage for stage in ANALYSES.values() if stage.units], ids=lambda stage: stage.name)
+def test_an_estimate_follows_the_budget_of_the_study(stage):
+    usual, large = stage.config(), stage.config(**stage.large_fields)
+    assert stage.seconds_for(SMALL, usual) == pytest.approx(stage.cost.seconds_for(SMALL))
+    assert stage.seconds_for(HUGE, large) == pytest.approx(stage.cost.seconds_for(HUGE))
+    assert stage.seconds_for(HUGE, usual) > 1.4 * stage.seconds_for(HUGE, large)
+    assert stage.seconds_for(SMALL, large) < stage.seconds_for(SMALL, usual)
+
+
+def test_heads_are_ablated_on_as_many_sequences_as_they_are_estimated_on():
+    for windows, reruns, parts in ((64, 1024, 0), (64, 1024, 16), (64, 1024, 32), (64, 1024, 1000), (4, 1024, 270)):
+        assert HUGE.windows(windows, reruns, parts) == windows_within_budget(windows, reruns, parts)
+
+
+def test_a_large_budget_gives_the_values_that_a_study_leaves_open():
+    written = {"budget": "large", "importance": {"windows": 6}}
+    importance = AnalysisConfig.model_validate(written).importance
+    assert (importance.windows, importance.reference_windows) == (6, 8)
+    study = read_study(find_study("smollm2"))
+    assert study.analysis == AnalysisConfig.model_validate({"budget": "large", "prompts": study.analysis.prompts})
+    assert AnalysisConfig().importance.windows == 64
