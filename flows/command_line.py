@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -90,8 +91,11 @@ def run(
             parser=hours, metavar="TIME", help="Of seeds until claims are decided: stop at a look, like 2h or 90m."
         ),
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", hidden=True)] = False,
 ) -> None:
     """Make everything that a study still lacks, then print its answer and the path of its report."""
+    if dry_run:
+        raise UserError(f"`run` has no --dry-run: did you mean `headstream plan {study}`, which says what it would do?")
     from headstream.tasks.machines.quiet_output import output_to_log
     from headstream.tasks.machines.stopping import stopping_at_signals
     from headstream.tasks.studies.own_names import reserve_name
@@ -116,7 +120,7 @@ def run(
                 from headstream.flows.run_command import run_with_progress  # imports Prefect
 
                 lines = run_with_progress(loaded, terminal, words, within)
-        print(*lines, sep="\n")
+        _print_lines(lines)
 
 
 @app.command(epilog="Example: headstream plan quick")
@@ -181,7 +185,7 @@ def claims(study: StudyArgument, format: Format = "table") -> None:
     in_words = format in ("table", "markdown")
     rows = claims_of(places.warehouse_file(), name, in_words)
     if in_words and (banner := banner_of(places.warehouse_file(), name)):
-        print(f"{banner}\n")
+        _print_lines([banner, ""])
     print(format_table(rows, format))
 
 
@@ -374,9 +378,15 @@ def _say_of(study: "Study", what: str) -> None:
 
 
 def _say(text: str) -> None:
-    from headstream.tasks.words.plain_text import terminal_safe
+    from headstream.tasks.words.plain_text import terminal_safe, wrapped_for
 
-    print(f"headstream: {terminal_safe(' '.join(text.split()))}", file=sys.stderr)
+    print(wrapped_for(sys.stderr, f"headstream: {terminal_safe(' '.join(text.split()))}"), file=sys.stderr)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    from headstream.tasks.words.plain_text import wrapped_for
+
+    print(*(wrapped_for(sys.stdout, line) for line in lines), sep="\n")
 
 
 def main() -> None:

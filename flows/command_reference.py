@@ -16,6 +16,7 @@ from typer.main import get_command
 from headstream.flows.command_line import app
 from headstream.models.architecture import Architecture
 from headstream.tasks import places
+from headstream.tasks.study.analyses import DECLARED
 from headstream.tasks.study.mistakes import ALSO_WRITTEN, section_of
 from headstream.tasks.study.names import IN_WORDS
 from headstream.tasks.study.schema import ModelSection, Study, TrainingSection
@@ -32,6 +33,7 @@ EXAMPLE_STUDIES = {"quick": "smoke", "heads": "wide", "2L4H": "2L2H"}  # quick r
 MAKE_WIDE = "sed -n 's/smoke/wide/; s/d_model = 32/d_model = 48/; w wide.toml'"
 # Sections whose fields a study may leave out, and the configs that then give them their defaults.
 COMPLETE: dict[type[BaseModel], type[BaseModel]] = {ModelSection: Architecture, TrainingSection: TrainingConfig}
+LARGE = {stage.config: stage.large_fields for stage in DECLARED.values() if stage.config}  # with that budget
 BOUNDS = {
     "minimum": "at least {}",
     "exclusiveMinimum": "above {}",
@@ -87,7 +89,7 @@ def _commands(outputs: Mapping[str, str]) -> Iterator[str]:
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
         context = command.context_class(command, info_name=f"headstream {name}")
         usage = command.get_usage(context).removeprefix("Usage: ")
-        options = [parameter.get_help_record(context) for parameter in command.params]
+        options = [told for each in command.params if (told := each.get_help_record(context))]
         yield f"### headstream {name}\n\n{command.help}\n\n    {usage}"
         if options:
             yield _table(
@@ -110,7 +112,8 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
             written = ALSO_WRITTEN.get(within, within)
             inner.append((f"[{written}]" if several else written, own, text))
         else:
-            rows.append((f"`{name}`", _kind(fields[name]), _default(fields[name]), text))
+            large = f"; large: `{json.dumps(LARGE[config][name])}`" if name in LARGE.get(config, {}) else ""
+            rows.append((f"`{name}`", _kind(fields[name]), _default(fields[name]) + large, text))
     yield f"### [{path}]\n\n{description}" if path else "### At the top of the file"
     yield _table(("field", "value", "default", "description"), rows)
     for section in inner:

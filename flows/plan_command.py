@@ -28,6 +28,8 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     study = at_its_look(study)
     planned, lacking = plan_artifacts(study), plan_claims(at_the_last_look(study))
     console = Console()
+    if all(each.done for each in planned):
+        console.print("Nothing to run: only the report is written, which takes seconds.\n")
     repeated = [cell for cell in study.cells if len(cell.places) > 1]
     if every_line or len(planned) <= MAX_PLAN_LINES:
         console.print(_line_by_line(planned))
@@ -39,7 +41,8 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
         if repeated:
             console.print(f"{len(repeated)} models are at several places of the grid each, and count once.")
         console.print(f"A line for each artifact of all {len(study.cells)} models: `--all`.")
-    console.print(_what_is_left(planned))
+    if left := [each for each in planned if not each.done]:
+        console.print(_what_is_left(left, len(planned)))
     if study.until_decided:
         console.print(_what_more_seeds_take(study))
     if where := conflicting_study(study, file):
@@ -121,13 +124,10 @@ def _what_more_seeds_take(study: Study) -> str:
     )
 
 
-def _what_is_left(planned: list[PlannedArtifact]) -> str:
-    left = [each for each in planned if not each.done]
-    if not left:
-        return "Nothing to run: only the report is written, which takes seconds."
+def _what_is_left(left: list[PlannedArtifact], n: int) -> str:
     cores = os.cpu_count() or 1
     megabytes = sum(each.bytes for each in left) / 1e6
-    what = f"{len(left)} of {len(planned)} to run"
+    what = f"{len(left)} of {n} to run"
     by_stage: dict[str, float] = defaultdict(float)
     for each in left:
         by_stage[each.stage] += each.seconds

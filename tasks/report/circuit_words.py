@@ -80,10 +80,11 @@ def _role(circuit: Circuit) -> str:
     label, reader, score, logit = (
         circuit[name] for name in ("label", "reader", "induction_random_period", "induction_copying_logit")
     )
-    of = f"seed {circuit['seed']} of {label}" if circuit["n_models"] > 1 else label
+    seed = f"seed {circuit['seed']} of " if circuit["n_models"] > 1 else ""
+    of = f"{seed}{label}"
     if circuit["reader_role"] not in ("induction", "anti-induction"):
         return (
-            f"{of[0].upper() + of[1:]} has no induction head: the nearest to one is {reader} (induction_random_period "
+            f"{seed.capitalize()}{label} has no induction head: the nearest to one is {reader} (induction_random_period "
             f"{score:z.2f}, induction_copying_logit {_number(logit)})."
         )
     raises = "raises" if circuit["reader_role"] == "induction" else "lowers"

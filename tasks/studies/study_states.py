@@ -13,6 +13,8 @@ from headstream.tasks.storage.store import Store
 from headstream.tasks.studies.known_studies import find_study, known_studies
 from headstream.tasks.study.schema import Study, read_study
 
+SHIPS = "ships"
+
 
 @dataclass(frozen=True)
 class StudyState:
@@ -26,10 +28,10 @@ class StudyState:
 
 
 def study_states(store: Store) -> Iterator[StudyState]:
-    """Every study that ships, and then every other that was started here."""
+    """Every study of one's own that was started here, and then every one that ships."""
     records, made = latest_records(store), _Made(store)
-    for name in known_studies():
-        yield _state_of(name, records, made)
+    states = [_state_of(name, records, made) for name in known_studies()]
+    yield from sorted(states, key=lambda study: study.source == SHIPS)
 
 
 def study_state(store: Store, name: str) -> StudyState:
@@ -44,7 +46,7 @@ def _state_of(name: str, records: Mapping[str, Artifact], made: "_Made") -> Stud
     except UserError as error:
         return StudyState(name, None, "can't be read", str(error), "")
     place = _short(file.path) if file.path else "no file"
-    source = "ships" if file.ships else place
+    source = SHIPS if file.ships else place
     state = _state(study, records.get(name), made)
     return StudyState(name, study.n_models, state, study.question, f"{source}, gone" if file.note else source)
 
