@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from headstream.tasks.report.behaviour_words import behaviour_lines
 from headstream.tasks.report.circuit_words import circuit_line
 from headstream.tasks.report.differences import ValueBySeed, extreme
+from headstream.tasks.report.imported_words import importance_line, role_line
 from headstream.tasks.report.over_seeds import Group, mean_of, values_of
 from headstream.tasks.report.pruning_words import head_count_lines, pruning_line
 from headstream.tasks.results.study_results import StudyResults
@@ -21,13 +22,16 @@ GAIN = "repeat_gain (by how much loss falls where random tokens come again)"
 def answer_lines(results: StudyResults) -> list[str]:
     """The lines that open a report, the most important first; a group is a row of reports/queries/answer.sql."""
     study, groups = results.rows("study")[0], results.rows("answer")
-    lines = [f"{study['n_failed']} of {study['n_models']} models failed; why is below."] if study["n_failed"] else []
+    lines = _failures(results, study["n_models"]) if study["n_failed"] else []
     if not groups:
-        return [*lines, "No model was trained, so there is nothing to say yet."]
+        return [*lines, "No model is there to be measured, so there is nothing to say yet."]
     best = _best(groups)
     head_counts = head_count_lines(results)
     lines += [*head_counts, _induction(best, groups)]
-    if best["n_with_induction_head"]:
+    if best["imported_as"]:
+        told = role_line(results, best["label"]), importance_line(results, best["label"])
+        lines += [line for line in told if line]
+    if best["n_with_induction_head"] and not (best["imported_as"] and best["checkpoints"] == 1):
         lines.append(_formation(best))
     lines.append(" ".join([*_compared(best, groups), _losses(groups)]))
     if not head_counts and (line := pruning_line(results, best["label"])):
@@ -39,6 +43,16 @@ def answer_lines(results: StudyResults) -> list[str]:
         line = circuit_line(circuit, seed) if circuit else None
         lines += [line] if line else _previous_token(best)
     return [*lines[:MAX_LINES], *behaviour_lines(results)]
+
+
+def _failures(results: StudyResults, n_models: int) -> list[str]:
+    """Which models failed, the first of them with the reason: it says what to do."""
+    failed = results.rows("failures")
+    first = " ".join((failed[0]["failure"] or "").split()).rstrip(".")
+    if len(failed) == n_models == 1:
+        return [f"{failed[0]['cell']} failed: {first}."]
+    others = "; the others are under Failed" if len(failed) > 1 else ""
+    return [f"{len(failed)} of {n_models} models failed, the first, {failed[0]['cell']}, since {first}{others}."]
 
 
 def answered_by(results: StudyResults) -> str | None:
@@ -109,8 +123,6 @@ def _example(group: Group) -> str:
 
 def _formation(best: Group) -> str:
     label, n, n_formed = best["label"], best["n_models"], best["n_formed"]
-    if best["imported_as"] and best["checkpoints"] == 1:
-        return f"When its heads formed takes checkpoints of its training to tell: {label} came as one."
     if not n_formed and best["n_unresolved"]:
         of_seeds = f" in {best['n_unresolved']} of {n} seeds" if n > 1 else ""
         return (

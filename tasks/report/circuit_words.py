@@ -84,8 +84,8 @@ def _role(circuit: Circuit) -> str:
     of = f"{seed}{label}"
     if circuit["reader_role"] not in ("induction", "anti-induction"):
         return (
-            f"{seed.capitalize()}{label} has no induction head: the nearest to one is {reader} (induction_random_period "
-            f"{score:z.2f}, induction_copying_logit {_number(logit)})."
+            f"{seed.capitalize()}{label} has no induction head: the nearest to one is {reader} "
+            f"(induction_random_period {score:z.2f}, induction_copying_logit {_number(logit)})."
         )
     raises = "raises" if circuit["reader_role"] == "induction" else "lowers"
     return (

@@ -12,6 +12,7 @@ from scipy.special import stdtr, stdtrit
 
 ENOUGH = 3  # seeds for an interval, as in the macro ci95
 LEVEL = 0.05
+ONE_SEED = ", which other seeds may change (an interval needs three)"
 _MAX_NAMED = 3  # groups in a sentence
 
 ValueBySeed = Mapping[int, float]  # of a group's models, by seed
@@ -50,7 +51,7 @@ class Extreme(NamedTuple):
         if not self.ties:
             return ""
         if not self.is_tested:
-            return ", which other seeds may change (an interval needs three)"
+            return ONE_SEED
         named = " or ".join(self.ties)
         if len(self.ties) > _MAX_NAMED:
             named = "any other" if len(self.ties) == self.n_others else f"{len(self.ties)} of {self.n_others} others"

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from headstream.tasks.report import sections
 from headstream.tasks.report.answer import FIGURES_OF_THE_ANSWER, N_FIGURES_OF_THE_ANSWER
 from headstream.tasks.report.circuit_words import induction_paragraphs, skip_trigram_sentence
+from headstream.tasks.report.differences import ONE_SEED
 from headstream.tasks.report.explorer.head_links import prose_with_head_links, with_head_links
 from headstream.tasks.report.glossary import with_glossary
 from headstream.tasks.report.pictures import Picture, Pictures
@@ -52,7 +53,18 @@ def write_page(results: StudyResults, pictures: Pictures, folder: Path, **said: 
         versions=", ".join(f"{package} {package_version(package)}" for package in VERSIONS),
         **said,
     )
-    (folder / "report.md").write_text(without_dead_links(with_glossary(text)), encoding="utf-8")
+    page = said_once(without_dead_links(with_glossary(text)), ONE_SEED)
+    (folder / "report.md").write_text(page, encoding="utf-8")
+
+
+def said_once(text: str, reservation: str) -> str:
+    """A page that makes a reservation only where it first stands.
+
+    >>> said_once("1, or so. 2, or so. 3.", ", or so")
+    '1, or so. 2. 3.'
+    """
+    before, said, after = text.partition(reservation)
+    return before + said + after.replace(reservation, "")
 
 
 def without_dead_links(text: str) -> str:

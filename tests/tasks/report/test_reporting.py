@@ -295,8 +295,8 @@ def test_missing_metrics_are_missing_and_never_zero(tmp_path):
 def test_nothing_but_names_and_failures(tmp_path):
     text, facts = rendered(tmp_path, Model(failure="loss diverged at step 220"))
     assert facts["answer"] == [
-        "1 of 1 models failed; why is below.",
-        "No model was trained, so there is nothing to say yet.",
+        "n_layers=2 n_heads=4 seed=0 failed: loss diverged at step 220.",
+        "No model is there to be measured, so there is nothing to say yet.",
     ]
     assert "loss diverged at step 220" in text
 
@@ -304,7 +304,10 @@ def test_nothing_but_names_and_failures(tmp_path):
 def test_failures_stand_beside_the_models(tmp_path):
     failed = Model(n_layers=3, failure="training: loss diverged.\nLower `learning_rate` | <b>now</b>")
     text, facts = rendered(tmp_path, ZERO, failed)
-    assert facts["answer"][0] == "1 of 2 models failed; why is below."
+    assert facts["answer"][0] == (
+        "1 of 2 models failed, the first, n_layers=3 n_heads=4 seed=0, since training: loss diverged. Lower"
+        " `learning_rate` | <b>now</b>."
+    )
     assert len(facts["answer"]) <= MAX_LINES
     assert r"training: loss diverged. Lower \`learning_rate\` \| &lt;b>now&lt;/b> |" in text
 

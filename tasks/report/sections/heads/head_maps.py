@@ -19,6 +19,8 @@ NARROW, DEEP = (
     4,
     8,
 )  # heads and layers: of more heads, numbers have room in two maps side by side, unless these are deep
+MAX_NAMED = 8  # heads with a role, each by name
+MAX_OF_ROLE = 4  # of more, those of one role
 MIN_RISE = 0.1  # that is worth a date
 TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "induction"}  # the role that each is of
 
@@ -66,9 +68,19 @@ def _roles(label: str, heads: DataFrame) -> str:
     with_role = heads[heads.role.notna() & (heads.role != "other")]
     if with_role.empty:
         return f"No head of {label} has a role: no score reaches the threshold of one."
-    named = [f"{head} ({role})" for head, role in zip(with_role.head_label, with_role.role, strict=True)]
-    reach = "reaches" if len(named) == 1 else "reach"
-    return f"{len(named)} of the {len(heads)} heads of {label} {reach} the threshold of a role: {listed(named)}."
+    n = len(with_role)
+    if n <= MAX_NAMED:
+        named = [f"{head} ({role})" for head, role in zip(with_role.head_label, with_role.role, strict=True)]
+    else:
+        named = [_of_role(role, list(own.head_label)) for role, own in with_role.groupby("role")]
+    reach = "reaches" if n == 1 else "reach"
+    return f"{n} of the {len(heads)} heads of {label} {reach} the threshold of a role: {listed(named)}."
+
+
+def _of_role(role: str, heads: list[str]) -> str:
+    named = ", ".join(heads[:MAX_OF_ROLE])
+    more = f" and {len(heads) - MAX_OF_ROLE} more" if len(heads) > MAX_OF_ROLE else ""
+    return f"{len(heads)} {role} ({named}{more})"
 
 
 def _draw_trajectories(axes: Axes, label: str, heads: DataFrame) -> str:
