@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 from warnings import catch_warnings, filterwarnings
 
 import matplotlib as mpl
@@ -15,6 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as MplPath
 
 from headstream.tasks.results.study_results import StudyResults
 
@@ -34,6 +37,12 @@ _MARKERS = ("o", "s", "^", "D")  # beside the dashes, since these are hard to te
 _MAX_NAMED = 8  # labels that one figure can tell apart
 _MAX_ENDS = 16  # names at the ends of lines that have room above each other
 _END = 0.155  # inches between them
+CELLS = "cells"
+"""The beginning of the ids of a map's cells, whose edges readers draw sharp."""
+MAX_CELLS = 10_000  # of a map that is drawn as rectangles
+_SHARP = 216  # dots an inch of what is no vector
+_SHADES, _PIXELS = 100, 6  # of a colour; of a cell's side in a bitmap
+_RECTANGLE = [MplPath.MOVETO, MplPath.LINETO, MplPath.LINETO, MplPath.LINETO, MplPath.CLOSEPOLY]
 _STYLE: Any = {
     "svg.fonttype": "none",  # text that can be searched, in the reader's own font
     "svg.hashsalt": "headstream",
@@ -158,8 +167,9 @@ def save(figure: Figure, path: Path) -> None:
         layout.execute(figure)  # here, since matplotlib would draw all of the figure once more for it
         with mpl.rc_context({"figure.constrained_layout.use": False}):
             figure.set_layout_engine(None)  # "none" would leave a placeholder, for which it would, too
-    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
-    dark = f"<style>@media (prefers-color-scheme: dark) {{{_DARK_RULES}}}</style>"
+    figure.savefig(path, format="svg", dpi=_SHARP, metadata={"Date": None, "Creator": None})
+    dark = f'<style>[id^="{CELLS}"]{{shape-rendering:crispEdges}}'
+    dark += f"@media (prefers-color-scheme: dark) {{{_DARK_RULES}}}</style>"
     path.write_text(path.read_text(encoding="utf-8").replace("</style>", f"</style>\n  {dark}", 1), encoding="utf-8")
 
 
@@ -171,6 +181,7 @@ def panel(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
 
 def panel_grid(label: str, n: int, n_columns: int, height: float, **sharing: Any) -> tuple[Figure, list[Axes]]:
     """A figure that is headed by a label and has `n` panels, row by row."""
+    n_columns = ceil(n / ceil(n / n_columns))  # rows of as many panels, as far as that goes
     figure = Figure((WIDTH, height))
     headline(figure, label)
     panels = list(figure.subplots(ceil(n / n_columns), n_columns, squeeze=False, **sharing).flat)
@@ -203,6 +214,34 @@ def name_places(axis: XAxis | YAxis, names: Sequence[str]) -> None:
     axis.set_tick_params(length=0, labelcolor=INK)
     axis.grid(False)
     axis.axes.spines["left" if axis.axis_name == "y" else "bottom"].set_visible(False)
+
+
+def cells(axes: Axes, image: np.ndarray, aspect: Literal["auto", "equal"] = "equal") -> None:
+    """Draw a map, [row, column, red to alpha], as rectangles, which stay sharp whatever shows them; row 0 on top.
+
+    Equal neighbours in a row are one rectangle. Maps of more than MAX_CELLS would make files of megabytes: they are
+    bitmaps, each cell of which is many pixels.
+    """
+    n_rows, n_columns = image.shape[:2]
+    axes.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5), aspect=aspect)
+    shades = image.copy()
+    shades[..., 3] = np.round(image[..., 3] * _SHADES) / _SHADES
+    if n_rows * n_columns > MAX_CELLS:
+        sharp = shades.repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
+        extent = (-0.5, n_columns - 0.5, n_rows - 0.5, -0.5)
+        axes.imshow(sharp, interpolation="none", aspect=aspect, extent=extent)
+        return
+    corners: dict[tuple[float, ...], list[tuple[float, float]]] = {}
+    for row, line in enumerate(shades):
+        ends = [0, *(np.flatnonzero((line[1:] != line[:-1]).any(axis=1)) + 1), n_columns]
+        for left, right in pairwise(ends):
+            if right > left and line[left, 3]:
+                x, end, y = left - 0.5, right - 0.5, row - 0.5
+                corners.setdefault(tuple(line[left]), []).extend([(x, y), (end, y), (end, y + 1), (x, y + 1), (x, y)])
+    for color, places in corners.items():
+        codes = _RECTANGLE * (len(places) // len(_RECTANGLE))
+        path = PathPatch(MplPath(places, codes), facecolor=color, linewidth=0, gid=f"{CELLS}-{len(axes.patches)}")
+        axes.add_patch(path)
 
 
 def tint(values: np.ndarray, color: str) -> np.ndarray:

@@ -9,8 +9,14 @@ from pandas import NA, DataFrame
 from headstream.tasks.report.figures.style import KIND_COLORS, house_style
 from headstream.tasks.report.model_choice import best_label_of_each_depth, labels_best_first
 from headstream.tasks.report.sections import figures
-from headstream.tasks.report.sections.circuits.composition_graph import MAX_EDGES, THICKEST, composition_graph
+from headstream.tasks.report.sections.circuits.composition_graph import (
+    MAX_EDGES,
+    THICKEST,
+    composition_graph,
+    curve_past,
+)
 from headstream.tasks.report.sections.circuits.eigenvalue_spectra import MAX_SPECTRA
+from headstream.tasks.report.sections.circuits.induction_circuit import in_rows
 from headstream.tasks.report.sections.circuits.path_term_bars import MAX_PATHS, _order
 from headstream.tasks.report.sections.circuits.score_term_bars import PARTS, strongest_source
 from headstream.tasks.report.sentences import counted, risen
@@ -254,3 +260,17 @@ def test_pieces_of_sentences():
     assert risen("x", curve[:1], "x", 0.1) == "x is missing"
     assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]
     assert counted(np.int64(2), "head") == "2 heads"  # a sum over a frame
+
+
+def test_no_edge_runs_through_a_head():
+    start, end = (0.0, 0.0), (0.0, 2.0)
+    assert np.array(curve_past(start, end, [], 0.2)) == pytest.approx(np.array([(0, 0), (0, 1.1), (0, 0.9), (0, 2)]))
+    curve = curve_past(start, end, [(0.0, 1.0), (1.0, 1.0)], 0.2)
+    middle = sum(weight * x for weight, (x, _) in zip((1, 3, 3, 1), curve, strict=True)) / 8
+    assert 0.2 < middle < 0.8, "it passes between the two"
+
+
+@pytest.mark.parametrize("n", [2, 6])
+def test_every_writer_that_is_named_is_drawn(n):
+    writers = [f"L0H{head}" for head in range(n)]
+    assert in_rows(writers).split() == writers

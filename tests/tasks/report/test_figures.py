@@ -5,12 +5,22 @@ import numpy as np
 import pytest
 from invented_study import Model, write_measurements
 from matplotlib.figure import Figure
+from painted_cells import painted
 from pandas import DataFrame
 
 from headstream.tasks.report.figures import style
 from headstream.tasks.report.figures.phase_changes import strongest_change
 from headstream.tasks.report.figures.score_panels import MAX_CELL_HEIGHT, MAX_MAP_HEIGHT, score_panels
-from headstream.tasks.report.figures.style import IN_THE_DARK, Palette, headline, house_style, label_ends, save, tint
+from headstream.tasks.report.figures.style import (
+    IN_THE_DARK,
+    Palette,
+    cells,
+    headline,
+    house_style,
+    label_ends,
+    save,
+    tint,
+)
 from headstream.tasks.report.sections import figures
 from headstream.tasks.report.sections.attention.attention import expected_keys
 from headstream.tasks.report.sections.pruning.heads_that_matter import heads_that_matter
@@ -172,10 +182,11 @@ def test_head_maps_have_a_cell_for_each_head(results):
     assert best.figure.get_suptitle() == "2L4H"
     scores = {row["head_label"]: row for row in results.rows("head_scores") if row["label"] == "2L4H"}
     maps, bar = best.figure.axes
-    alphas = maps.images[0].get_array()[..., 3]
-    assert alphas.shape == (2 * (1 + 2), 4 * (1 + 4) - 1), "eight scores, a cell of room between maps"
-    assert alphas[1 + 1, 3] == scores["L1H3"]["induction_random_period"] == 0.35
-    assert alphas[4:6, 5:9].ravel().tolist() == [scores[head]["positional_share"] for head in sorted(scores)]
+    alphas = painted(maps)[..., 3]
+    assert alphas.shape == (2 * (1 + 2) + 1, 4 * (1 + 4) - 1), "eight scores, a cell of room between maps"
+    assert alphas[1, 3] == scores["L1H3"]["induction_random_period"] == 0.35, "layers go upward"
+    shares = np.array([scores[head]["positional_share"] for head in sorted(scores)]).reshape(2, 4)
+    assert alphas[4:6, 5:9] == pytest.approx(shares[::-1], abs=0.005)
     texts = [text.get_text() for text in maps.texts]
     assert texts[0] == "induction_random_period"
     assert texts[8] == "0.35"
@@ -190,11 +201,27 @@ def test_maps_and_their_cells_are_no_higher_than_declared(n_layers):
         figure = score_panels("2H", heads, {"score": "score"}, n_columns=1, unit="share")
         figure.get_layout_engine().execute(figure)
     axes = figure.axes[0]
-    n_rows = len(axes.images[0].get_array())
+    n_rows = len(painted(axes))
     cell = axes.get_position().height * figure.get_size_inches()[1] / n_rows
     left_over = 1.1  # maps share what the names around them leave of their room
     assert cell <= MAX_CELL_HEIGHT * left_over
     assert cell * n_layers <= MAX_MAP_HEIGHT * left_over
+
+
+def test_maps_are_rectangles_and_large_ones_sharp_bitmaps(tmp_path):
+    values = np.array([[1.0, 1.0, 0.0], [0.5, 0.25, np.nan]])
+    with house_style():
+        figure, axes = style.panel(2)
+        cells(axes, tint(values, style.BLUE))
+        save(figure, tmp_path / "small.svg")
+        _, axes_of_large = style.panel(2)
+        cells(axes_of_large, tint(np.eye(101), style.BLUE))
+    assert painted(axes)[..., 3].tolist() == [[1, 1, 0], [0.5, 0.25, 0]]
+    assert len(axes.patches) == 3, "neighbours of one colour are one rectangle"
+    drawn = (tmp_path / "small.svg").read_text()
+    assert "<image" not in drawn
+    assert "crispEdges" in drawn
+    assert axes_of_large.images[0].get_array().shape == (606, 606, 4)
 
 
 def test_trajectories_say_when_heads_formed(results):
@@ -212,7 +239,7 @@ def test_attention_counts_what_it_outlines(results):
     assert "gives 1.00 of its attention to what followed earlier copies" in induction.sentence
     assert "over the 7 queries" in induction.sentence
     assert "over the 13 queries" in previous.sentence  # not BOS, nor the one that follows it
-    weights = induction.figure.axes[0].images[0].get_array()[..., 3]
+    weights = painted(induction.figure.axes[0])[..., 3]
     assert weights.shape == (15, 15)
     assert weights[8, 2] == 1
     assert len(induction.figure.axes[0].collections[0].get_offsets()) == 7

@@ -12,7 +12,18 @@ from matplotlib.ticker import MaxNLocator
 from pandas import DataFrame
 
 from headstream.models.heads.attended_keys import induction_keys, previous_token_keys
-from headstream.tasks.report.figures.style import BLUE, GRID, MUTED, ROLE_COLORS, WIDTH, as_map, panel, panel_grid, tint
+from headstream.tasks.report.figures.style import (
+    BLUE,
+    GRID,
+    MUTED,
+    ROLE_COLORS,
+    WIDTH,
+    as_map,
+    cells,
+    panel,
+    panel_grid,
+    tint,
+)
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
@@ -30,7 +41,7 @@ _LOOK = (
     "Each row is a token that looks back, each column a token that it may look at: the fuller the colour, the more of "
     "the row's attention goes there. A · is a space, \\n the end of a line."
 )
-LOOK_OF_GALLERY = "Other heads worth a look, each where it attends most, in the same passage."
+LOOK_OF_GALLERY = "Other heads worth a look, each where it attends most, two that are alike on the same tokens."
 LOOK_OF_AGGREGATES = (
     "What all heads of the last layer attend to on average, and where that leads through all layers down to the tokens."
 )
@@ -142,14 +153,12 @@ def _excerpts(label: str, patterns: Mapping[str, DataFrame], tokens: Sequence[st
     n_lines = max(title.count("\n") for title in patterns)
     height = ceil(len(patterns) / _N_COLUMNS) * (WIDTH / _N_COLUMNS - 0.75 + _TITLE + 0.17 * n_lines)
     figure, panels = panel_grid(label, len(patterns), _N_COLUMNS, 0.3 + height)
+    alike = [_matrix(pattern) for pattern in patterns.values() if pattern.place.iloc[0] > LAST_SCORE]
     for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
         weights = _matrix(pattern)
-        others = np.tril(weights, -1)
-        others[:, 0] = 0  # attention to BOS says little
-        starts = range(len(tokens) - n + 1)
-        start = max(starts, key=lambda start: others[start : start + n, start : start + n].sum())
-        shown = slice(start, start + n)
-        axes.imshow(tint(weights[shown, shown], BLUE), interpolation="none")
+        of_a_pair = pattern.place.iloc[0] > LAST_SCORE
+        shown = _busiest(sum(alike) if of_a_pair else weights, n)  # a pair is compared on the same tokens
+        cells(axes, tint(weights[shown, shown], BLUE))
         axes.set_title(title, fontsize=9)
         _name_tokens(axes, tokens[shown], range(n), SHORT_LABEL, fontsize=7)
         axes.xaxis.tick_bottom()
@@ -157,11 +166,20 @@ def _excerpts(label: str, patterns: Mapping[str, DataFrame], tokens: Sequence[st
     return figure
 
 
+def _busiest(weights: np.ndarray, n: int) -> slice:
+    """The stretch of n tokens with most attention to other tokens of it; attention to BOS says little."""
+    others = np.tril(weights, -1)
+    others[:, 0] = 0
+    starts = range(len(weights) - n + 1)
+    start = max(starts, key=lambda start: others[start : start + n, start : start + n].sum())
+    return slice(start, start + n)
+
+
 def _aggregates(label: str, patterns: Mapping[str, DataFrame]) -> Figure:
     """A panel for each pattern, by its title; colour by the square root, since mixtures are pale."""
     figure, panels = panel_grid(label, len(patterns), len(patterns), 0.75 + WIDTH / len(patterns))
     for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
-        axes.imshow(tint(np.sqrt(_matrix(pattern)), BLUE), interpolation="none")
+        cells(axes, tint(np.sqrt(_matrix(pattern)), BLUE))
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("key: attended to")
         for axis in (axes.xaxis, axes.yaxis):
@@ -176,7 +194,7 @@ def _map(weights: np.ndarray, tokens: Sequence[str], expected: np.ndarray, color
     n = len(tokens)
     cell = min(_MAX_CELL, MAP_SIDE / n)
     figure, axes = panel(n * cell + 1.35, min(WIDTH, n * cell + 1.6))
-    axes.imshow(tint(weights, color), interpolation="none")
+    cells(axes, tint(weights, color))
     query, key = np.nonzero(expected)
     axes.scatter(key, query, s=(72 * cell) ** 2, marker="s", facecolor="none", edgecolor=MUTED, linewidth=0.8)
     _name_tokens(axes, tokens, range(0, n, ceil(LABEL_PITCH / cell)), LABEL_LENGTH)

@@ -1,8 +1,9 @@
 """Which heads compose: a graph of heads by layer, to be read upwards like the residual stream."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
@@ -16,6 +17,7 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
+Place = tuple[float, float]
 _QUERIES = ("compositions", "head_scores")
 _LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
 MAX_EDGES = 24
@@ -26,6 +28,7 @@ MAX_PITCH, MIN_FIGURE_WIDTH = 1.3, 5.2  # inches between heads, since far apart 
 POINTS = 72  # in an inch
 NODE = 13  # points of radius at most
 THINNEST, THICKEST = 0.8, 6.0  # points
+_BOWS = (0.0, 0.6, -0.6, 0.3, -0.3, 1.0, -1.0)  # heads by which an edge is drawn aside, the first that avoids others
 STRONG = 20  # z that the thickest edge has at least
 
 
@@ -75,8 +78,8 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
         start = edge.writer_head, height_of[edge.writer_layer]
         tip = (radius + 7) / POINTS / pitch  # where an arrow's head begins, below the rim of the head that it enters
         end = edge.reader_head + port * PORTS[edge.kind], height_of[edge.reader_layer] - tip
-        rise = 0.55 * (end[1] - start[1])  # so that edges leave and enter vertically
-        curve = [start, (start[0], start[1] + rise), (end[0], end[1] - rise), end]
+        between = [(head, height) for layer, head in heads if start[1] < (height := height_of[layer]) < end[1] - 0.1]
+        curve = curve_past(start, end, between, 1.3 * port)
         path = Path(curve, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
         color = KIND_COLORS[edge.kind]
         axes.add_patch(PathPatch(path, facecolor="none", zorder=2, edgecolor=color, linewidth=linewidth))
@@ -95,6 +98,22 @@ def _graph(label: str, ways: DataFrame, edges: DataFrame, roles: Mapping[Head, s
     as_map(axes)
     _legend(figure, edges, widths, [role for role in ROLE_COLORS if role in roles.values()])
     return figure
+
+
+def curve_past(start: Place, end: Place, nodes: Sequence[Place], radius: float) -> list[Place]:
+    """A curve that leaves and enters vertically and runs through no node, as far as bowing to a side avoids them."""
+    rise = 0.55 * (end[1] - start[1])
+    t = np.linspace(0, 1, 40)[:, None]
+    best: tuple[int, list[Place]] | None = None
+    for bow in _BOWS:
+        curve = [start, (start[0] + bow, start[1] + rise), (end[0] + bow, end[1] - rise), end]
+        a, b, c, d = map(np.array, curve)
+        points = a * (1 - t) ** 3 + 3 * b * t * (1 - t) ** 2 + 3 * c * t**2 * (1 - t) + d * t**3
+        n_hit = sum(bool(abs(np.interp(y, points[:, 1], points[:, 0]) - x) < radius) for x, y in nodes)
+        if best is None or n_hit < best[0]:
+            best = n_hit, curve
+    assert best
+    return best[1]
 
 
 def _heads_of(pairs: DataFrame) -> set[Head]:

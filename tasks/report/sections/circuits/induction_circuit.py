@@ -1,6 +1,6 @@
 """The circuit that does induction as a drawing: which head reads what, where, with the numbers that show it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -30,6 +30,7 @@ _NAME, _QUERIES = "induction_circuit", ("induction_circuits",)
 _TOKENS = ("…", "A", "B", "…", "A")  # the last is the current one; what is predicted is drawn beside it
 EARLIER, FOLLOWER, CURRENT, PREDICTED = 1, 2, 4, 5.35  # their places
 BOTTOM, MIDDLE, TOP = 0.0, 1.0, 2.0  # of tokens and of the two heads
+MAX_LISTED = 3  # writers below each other, each with its numbers
 WHAT = {  # by what of the later head reads the earlier one: where that stands, what it tells, what it attends to
     "K": (FOLLOWER, "“I follow A”", "attends to the token before"),
     "Q": (CURRENT, "“A stood there”", "attends to earlier copies"),
@@ -69,8 +70,7 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
     for x, token in enumerate(_TOKENS):
         _box(axes, x, BOTTOM, token, MUTED if token == "…" else INK)
     axes.text(CURRENT, BOTTOM - 0.36, "current token", ha="center", va="top", color=MUTED, fontsize=9)
-    writers = circuit["writers"]
-    _box(axes, place, MIDDLE, "\n".join(writers[:3]), TEAL)
+    _box(axes, place, MIDDLE, in_rows(circuit["writers"]), TEAL)
     _box(axes, CURRENT, TOP, circuit["reader"], PURPLE)
     _box(axes, PREDICTED, TOP, "B", GREEN, linestyle=(0, (3, 2)))
     _arrow(axes, (EARLIER, BOTTOM), (place, MIDDLE), TEAL, -0.15)
@@ -86,8 +86,10 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
         _arrow(axes, (place, BOTTOM), (place, MIDDLE), MUTED)
         _arrow(axes, (FOLLOWER, BOTTOM), (CURRENT, TOP), MUTED, -0.2)
     _arrow(axes, (place, MIDDLE), (CURRENT, TOP), color, -0.12 if circuit["kind"] == "K" else 0)
-    known = [f"{z:.0f}" for z in circuit["writer_z"][:3] if z is not None]
-    strength = f", z = {', '.join(known)}" if known else ""
+    known = [z for z in circuit["writer_z"] if z is not None]
+    strength = f", z = {listed([f'{z:.0f}' for z in known])}" if known else ""
+    if len(known) > MAX_LISTED:
+        strength = f", z from {min(known):.0f} to {max(known):.0f}"
     axes.text(
         place - 0.05 if circuit["kind"] == "K" else place - 0.1,
         (MIDDLE + TOP) / 2 + 0.12,
@@ -115,7 +117,10 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
 
 def _attention(circuit: Mapping[str, Any]) -> str:
     """How much of the writers' attention goes there, a line for each where one looks hardest elsewhere."""
-    scores = ["?" if score is None else f"{score:.2f}" for score in circuit["writer_attention"][:3]]
+    known = [score for score in circuit["writer_attention"] if score is not None]
+    scores = ["?" if score is None else f"{score:.2f}" for score in circuit["writer_attention"]]
+    if len(scores) > MAX_LISTED and known:
+        return f"({min(known):.2f} to {max(known):.2f} of their attention)"
     if not any(looks_hardest(circuit, offset) for offset in circuit["writer_offsets"]):
         return f"({', '.join(scores)} of its attention)"
     lines = zip(circuit["writers"], scores, circuit["writer_offsets"], strict=False)
@@ -123,6 +128,13 @@ def _attention(circuit: Mapping[str, Any]) -> str:
         f"{writer}: {score}" + (f", hardest {offset} back" if looks_hardest(circuit, offset) else " of its attention")
         for writer, score, offset in lines
     )
+
+
+def in_rows(writers: Sequence[str]) -> str:
+    """Names below each other or, if they are more, in two columns."""
+    if len(writers) <= MAX_LISTED:
+        return "\n".join(writers)
+    return "\n".join("  ".join(writers[i : i + 2]) for i in range(0, len(writers), 2))
 
 
 def _box(axes: Axes, x: float, y: float, text: str, color: str, **style: Any) -> None:

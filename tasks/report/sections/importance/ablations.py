@@ -5,14 +5,14 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from headstream.tasks.report.figures.by_model import picture_each
-from headstream.tasks.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, name_places, panel
+from headstream.tasks.report.figures.style import AMBER, BLUE, GREY, INK, MUTED, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_HEADS = 16
 _LOOK = "Each group of bars is a head: the taller, the worse the model predicts without it."
-_COLORS = {"zero": ORANGE, "mean": BLUE, "resample": GREEN}
+_COLORS = {"zero": GREY, "mean": BLUE, "resample": AMBER}
 _BAR = 0.27  # of the place between two heads
 
 

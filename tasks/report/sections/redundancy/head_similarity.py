@@ -14,7 +14,7 @@ from pandas import DataFrame
 
 from headstream.models.nodes import Head
 from headstream.tasks.report.figures.by_model import picture_each
-from headstream.tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, tint
+from headstream.tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, cells, tint
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
@@ -85,7 +85,7 @@ def _figure(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> Fig
     redundant = pairs.is_redundant.eq(True).fillna(False)
     stand_in = {head for side in (first, second) for head, is_one in zip(side, redundant, strict=True) if is_one}
     _map(plane, heads, places_on_a_map(distances), set(heads) if n <= _MAX_NAMED else stand_in)
-    axes.imshow(tint(1 - distances, BLUE), interpolation="none")
+    cells(axes, tint(1 - distances, BLUE))
     if n <= _MAX_NUMBERED:
         _write(axes, distances)
     sizes = [len(list(of_cluster)) for _, of_cluster in groupby(cluster_of.values())]
