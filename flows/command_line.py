@@ -203,15 +203,26 @@ def explore(
     text: Annotated[
         Path | None, typer.Option(help="A text file to show beside the passages, cut to the model's context.")
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only write the page, and print its path.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only write or serve the page, and print where.")] = False,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve", help="Serve it to browsers on this machine, and run models that a page is too small for."
+        ),
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve it on; 0: any free one.")] = 0,
 ) -> None:
     """Write a study's explorer, an offline page of its heads and what they do with text, and open it in a browser."""
-    from headstream.flows.explore_command import print_explorer
+    from headstream.flows.explore_command import print_explorer, serve_explorer
     from headstream.tasks import places
     from headstream.tasks.results.study_results import study_of_model
 
     of_model = study_of_model(places.warehouse_file(), study)
-    print_explorer(of_model or _name_of(study), study if of_model else None, text, not no_open)
+    name, model = of_model or _name_of(study), study if of_model else None
+    if serve:
+        serve_explorer(name, model, text, port, not no_open)
+    else:
+        print_explorer(name, model, text, not no_open)
 
 
 @app.command(epilog="Example: headstream watch quick")

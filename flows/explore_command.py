@@ -1,11 +1,13 @@
-"""The command `headstream explore`: writes a study's explorer, and opens it."""
+"""The command `headstream explore`: writes or serves a study's explorer, and opens it."""
 
 import os
 import sys
 import webbrowser
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
 
-from headstream.tasks.steps.report_steps import explorer_again
+from headstream.tasks.steps.report_steps import explorer_again, write_served_explorer
 
 
 def print_explorer(study: str, model: str | None, text: Path | None, show: bool) -> None:
@@ -14,6 +16,27 @@ def print_explorer(study: str, model: str | None, text: Path | None, show: bool)
     print(page)
     if show and _has_screen():
         webbrowser.open_new_tab(page.as_uri() + (f"#{model}/" if model else ""))
+
+
+def serve_explorer(study: str, model: str | None, text: Path | None, port: int, show: bool) -> None:
+    """Serve the explorer of a study to browsers on this machine until Ctrl-C, and run its models for it.
+
+    Raises:
+        UserError: the study has not run, the text can't be read, or the port is taken.
+    """
+    from headstream.tasks.watching.page_server import served_page
+    from headstream.tasks.watching.run_server import RunServer
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "explorer.html"
+        files = write_served_explorer(study, text, path)
+        page = path.read_bytes()
+    with served_page(port, lambda port: RunServer(port, page, files)) as server:
+        address = server.address + (f"#{model}/" if model else "")
+        print(f"Explorer: {address} on this machine alone, until Ctrl-C", flush=True)
+        if show and _has_screen():
+            webbrowser.open_new_tab(address)
+        Event().wait()
 
 
 def _has_screen() -> bool:

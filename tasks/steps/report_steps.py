@@ -1,7 +1,7 @@
 """The steps that follow all models: the record of a study, the warehouse, and the report."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headstream.tasks import places
@@ -12,7 +12,7 @@ from headstream.tasks.graph.step import Step
 from headstream.tasks.machines.child_process import run_side_by_side
 from headstream.tasks.progress import Event, publish
 from headstream.tasks.report.answer import answer_lines
-from headstream.tasks.report.explorer.model_files import EXPLORER, files_of_models
+from headstream.tasks.report.explorer.model_files import EXPLORER, ModelFiles, files_of_models
 from headstream.tasks.report.publishing import previous_summary, publish_report
 from headstream.tasks.results.study_record import ModelOutcome, RecordedStudy
 from headstream.tasks.results.study_results import open_results
@@ -98,6 +98,26 @@ def explorer_again(study: str, text: Path | None = None) -> Path:
     with open_results(places.warehouse_file(), study) as results:
         write_explorer(results, files_of_models(store, record), copy, answer_lines(results), shown)
     return copy
+
+
+def write_served_explorer(study: str, text: Path | None, page: Path) -> Mapping[str, ModelFiles]:
+    """Write an explorer whose server runs the models that a page can't; returns the files of all models.
+
+    Raises:
+        UserError: the study has not run yet, or the text can't be read.
+    """
+    from headstream.tasks.report.explorer.explorer_contents import write_explorer  # imports torch
+    from headstream.tasks.report.explorer.passages import named_text
+
+    shown, store = named_text(text) if text else None, open_store()
+    record = latest_record(store, study)
+    if record is None:
+        raise UserError(f"an explorer needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
+    build_warehouse(store, places.warehouse_file())
+    files = files_of_models(store, record)
+    with open_results(places.warehouse_file(), study) as results:
+        write_explorer(results, files, page, answer_lines(results), shown, served=True)
+    return files
 
 
 def answer_of(study: str) -> list[str]:

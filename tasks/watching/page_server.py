@@ -1,14 +1,16 @@
 """Serves one page, and its version, on the loopback address to browsers on this machine."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import TypeVar
 
 from headstream.tasks.errors import UserError
 
 LOOPBACK = "127.0.0.1"
+Served = TypeVar("Served", bound="PageServer")
 POLL_SECONDS = 0.1  # between checks for the end
 EMPTY_PAGE = (
     "<!doctype html><meta charset='utf-8'><title>Headstream</title><meta http-equiv='refresh' content='2'>"
@@ -21,8 +23,8 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int) -> None:
-        super().__init__((LOOPBACK, port), _Handler)
+    def __init__(self, port: int, handler: type["PageHandler"] | None = None) -> None:
+        super().__init__((LOOPBACK, port), handler or PageHandler)
         self.page = EMPTY_PAGE.encode()
         self.version = ""
 
@@ -39,21 +41,34 @@ class PageServer(ThreadingHTTPServer):
         """Ignore browsers that disconnect in the middle of a response."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class PageHandler(BaseHTTPRequestHandler):
+    """Answers requests for the page and its version, of browsers on this machine alone."""
+
     server: PageServer
 
-    def do_GET(self) -> None:
-        # A page of another site whose name was pointed at this machine (DNS rebinding) sends that name here.
-        if self.headers.get("Host") not in {f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")}:
-            self._answer(403, b"This page is for this machine alone.", "text/plain")
-        elif self.path == "/version":
-            self._answer(200, self.server.version.encode(), "text/plain")
-        elif self.path != "/":
-            self._answer(404, b"There is one page, /.", "text/plain")
-        else:
-            self._answer(200, self.server.page, "text/html; charset=utf-8")
+    def is_for_this_machine(self) -> bool:
+        """Tell if a request may be answered; if not, it is refused here.
 
-    def _answer(self, status: int, content: bytes, kind: str) -> None:
+        A page of another site whose name was pointed at this machine (DNS rebinding) sends that name.
+        """
+        named = {f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")}
+        if self.headers.get("Host") in named:
+            return True
+        self.answer(403, b"This page is for this machine alone.", "text/plain")
+        return False
+
+    def do_GET(self) -> None:
+        if not self.is_for_this_machine():
+            return
+        if self.path == "/version":
+            self.answer(200, self.server.version.encode(), "text/plain")
+        elif self.path != "/":
+            self.answer(404, b"There is one page, /.", "text/plain")
+        else:
+            self.answer(200, self.server.page, "text/html; charset=utf-8")
+
+    def answer(self, status: int, content: bytes, kind: str) -> None:
+        """Send an answer that nothing keeps."""
         self.send_response(status)
         headers = {"Content-Type": kind, "Content-Length": str(len(content)), "Cache-Control": "no-store"}
         for name, value in {**headers, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY"}.items():
@@ -66,14 +81,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served_page(port: int) -> Iterator[PageServer]:
+def served_page(port: int, start: Callable[[int], Served] = PageServer) -> Iterator[Served]:  # type: ignore[assignment]
     """Start a server on a port, or with 0 on any free one.
 
     Raises:
         UserError: the port is taken.
     """
     try:
-        server = PageServer(port)
+        server = start(port)
     except OSError as error:
         raise UserError(
             f"can't listen on port {port}: {error.strerror}. Choose another --port, or leave it out."

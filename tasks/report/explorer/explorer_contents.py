@@ -47,16 +47,18 @@ def write_explorer(
     text: NamedText | None = None,
     on_progress: Callable[[float], None] = lambda fraction: None,
     version: str = "",
+    served: bool = False,
 ) -> None:
     """Write the explorer of a study; of models that `files` lacks it shows what the warehouse knows.
 
     `text` is shown beside the passages. `on_progress` hears the fraction done. A page with a `version` is one of a
-    study that is running, and asks its server for a newer one.
+    study that is running, and asks its server for a newer one; one that is `served` has its server run models that it
+    can't run itself.
     """
     tables = study_tables(results)
     found = [model_id for model_id in tables["models"].get("model_id", []) if model_id in files]
     n_ctx = max(filter(None, tables["models"].get("n_ctx", ())), default=PASSAGE_TOKENS)
-    page = _Page({model_id: files[model_id] for model_id in found}, n_ctx, text)
+    page = _Page({model_id: files[model_id] for model_id in found}, n_ctx, text, served)
     for i, model_id in enumerate(found):
         on_progress(i / len(found))
         page.add_model(model_id)
@@ -70,6 +72,7 @@ def write_explorer(
         "question": study["question"],
         "answer": list(answer),
         "version": version,
+        "served": served,
         "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE, *page.notes()],
         "tables": tables,
         "texts": page.texts(),
@@ -82,7 +85,10 @@ def write_explorer(
 class _Page:
     """The models that a page holds, as it grows."""
 
-    def __init__(self, files: Mapping[str, ModelFiles], n_ctx: int, text: NamedText | None) -> None:
+    def __init__(
+        self, files: Mapping[str, ModelFiles], n_ctx: int, text: NamedText | None, served: bool = False
+    ) -> None:
+        self.served = served
         self.networks: dict[str, dict[str, Any]] = {}
         self.blocks: dict[str, bytes] = {}
         self._files = files
@@ -98,6 +104,7 @@ class _Page:
         step = checkpoint_steps(folder)[-1]
         model, place = load_model(folder, step), self._places[self._files[model_id].tokens]
         fields: dict[str, Any] = {
+            "served": [],
             "text": place,
             "sizes": sizes(model),
             "layout": layout(model),
@@ -105,9 +112,13 @@ class _Page:
             "kept": {},
         }
         self.networks[model_id] = fields
-        if unknown := not_run(model):
+        if (unknown := not_run(model)) and not self.served:
             self._not_run[", ".join(unknown)] = None
-        elif n_parameters(model) <= MAX_PARAMETERS and self._add_weights(model_id, model, step):
+        elif not unknown and n_parameters(model) <= MAX_PARAMETERS and self._add_weights(model_id, model, step):
+            self._texts[place].needs_all_labels = True
+            return
+        if self.served:
+            fields["served"] = checkpoint_steps(folder)
             self._texts[place].needs_all_labels = True
             return
         for i, passage in enumerate(self._texts[place].passages):

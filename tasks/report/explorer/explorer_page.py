@@ -26,7 +26,7 @@ def write_page_file(path: Path, study: str, contents: Mapping[str, Any], blocks:
     )
     text = environment.get_template("page.html.jinja").render(
         study=study,
-        asks_its_server=bool(contents["version"]),
+        asks_its_server=bool(contents["version"] or contents["served"]),
         script=Markup(script),
         style=Markup(style),
         script_hash=_source_hash(script),

@@ -9,19 +9,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headstream.models.transformer import LayerTrace, Transformer
+from headstream.models.transformer import HeadMask, LayerTrace, Transformer
 
 N_PREDICTIONS = 6  # kept for each position
 
 
-def kept_run(model: Transformer, tokens: Sequence[int]) -> tuple[dict[str, Any], bytes]:
+def kept_run(
+    model: Transformer, tokens: Sequence[int], head_mask: HeadMask | None = None
+) -> tuple[dict[str, Any], bytes]:
     """Predictions and losses as JSON holds them; and, gzipped, every head's attention and what it had to weigh.
 
+    With a mask, heads write nothing where it is 0.
     Attention is a byte a weight in 255ths, keys up to the query's own, queries after each other, heads after each
     other; then come, as 16-bit floats, the lengths of what each head would write of each key.
     """
     ids = torch.tensor([list(tokens)])
-    trace = model.trace(ids)
+    trace = model.trace(ids, head_mask)
     log_probabilities = trace.logits[0].log_softmax(-1)
     losses = -log_probabilities[:-1].gather(1, ids[0, 1:, None])[:, 0]
     best = log_probabilities.topk(min(N_PREDICTIONS, model.d_vocab))

@@ -70,9 +70,9 @@ export class Page {
     return this.model.checkpoints[this.at].step;
   }
 
-  /** The nearest step at which the file holds the model's weights; that of the checkpoint if it holds none. */
+  /** The nearest step at which the model reads any text; that of the checkpoint if there is none. */
   get runnableStep() {
-    const steps = this.model.runnableSteps;
+    const steps = this.model.readSteps;
     return steps.length ? nearest(steps, this.step) : this.step;
   }
 

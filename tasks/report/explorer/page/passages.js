@@ -15,7 +15,7 @@ const SAMPLE_SIGNS = 28; // of a passage, in its name
 export function passageOptions(model) {
   const { text, network } = model;
   if (!text || !network) return [];
-  const runs = model.runnableSteps.length > 0;
+  const runs = model.readSteps.length > 0;
   /** @type {[string, string][]} */
   const options = text.passages.map(({ name, tokens }, i) => [String(i), `${name}: ${opening(text, tokens)} …`]);
   return options.filter(([i]) => runs || network.kept[i]);

@@ -1,9 +1,10 @@
 // What a model does on a passage: computed here where the page holds its weights, else as it was kept.
 
 import { blockBytes, floatsOfHalves, unzipped } from "./blocks.js";
+import { askServer } from "./served.js";
 import { forward } from "./transformer.js";
 
-/** @import { Head, Model, NetworkFields } from "./study.js" */
+/** @import { Head, KeptRun, Model, NetworkFields } from "./study.js" */
 /** @typedef {{ token: number, probability: number }} Prediction */
 
 const MAX_CACHED = 12;
@@ -81,10 +82,24 @@ export function runOn(model, step, tokens, passage, off) {
   const key = JSON.stringify([model.id, step, tokens, off]);
   const known = cache.get(key);
   if (known) return known;
-  const run = model.runnableSteps.length ? computed(model, step, tokens, off) : kept(model, passage, tokens);
+  const run = made(model, step, tokens, passage, off);
   cache.set(key, run);
+  if (model.servedSteps.length) run.then((found) => found ?? cache.delete(key)); // the server may come back
   if (cache.size > MAX_CACHED) cache.delete(/** @type {string} */ (cache.keys().next().value));
   return run;
+}
+
+/**
+ * @param {Model} model
+ * @param {number} step
+ * @param {number[]} tokens
+ * @param {number | null} passage
+ * @param {string[]} off
+ * @returns {Promise<Run | null>}
+ */
+function made(model, step, tokens, passage, off) {
+  if (model.runnableSteps.length) return computed(model, step, tokens, off);
+  return model.servedSteps.length ? served(model, step, tokens, off) : kept(model, passage, tokens);
 }
 
 /**
@@ -135,7 +150,27 @@ function logSumExp(logits) {
 async function kept(model, passage, tokens) {
   const fields = passage === null ? undefined : model.network?.kept[passage];
   if (!fields) return null;
-  const bytes = await unzipped(blockBytes(fields.block));
+  return runOf(model, tokens, fields, await unzipped(blockBytes(fields.block)));
+}
+
+/**
+ * @param {Model} model
+ * @param {number} step
+ * @param {number[]} tokens
+ * @param {string[]} off
+ */
+async function served(model, step, tokens, off) {
+  const answer = await askServer(model, step, tokens, off);
+  return answer && runOf(model, tokens, answer.fields, answer.bytes);
+}
+
+/**
+ * @param {Model} model
+ * @param {number[]} tokens
+ * @param {Omit<KeptRun, "block">} fields
+ * @param {Uint8Array} bytes attention and lengths
+ */
+function runOf(model, tokens, fields, bytes) {
   const n = fields.best.length;
   const size = (n * (n + 1)) / 2; // of a head's pattern: the keys up to each query
   const lengths = floatsOfHalves(bytes.subarray(model.heads.length * size));

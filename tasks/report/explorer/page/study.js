@@ -35,6 +35,7 @@ import { weightsOf } from "./weights.js";
  * @property {[string, number[]][]} layout
  * @property {Record<string, string>} weights blocks by step
  * @property {Record<string, KeptRun>} kept by passage
+ * @property {number[]} served steps at which the program that serves the page runs it
  */
 /**
  * What the file holds.
@@ -43,6 +44,7 @@ import { weightsOf } from "./weights.js";
  * @property {string} question
  * @property {string[]} answer
  * @property {string} version of a page whose study is running; else empty
+ * @property {boolean} served by a program that runs models
  * @property {string[]} notes
  * @property {Record<string, Record<string, any[]>>} tables
  * @property {TextFields[]} texts
@@ -188,9 +190,19 @@ export class Model {
       .sort((a, b) => a - b);
   }
 
+  /** Steps at which the program that serves the page runs it. */
+  get servedSteps() {
+    return this.network?.served ?? [];
+  }
+
+  /** Steps at which it reads any text, here or where the page is served. */
+  get readSteps() {
+    return this.runnableSteps.length ? this.runnableSteps : this.servedSteps;
+  }
+
   /** Whether it takes texts that a reader types. */
   get takesText() {
-    return this.runnableSteps.length > 0 && Boolean(this.text?.tokenizer);
+    return this.readSteps.length > 0 && Boolean(this.text?.tokenizer);
   }
 
   /**

@@ -13,6 +13,9 @@ import { TextControls } from "./text_controls.js";
 /** @import { OpenView, Page, View } from "./page.js" */
 /** @import { Text } from "./study.js" */
 
+const NOT_HELD = "This file holds no attention of this model on this passage.";
+const NOT_SERVED = "Nobody serves this page any more. Start `headstream explore --serve` again, and open its address.";
+
 /** @type {View} */
 export const view = { name: "text", title: "Text", place: 2, hasSlider: true, open: openText };
 
@@ -46,7 +49,7 @@ class ReadText {
       this.controls.element,
       this.controls.own,
       this.chips,
-      model.runnableSteps.length ? this.off : null,
+      model.readSteps.length ? this.off : null,
       this.note,
       this.passage,
       el("div", { class: "beside" }, this.next, this.square),
@@ -65,11 +68,11 @@ class ReadText {
     const { place, tokens } = controls;
     const seen = tokens.slice(0, model.network?.sizes.nContext);
     const intact = await runOn(model, page.runnableStep, seen, place, []);
-    const isRun = without.length > 0 && model.runnableSteps.length > 0;
+    const isRun = without.length > 0 && model.readSteps.length > 0;
     const run = isRun ? await runOn(model, page.runnableStep, seen, place, without) : intact;
     if (number !== this.asked) return;
     if (!run || !intact) {
-      refill(this.passage, emptyNote("This file holds no attention of this model on this passage."));
+      refill(this.passage, emptyNote(model.servedSteps.length ? NOT_SERVED : NOT_HELD));
       return;
     }
     this.note.replaceChildren(...this.notes(seen.length < tokens.length));
@@ -91,15 +94,18 @@ class ReadText {
     const { model, runnableStep } = page;
     const steps = model.checkpoints.map(({ step }) => step);
     const at = steps.indexOf(runnableStep);
+    const isOther = model.runnableSteps.length > 0 && runnableStep !== page.step;
+    const other = `No weights after ${page.seen(page.at)} are in this file: what follows is after ${page.seen(at)}. `;
+    const warning = isOther && at >= 0 ? el("strong", { class: "elsewhere" }, other) : "";
     const cut = isCut ? `Cut to the model's context of ${model.network?.sizes.nContext} tokens. ` : "";
     const whose = `Attention of ${model.name} after ${page.when(at < 0 ? model.last : at)}.`;
-    if (model.runnableSteps.length < 2) return [cut, whose];
+    if (model.runnableSteps.length < 2) return [warning, cut, whose];
     const links = model.runnableSteps.flatMap((step) => {
       const place = steps.indexOf(step);
       const href = page.link({ at: page.stepName(place) });
       return [" ", el("a", { href, "aria-current": step === runnableStep ? "true" : null }, page.seen(place))];
     });
-    return [cut, whose, " The file holds its weights after", ...links];
+    return [warning, cut, whose, " The file holds its weights after", ...links];
   }
 
   /** @param {Reading} reading */
