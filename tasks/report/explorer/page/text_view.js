@@ -14,7 +14,8 @@ import { TextControls } from "./text_controls.js";
 /** @import { Text } from "./study.js" */
 
 const NOT_HELD = "This file holds no attention of this model on this passage.";
-const NOT_SERVED = "Nobody serves this page any more. Start `headstream explore --serve` again, and open its address.";
+const NOT_SERVED =
+  "Nobody serves this page any more. Start `headstream explore --serve` again, and open its address.";
 
 /** @type {View} */
 export const view = { name: "text", title: "Text", place: 2, hasSlider: true, open: openText };

@@ -444,3 +444,11 @@ def test_text_that_attacks_stays_text(visit):
     page.get_by_role("link", name="About").click()
     assert "</script><script>window.hacked" in page.locator(".about").text_content()
     assert page.evaluate("window.hacked") is None
+
+
+def test_a_checkpoint_without_weights_is_said_to_have_none(visit):
+    page = visit("2L4H/L1H3?view=text&at=300")
+    expect(page.locator(".elsewhere")).to_contain_text("tokens are in this file: what follows is after")
+    page = visit("2L4H/L1H3?view=text&at=420")
+    expect(page.locator(".passage")).to_be_visible()
+    expect(page.locator(".elsewhere")).to_have_count(0)
