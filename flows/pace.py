@@ -21,6 +21,8 @@ class Work:
     """Seconds since it last told how far it is; 0 when it isn't in work."""
     rest: float = 0.0
     """What is left of it, in planned seconds."""
+    weight: float = 1.0
+    """How much its pace tells of that of other stages: reading text tells little of models."""
 
 
 def slowness(work: Iterable[Work]) -> dict[str, float]:
@@ -35,8 +37,8 @@ def slowness(work: Iterable[Work]) -> dict[str, float]:
     stages: dict[str, list[Work]] = defaultdict(list)
     for each in work:
         stages[each.stage].append(each)
-    told = _ratio((replace(each, silent=0.0) for each in work), MACHINE_PRIOR, 1.0)
-    machine = _ratio((_told(each, told) for each in work), MACHINE_PRIOR, 1.0)
+    told = _ratio(work, MACHINE_PRIOR, 1.0, weighted=True)
+    machine = _ratio((_told(each, told) for each in work), MACHINE_PRIOR, 1.0, weighted=True)
     return {
         stage: _ratio((_told(each, machine) for each in own), STAGE_PRIOR, machine) for stage, own in stages.items()
     }
@@ -53,11 +55,13 @@ def rest_of(work: Work, slow: Mapping[str, float]) -> float:
     return max(left - work.silent, (1 - NEARLY) * max(left, work.silent))
 
 
-def _ratio(work: Iterable[Work], prior: float, expected: float) -> float:
+def _ratio(work: Iterable[Work], prior: float, expected: float, weighted: bool = False) -> float:
     """Seconds for each planned one, where so large a part of all was as slow as expected."""
     work = list(work)
     assumed = prior * sum(each.planned for each in work)
-    took, done = sum(each.took for each in work), sum(each.done for each in work)
+    weights = [each.weight if weighted else 1.0 for each in work]
+    took = sum(weight * each.took for weight, each in zip(weights, work, strict=True))
+    done = sum(weight * each.done for weight, each in zip(weights, work, strict=True))
     return (took + assumed * expected) / (done + assumed) if assumed else expected
 
 

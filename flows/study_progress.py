@@ -10,6 +10,7 @@ from headstream.tasks.graph.planning import PlannedArtifact, seconds_left
 from headstream.tasks.progress import Event, State
 
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
+TEXT_WEIGHT = 0.1  # of the pace of what reads text, in that of the machine
 LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
 WAITING = "waiting for another run"
 COMPILING = "up to a minute the first time"
@@ -52,11 +53,14 @@ class ArtifactProgress:
         """What is planned of it, done and left; while it compiles or waits for another run, it isn't in work."""
         seconds = self.planned.seconds
         rest = seconds * (1 - self.fraction)
+        weight = 1.0 if self.planned.measures_model or self.planned.stage in MAKING else TEXT_WEIGHT
         if self.began is None:
-            return Work(self.planned.stage, seconds, rest=rest)
+            return Work(self.planned.stage, seconds, rest=rest, weight=weight)
         is_silent = self.in_work and not self.state
         silent = max(0.0, now - self.began - self.worked) if is_silent else 0.0
-        return Work(self.planned.stage, seconds, seconds * (self.fraction - self.first), self.worked, silent, rest)
+        return Work(
+            self.planned.stage, seconds, seconds * (self.fraction - self.first), self.worked, silent, rest, weight
+        )
 
 
 @dataclass

@@ -117,3 +117,10 @@ def test_what_is_silent_goes_on_but_never_ends():
 def test_what_lasts_longer_than_it_should_makes_all_else_slower():
     machine = slowness([Work("import", 50.0, silent=450.0, rest=50.0), Work("probes", 100.0, rest=100.0)])
     assert 8 < machine["probes"] < 11
+
+
+def test_text_that_is_read_slowly_tells_little_of_models():
+    text = Work("corpus", 5.0, done=5.0, took=25.0, weight=0.1)
+    slow = slowness([text, Work("training", 1000.0, rest=1000.0)])
+    assert slow["training"] < WITHIN
+    assert slow["corpus"] > 4
