@@ -24,14 +24,14 @@ def serve_explorer(study: str, model: str | None, text: Path | None, port: int, 
     Raises:
         UserError: the study has not run, the text can't be read, or the port is taken.
     """
-    from headstream.tasks.watching.page_server import served_page
+    from headstream.tasks.watching.page_server import running
     from headstream.tasks.watching.run_server import RunServer
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "explorer.html"
         files = write_served_explorer(study, text, path)
         page = path.read_bytes()
-    with served_page(port, lambda port: RunServer(port, page, files)) as server:
+    with running(lambda port: RunServer(port, page, files), port) as server:
         address = server.address + (f"#{model}/" if model else "")
         print(f"Explorer: {address} on this machine alone, until Ctrl-C", flush=True)
         if show and _has_screen():

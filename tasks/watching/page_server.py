@@ -81,8 +81,19 @@ class PageHandler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served_page(port: int, start: Callable[[int], Served] = PageServer) -> Iterator[Served]:  # type: ignore[assignment]
+def served_page(port: int) -> Iterator[PageServer]:
     """Start a server on a port, or with 0 on any free one.
+
+    Raises:
+        UserError: the port is taken.
+    """
+    with running(PageServer, port) as server:
+        yield server
+
+
+@contextmanager
+def running(start: Callable[[int], Served], port: int) -> Iterator[Served]:
+    """Start a server of some kind on a port, or with 0 on any free one; it ends with the block.
 
     Raises:
         UserError: the port is taken.

@@ -157,7 +157,7 @@ def _excerpts(label: str, patterns: Mapping[str, DataFrame], tokens: Sequence[st
     for axes, (title, pattern) in zip(panels, patterns.items(), strict=True):
         weights = _matrix(pattern)
         of_a_pair = pattern.place.iloc[0] > LAST_SCORE
-        shown = _busiest(sum(alike) if of_a_pair else weights, n)  # a pair is compared on the same tokens
+        shown = _busiest(np.sum(alike, axis=0) if of_a_pair else weights, n)  # a pair is compared on the same tokens
         cells(axes, tint(weights[shown, shown], BLUE))
         axes.set_title(title, fontsize=9)
         _name_tokens(axes, tokens[shown], range(n), SHORT_LABEL, fontsize=7)

@@ -18,7 +18,7 @@ from headstream.tasks.report.explorer import explorer_contents
 from headstream.tasks.report.explorer.explorer_contents import write_explorer
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.training.checkpoints import load_model
-from headstream.tasks.watching.page_server import served_page
+from headstream.tasks.watching.page_server import running
 from headstream.tasks.watching.run_server import RunServer
 
 MODEL = Model().model_id
@@ -36,7 +36,7 @@ def page(explored: Explored, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(explored: Explored, page):
-    with served_page(0, lambda port: RunServer(port, page.read_bytes(), explored.files)) as server:
+    with running(lambda port: RunServer(port, page.read_bytes(), explored.files), 0) as server:
         yield server
 
 
