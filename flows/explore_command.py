@@ -4,10 +4,9 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 
-from headstream.tasks.steps.report_steps import explorer_again, write_served_explorer
+from headstream.tasks.steps.report_steps import explorer_again, served_explorer
 
 
 def print_explorer(study: str, model: str | None, text: Path | None, show: bool) -> None:
@@ -27,10 +26,7 @@ def serve_explorer(study: str, model: str | None, text: Path | None, port: int, 
     from headstream.tasks.watching.page_server import running
     from headstream.tasks.watching.run_server import RunServer
 
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "explorer.html"
-        files = write_served_explorer(study, text, path)
-        page = path.read_bytes()
+    page, files = served_explorer(study, text)
     with running(lambda port: RunServer(port, page, files), port) as server:
         address = server.address + (f"#{model}/" if model else "")
         print(f"Explorer: {address} on this machine alone, until Ctrl-C", flush=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
@@ -100,8 +101,8 @@ def explorer_again(study: str, text: Path | None = None) -> Path:
     return copy
 
 
-def write_served_explorer(study: str, text: Path | None, page: Path) -> Mapping[str, ModelFiles]:
-    """Write an explorer whose server runs the models that a page can't; returns the files of all models.
+def served_explorer(study: str, text: Path | None) -> tuple[bytes, Mapping[str, ModelFiles]]:
+    """An explorer whose server runs the models that a page can't, and the files of all models.
 
     Raises:
         UserError: the study has not run yet, or the text can't be read.
@@ -115,9 +116,10 @@ def write_served_explorer(study: str, text: Path | None, page: Path) -> Mapping[
         raise UserError(f"an explorer needs a study that has run, got {study!r}. Run `headstream run {study}` first.")
     build_warehouse(store, places.warehouse_file())
     files = files_of_models(store, record)
-    with open_results(places.warehouse_file(), study) as results:
+    with open_results(places.warehouse_file(), study) as results, TemporaryDirectory() as folder:
+        page = Path(folder) / EXPLORER
         write_explorer(results, files, page, answer_lines(results), shown, served=True)
-    return files
+        return page.read_bytes(), files
 
 
 def answer_of(study: str) -> list[str]:

@@ -19,7 +19,7 @@ NARROW, DEEP = (
     4,
     8,
 )  # heads and layers: of more heads, numbers have room in two maps side by side, unless these are deep
-MAX_NAMED = 8  # heads with a role, each by name
+MAX_WITH_ROLE = 8  # heads with a role, each by name
 MAX_OF_ROLE = 4  # of more, those of one role
 MIN_RISE = 0.1  # that is worth a date
 TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "induction"}  # the role that each is of
@@ -69,7 +69,7 @@ def _roles(label: str, heads: DataFrame) -> str:
     if with_role.empty:
         return f"No head of {label} has a role: no score reaches the threshold of one."
     n = len(with_role)
-    if n <= MAX_NAMED:
+    if n <= MAX_WITH_ROLE:
         named = [f"{head} ({role})" for head, role in zip(with_role.head_label, with_role.role, strict=True)]
     else:
         named = [_of_role(role, list(own.head_label)) for role, own in with_role.groupby("role")]
