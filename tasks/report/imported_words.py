@@ -8,12 +8,12 @@ from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_NAMED = 5  # heads in a sentence
-DOES = {
-    "induction": "induction",
-    "anti-induction": "anti-induction",
-    "previous token": "attention to the previous token",
-    "duplicate token": "attention to earlier copies of the token",
-    "positional": "attention at a fixed place",
+DOES = {  # one of them, and several
+    "induction": ("does induction", "do induction"),
+    "anti-induction": ("does anti-induction", "do anti-induction"),
+    "previous token": ("looks at the previous token", "look at the previous token"),
+    "duplicate token": ("looks at earlier copies of its token", "look at earlier copies of their token"),
+    "positional": ("looks at a fixed place", "look at a fixed place"),
 }
 
 _Heads = Sequence[Mapping[str, Any]]
@@ -25,9 +25,15 @@ def role_line(results: StudyResults, label: str) -> str | None:
     if not roles:
         return None
     count = Counter(role for role in roles if role != "other")
-    told = [f"{n} {'does' if n == 1 else 'do'} {DOES.get(role, role)}" for role, n in count.most_common()]
+    told = [f"{n} {_does(role, n)}" for role, n in count.most_common()]
     rest = len(roles) - count.total()
-    return f"Of the {counted(len(roles), 'head')} of {label}, {listed([*told, f'{rest} reach the bar of no role'])}."
+    told.append(f"{rest} {'has' if rest == 1 else 'have'} no role")
+    return f"Of the {counted(len(roles), 'head')} of {label}, {listed(told)}."
+
+
+def _does(role: str, n: int) -> str:
+    one, several = DOES.get(role, (f"is {role}", f"are {role}"))
+    return one if n == 1 else several
 
 
 def importance_line(results: StudyResults, label: str) -> str | None:

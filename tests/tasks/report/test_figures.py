@@ -1,9 +1,10 @@
 import re
 from xml.etree import ElementTree
 
+import duckdb
 import numpy as np
 import pytest
-from invented_study import Model, write_measurements
+from invented_study import SCORES, Model, write_measurements
 from matplotlib.figure import Figure
 from painted_cells import painted
 from pandas import DataFrame
@@ -280,3 +281,15 @@ def test_numbers_of_heads_are_drawn_where_nothing_was_pruned(tmp_path):
     (losses,) = picture.figure.axes
     assert [len(line.get_ydata()) for line in losses.lines if line.get_marker() == "o"] == [6]
     assert "removed" not in picture.sentence
+
+
+def test_heads_without_scores_have_no_map(tmp_path):
+    """As where weights alone were measured."""
+    scores = ", ".join(f"{name} = NULL" for name in SCORES)
+    path = write_measurements(tmp_path / "w.duckdb", Model(n_layers=1, n_heads=2))
+    with duckdb.connect(path) as connection:
+        connection.execute(f"UPDATE heads SET {scores}")
+    with open_results(path, "invented") as results:
+        (picture,) = draw("head_maps", results)
+    assert picture.figure is None
+    assert picture.sentence == "No picture: scores of the heads of 1L2H were not measured."

@@ -72,3 +72,8 @@ def test_others_are_said_to_need_more_text(measured, tmp_path, costs, why):
 
 def test_a_reservation_is_made_once():
     assert said_once("a, if so; b, if so.", ", if so") == "a, if so; b."
+
+
+def test_tables_of_provenance_name_it_as_models_did(measured):
+    with open_results(measured, "invented") as results:
+        assert [row["model"] for row in results.rows("models")] == [LABEL]

@@ -30,9 +30,11 @@ def head_maps(results: StudyResults) -> list[Picture]:
     heads, why_none = results.frame("head_scores"), "no model has heads with scores"
     scores = [*heads.columns[heads.columns.get_loc("role") + 1 :]]
 
-    def draw(label: str, heads: DataFrame) -> tuple[str, Figure]:
+    def draw(label: str, heads: DataFrame) -> tuple[str, Figure | None]:
         n_columns = 2 if heads["head"].max() > NARROW and heads.layer.max() < DEEP else 4
         measured = {score: score for score in scores if heads[score].notna().any()}  # no BOS, no attention to it
+        if not measured:
+            return f"No picture: scores of the heads of {label} were not measured.", None
         return _roles(label, heads), score_panels(label, heads, measured, n_columns, _UNIT)
 
     return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, _LOOK, best_models)

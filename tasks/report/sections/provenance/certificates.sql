@@ -1,6 +1,6 @@
 -- What was checked of imported models before anything was measured: the last checkpoint, and the highest of all.
 SELECT
-    model_id AS model,
+    coalesce(any_value(models.imported_as), model_id) AS model,
     CASE checked
         WHEN 'finite' THEN 'weights that aren''t finite'
         WHEN 'parity' THEN 'logits against a second reading of the file'
@@ -18,6 +18,7 @@ SELECT
     arg_max(detail, step) AS detail
 FROM study_models
 JOIN certificates USING (model_id)
+LEFT JOIN models USING (model_id)
 WHERE study = $study
 GROUP BY model_id, certificates.checked
 ORDER BY model_id, list_position(

@@ -1,6 +1,6 @@
 -- How every trained model turned out, the best induction first.
 SELECT
-    model_id AS model,
+    coalesce(models.imported_as, model_id) AS model,
     train_loss_nats,
     validation_loss_nats,
     in_context_learning_nats,
