@@ -1,7 +1,8 @@
 """Shows a run's progress: as a live picture in a terminal, as plain lines in a file."""
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -23,15 +24,20 @@ def shown_progress(study: StudyProgress, file: TextIO) -> Iterator[None]:
     """Show a study's progress while the block runs."""
     console = Console(file=file, highlight=False)
     if not console.is_terminal:
-        lines = PlainLines(study, console)
+        lines, one_at_a_time = PlainLines(study, console), threading.Lock()
 
         def print_changes(event: Event) -> None:
-            notice = study.hear(event)
-            if notice:
-                lines.say(notice)
-            lines.look(study)
+            with one_at_a_time:
+                notice = study.hear(event)
+                if notice:
+                    lines.say(notice)
+                lines.look(study)
 
-        with listening(print_changes):
+        def look_again() -> None:
+            with one_at_a_time:
+                lines.look(study)
+
+        with listening(print_changes), _repeated(look_again):
             yield
         lines.say(study.summary())
         return
@@ -48,6 +54,24 @@ def shown_progress(study: StudyProgress, file: TextIO) -> Iterator[None]:
     with live, listening(print_notice):
         yield
     console.print(Text(study.summary()))
+
+
+@contextmanager
+def _repeated(look: Callable[[], None]) -> Iterator[None]:
+    """Call a function every PLAIN_SECONDS during the block: long work may have nothing to tell for minutes."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(PLAIN_SECONDS):
+            look()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager

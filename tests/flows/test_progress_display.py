@@ -3,7 +3,9 @@ import re
 
 import pytest
 from rich.console import Console
+from waiting import until
 
+from headstream.flows import progress_display
 from headstream.flows.progress_display import shown_progress, study_picture
 from headstream.flows.study_progress import StudyProgress
 from headstream.tasks.graph.planning import PlannedArtifact
@@ -51,6 +53,14 @@ def test_a_file_gets_plain_lines_not_one_for_every_event():
         "quick: 1 of 2 models done in 0 s",
     ]
     assert "\x1b" not in file.getvalue()
+
+
+def test_a_file_is_told_that_work_goes_on_which_tells_nothing(monkeypatch):
+    monkeypatch.setattr(progress_display, "PLAIN_SECONDS", 0.02)
+    file = io.StringIO()
+    with shown_progress(study("seed=0"), file):
+        publish(Event("training", "seed=0", 0.3))
+        until(lambda: file.getvalue().count("quick: 0 of 1 models done, about") > 2)
 
 
 def test_a_terminal_ends_with_the_studys_line():
