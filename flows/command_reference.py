@@ -113,7 +113,8 @@ def _sections(path: str, config: type[BaseModel], description: str = "") -> Iter
             inner.append((f"[{written}]" if several else written, own, text))
         else:
             large = f"; large: `{json.dumps(LARGE[config][name])}`" if name in LARGE.get(config, {}) else ""
-            rows.append((f"`{name}`", _kind(fields[name]), _default(fields[name]) + large, text))
+            written = field.alias or name
+            rows.append((f"`{written}`", _kind(fields[written]), _default(fields[written]) + large, text))
     yield f"### [{path}]\n\n{description}" if path else "### At the top of the file"
     yield _table(("field", "value", "default", "description"), rows)
     for section in inner:
