@@ -6,7 +6,7 @@ import { colour, css } from "./colours.js";
 import { edgeRow, edgesAt, firstBar, KIND_COLOURS, KIND_WORDS, KINDS } from "./composition.js";
 import { compositionGraph } from "./composition_graph.js";
 import { compositionMap } from "./composition_map.js";
-import { chooser, el, emptyNote, refill, tickBox } from "./elements.js";
+import { chooser, el, emptyNote, refill, showIn, tickBox } from "./elements.js";
 import { figure } from "./figure.js";
 import { pairFigures, pairHeading } from "./head_pair.js";
 import { nearest, readable } from "./numbers.js";
@@ -55,17 +55,21 @@ class EitherCircuit {
     this.circuit = new BehaviourCircuit(page);
     const controls = el("div", { class: "controls" }, this.chosen.element);
     const label = { "aria-label": "Circuits and behaviours" };
-    this.element = el("section", label, controls, this.composition && this.composition.element, this.circuit.element);
+    this.place = el("div");
+    this.element = el("section", label, controls, this.place);
   }
 
   update() {
     const asked = this.behaviours.find(({ name }) => name === this.page.state.set);
     const behaviour = asked ?? (this.composition ? null : this.behaviours[0]);
     this.chosen.select.value = behaviour?.name ?? "";
-    this.circuit.element.hidden = !behaviour;
-    if (this.composition) this.composition.element.hidden = Boolean(behaviour);
-    if (behaviour) this.circuit.update(behaviour);
-    else void this.composition?.update();
+    if (behaviour) {
+      showIn(this.place, this.circuit.element);
+      this.circuit.update(behaviour);
+    } else if (this.composition) {
+      showIn(this.place, this.composition.element);
+      void this.composition.update();
+    }
   }
 
   /** Keeps an answer that comes later from being shown. */

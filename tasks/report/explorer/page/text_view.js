@@ -3,7 +3,7 @@
 
 import { attentionMatrix, attentionRows } from "./attention_matrix.js";
 import { behavioursOf } from "./behaviours.js";
-import { chooser, el, emptyNote, refill } from "./elements.js";
+import { chooser, el, emptyNote, refill, showIn } from "./elements.js";
 import { figure } from "./figure.js";
 import { chosenHeads, fillChips, fillSwitches, headsOff, MAX_BUTTONS } from "./head_buttons.js";
 import { nextTokens } from "./next_tokens.js";
@@ -46,15 +46,16 @@ class TextOrPair {
       else page.set({ set: value, pair: "0", patched: "" });
     });
     const controls = el("div", { class: "controls", hidden: !this.options.length }, this.chosen.element);
-    this.element = el("section", { "aria-label": "Text" }, controls, this.reading.element, this.pair.element);
+    this.place = el("div");
+    this.element = el("section", { "aria-label": "Text" }, controls, this.place);
   }
 
   async update() {
     const isPair = this.options.some(([value]) => value === this.page.state.set);
     this.chosen.select.value = isPair ? this.page.state.set : "";
-    this.reading.element.hidden = isPair;
-    this.pair.element.hidden = !isPair;
-    await (isPair ? this.pair : this.reading).update();
+    const shown = isPair ? this.pair : this.reading;
+    showIn(this.place, shown.element);
+    await shown.update();
   }
 
   /** Keeps an answer that comes later from being shown. */
