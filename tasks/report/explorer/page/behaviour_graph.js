@@ -8,7 +8,7 @@ import { readable } from "./numbers.js";
 
 /** @import { Behaviour, PromptEdge } from "./behaviours.js" */
 /** @import { Page } from "./page.js" */
-/** @typedef {Map<string, { x: number, y: number }>} NodePlaces */
+/** @typedef {{ of: Map<string, { x: number, y: number }>, apart: number }} NodePlaces  apart: from row to row */
 
 const BOX_HEIGHT = 22;
 const BOX_WIDTH = 46; // of a head's name; others are wider
@@ -36,7 +36,7 @@ export function behaviourGraph(page, behaviour, edges, onPoint) {
     lines.push(edgeLine(page, edge, width, places, lines, onPoint));
   }
   lines.at(-1)?.setAttribute("tabindex", "0");
-  const nodes = [...places.keys()].map((node) => nodeBox(page, behaviour, node, places));
+  const nodes = [...places.of.keys()].map((node) => nodeBox(page, behaviour, node, places));
   const label = { role: "group", "aria-label": `Circuit of ${behaviour.name}`, "font-family": "sans-serif" };
   return svg("svg", { viewBox: `0 0 ${room} ${height}`, ...label }, ...lines, ...nodes);
 }
@@ -65,14 +65,14 @@ function placesOf(edges, room) {
     });
   const apart = Math.max(APART, Math.min(APART + edges.length, HEIGHT / rows.length));
   const height = rows.length * apart + 10;
-  /** @type {NodePlaces} */
+  /** @type {NodePlaces["of"]} */
   const places = new Map();
   rows.forEach((row, i) => {
     const y = height - 30 - i * apart;
     const shift = i % 2 && row.length > 1 ? 0.15 : 0; // a line that passes a row runs between its boxes
     row.forEach((node, k) => places.set(node, { x: ((k + 0.5 + shift) * room) / (row.length + shift), y }));
   });
-  return { places, height };
+  return { places: { of: places, apart }, height };
 }
 
 /** @param {string} node */
@@ -98,12 +98,12 @@ function orderOf(node) {
  */
 function edgeLine(page, edge, width, places, all, onPoint) {
   const { name, port, isSure } = edge;
-  const [start, end] = [edge.writer, edge.reader].map((node) => /** @type {any} */ (places.get(node)));
+  const [start, end] = [edge.writer, edge.reader].map((node) => /** @type {any} */ (places.of.get(node)));
   const isChosen = name === page.state.edge;
   const ink = colour(portColour(port));
   const [x1, y1] = [start.x, start.y - BOX_HEIGHT / 2];
   const [x2, y2] = [end.x + PORT_PLACES[port] * widthOf(edge.reader), end.y + BOX_HEIGHT / 2 + 5];
-  const bow = Math.abs(x2 - x1) < 24 && y1 - y2 > APART ? 46 : 0; // past the boxes between
+  const bow = Math.abs(x2 - x1) < 24 && y1 - y2 > 1.2 * places.apart ? 46 : 0; // past the boxes between
   const rise = (y1 - y2) / 2.2;
   const d = `M${x1} ${y1}C${x1 + bow} ${y1 - rise} ${x2 + bow} ${y2 + rise} ${x2} ${y2}`;
   const choose = () => page.set({ edge: isChosen ? "" : name });
@@ -144,7 +144,7 @@ function edgeLine(page, edge, width, places, all, onPoint) {
  * @param {NodePlaces} places
  */
 function nodeBox(page, behaviour, node, places) {
-  const { x, y } = /** @type {{ x: number, y: number }} */ (places.get(node));
+  const { x, y } = /** @type {{ x: number, y: number }} */ (places.of.get(node));
   const head = page.model.head(node);
   const role = head ? page.model.role(head) : null;
   const worth = behaviour.nodes.get(node);

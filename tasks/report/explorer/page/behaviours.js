@@ -152,7 +152,7 @@ export function behavioursOf(model) {
  */
 export function faithfulnessAt(sizes, n) {
   const exact = sizes.find((size) => size.n === n);
-  if (exact) return `f = ${inShort(exact.faithfulness)}${randomAt(exact)}`;
+  if (exact) return `f = ${inShort(exact.faithfulness)}${randomAt(exact) || randomNext(sizes, n)}`;
   const beside = [sizes.findLast((size) => size.n < n), sizes.find((size) => size.n > n)];
   const known = beside.flatMap((size) => {
     return size ? [`${inShort(size.faithfulness)} at ${size.n}${randomAt(size)}`] : [];
@@ -164,7 +164,7 @@ export function faithfulnessAt(sizes, n) {
  * A share in two digits, never -0.00.
  * @param {number} share
  */
-function inShort(share) {
+export function inShort(share) {
   return (Math.round(100 * share) / 100 + 0).toFixed(2);
 }
 
@@ -185,6 +185,16 @@ function sizesOf(rows, about) {
   const [n, faithfulness] = [about.n_edges_enough, about.faithfulness_enough];
   if (!n || sizes.some((size) => size.n === n)) return sizes;
   return [...sizes, { n, faithfulness, completeness: null, low: null, high: null }].sort((a, b) => a.n - b.n);
+}
+
+/**
+ * What random edges make at the next size at which any ran.
+ * @param {Size[]} sizes
+ * @param {number} n
+ */
+function randomNext(sizes, n) {
+  const size = sizes.find((each) => each.n > n && each.low !== null);
+  return size ? randomAt(size).replace("random edges", `${size.n} random edges`) : "";
 }
 
 /** @param {Size} size */

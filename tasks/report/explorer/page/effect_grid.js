@@ -1,8 +1,9 @@
 // What each head and feed-forward layer is worth on prompts, a row a layer; each cell patches its node if chosen.
 
+import { inShort } from "./behaviours.js";
 import { colour, css, inkOn, valueColour } from "./colours.js";
 import { isChoice, moveFocus, svg, svgText } from "./elements.js";
-import { clamp, readable } from "./numbers.js";
+import { clamp } from "./numbers.js";
 
 /** @import { Page } from "./page.js" */
 /** @typedef {{ node: string, nats: number | null, said: string }} Effect */
@@ -96,7 +97,7 @@ function effectCell({ node, nats, said }, most, { column, row }, { columns, widt
     svg("title", {}, words),
     svg("rect", { ...box, fill: css(ground), ...outline }),
     columns <= MAX_NUMBERED && nats !== null
-      ? svgText(readable(nats).slice(0, 5), { ...number, "font-size": Math.min(12, width / 3.4) })
+      ? svgText(inShort(nats), { ...number, "font-size": Math.min(12, width / 3.4) })
       : null,
   );
 }

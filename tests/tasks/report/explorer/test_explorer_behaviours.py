@@ -65,7 +65,7 @@ def test_a_circuit_is_drawn_with_as_many_edges_as_the_slider_says(look):
     page.get_by_role("combobox", name="Circuit").select_option("repeats")
     assert "set=repeats" in page.url
     output = page.locator("output[aria-live]")
-    assert output.text_content() == "3 of 7, f = 0.91"
+    assert output.text_content() == "3 of 7, f = 0.91 (4 random edges 0.00 to 0.10)"
     assert page.locator(".edge").count() == 3
     slider = page.get_by_role("slider", name="Edges of the circuit")
     slider.press("ArrowRight")
