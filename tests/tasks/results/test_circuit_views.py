@@ -1,0 +1,117 @@
+"""Views that compare circuits of behaviours: over seeds, checkpoints, prompt sets and kinds of model, by hand."""
+
+import pytest
+from empty_warehouse import empty_warehouse
+
+from headstream.tasks.results.tables import write_table
+
+ONE, OTHER = "2L2H-s0", "2L2H-s1"
+CIRCUIT = [("L1H0", "logits", "in"), ("L0H0", "L1H0", "K"), ("embedding", "L0H0", "V")]
+SWAPPED = [("L1H1", "logits", "in"), ("L0H1", "L1H1", "K"), ("embedding", "L0H1", "V")]  # the same by other heads
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Fills tables of an empty warehouse, and asks it."""
+    with empty_warehouse() as connection:
+
+        def ask(query: str, **tables):
+            for table, rows in tables.items():
+                file = str(write_table(tmp_path, table, rows))
+                connection.execute(f"INSERT INTO {table} BY NAME FROM read_parquet(?)", [file])
+            found = connection.execute(query)
+            names = [name for name, *_ in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        yield ask
+
+
+def seeds(circuits, prompts="repeats"):
+    """Two seeds of one kind of model, whose heads are matched with the other of their layer."""
+    models = [{"model_id": name, "name": "2L2H", "seed": seed, "n_layers": 2} for seed, name in enumerate((ONE, OTHER))]
+    places = [(layer, head) for layer in (0, 1) for head in (0, 1)]
+    return {
+        "models": models,
+        "heads": [{"model_id": m["model_id"], "step": 9, "layer": i, "head": j} for m in models for i, j in places],
+        "head_matches": [
+            {"model_id": one, "other_model_id": other, "layer": i, "head": j, "other_layer": i, "other_head": 1 - j}
+            for one, other in ((ONE, OTHER), (OTHER, ONE))
+            for i, j in places
+        ],
+        "prompt_circuits": [{"model_id": name, "prompts": prompts} for name in (ONE, OTHER)],
+        "prompt_edges": [
+            {"model_id": m["model_id"], "prompts": prompts, "in_circuit": True}
+            | dict(zip(("writer", "reader", "port"), edge, strict=True))
+            for m, edges in zip(models, circuits, strict=True)
+            for edge in edges
+        ],
+    }
+
+
+def test_the_same_circuit_by_other_heads_is_the_same_once_heads_are_matched(asked):
+    effects = [("L0H0", "L0H1", 0.9), ("L0H1", "L0H0", 0.0), ("L1H0", "L1H1", 1.0), ("L1H1", "L1H0", 0.1)]
+    nodes = [
+        {"model_id": name, "prompts": "repeats", "node": effect[place], "share": effect[2]}
+        for place, name in enumerate((ONE, OTHER))
+        for effect in effects
+    ]
+    (row,) = asked("FROM circuits_over_seeds", **seeds((CIRCUIT, SWAPPED)), node_effects=nodes)
+    assert (row["model_id"], row["other_model_id"], row["seed"], row["other_seed"]) == (ONE, OTHER, 0, 1)
+    assert (row["n_edges"], row["n_other_edges"], row["n_shared"], row["jaccard"]) == (3, 3, 3, 1)
+    assert row["effects_correlation"] == pytest.approx(1)
+    # Of the four matchings of two layers one shares all, one nothing, one an edge, and one two less what joins them.
+    assert row["jaccard_random"] == pytest.approx((1 + 0 + 1 / 5 + 1 / 5) / 4, abs=0.1)
+    assert row["chance"] == pytest.approx(1 / 4, abs=0.1)
+
+
+def test_circuits_that_share_one_edge_of_five(asked):
+    other = [SWAPPED[0], ("embedding", "L1H1", "V"), ("embedding", "logits", "in")]
+    (row,) = asked("FROM circuits_over_seeds", **seeds((CIRCUIT, other)))
+    assert (row["n_shared"], row["jaccard"], row["effects_correlation"]) == (1, 1 / 5, None)
+
+
+def test_models_whose_heads_share_keys_are_not_compared_by_heads(asked):
+    grouped = [*CIRCUIT, ("embedding", "L0G0", "K")]
+    assert asked("FROM circuits_over_seeds", **seeds((grouped, SWAPPED))) == []
+
+
+def test_halves_are_passed_where_values_stay_above_them(asked):
+    steps = {0: 0, 1: 100, 2: 200, 3: 300, 4: 400}
+
+    def over_steps(column, values, **fields):
+        about = {"model_id": ONE, "prompts": "repeats"} | fields
+        return [about | {"step": step, column: value} for step, value in zip(steps, values, strict=True)]
+
+    scores = over_steps("difference_nats", [0, 3, 1, 2, 4])  # above half, below it, then at it
+    for row, can in zip(scores, (False, True, False, True, True), strict=True):
+        row["can_do_it"] = can
+    edge = {"writer": "L0H0", "reader": "L1H0", "port": "K"}
+    rows = asked(
+        "FROM circuit_formation",
+        models=[{"model_id": ONE, "name": "2L2H", "seed": 0, "n_layers": 2}],
+        evaluations=[{"model_id": ONE, "step": step, "tokens": tokens} for step, tokens in steps.items()],
+        prompt_scores=scores,
+        circuit_checkpoints=over_steps("circuit_nats", [0, 0, 0, 0, 3]),
+        edge_checkpoints=over_steps("score_nats", [-1, -0.4, -0.6, -0.7, -1], **edge),
+    )
+    found = [(row["followed"], row["last_nats"], row["below_half_tokens"], row["half_tokens"]) for row in rows]
+    assert found == [("the model", 4, 200, 300), ("its circuit", 3, 300, 400), ("an edge", -1, 100, 200)]
+    assert {row["could_tokens"] for row in rows} == {300}
+    assert [row["writer"] for row in rows] == [None, None, "L0H0"]
+
+
+def test_sets_share_edges_over_those_that_either_has(asked):
+    drops = [
+        {"model_id": ONE, "prompts": measured, "corrupted": corrupted, "n_edges": n, "n_shared": shared}
+        | {"drop_share": drop, "drop_low": drop - 0.1, "drop_high": drop + 0.1, "drop_random": 0.01}
+        for measured, corrupted, n, shared, drop in (
+            ("a", "a", 5, 5, 0.9), ("b", "b", 3, 3, 1.1), ("a", "b", 3, 2, 0.2), ("b", "a", 5, 2, 0.3)
+        )
+    ]  # fmt: skip
+    models = [{"model_id": ONE, "name": "2L2H", "seed": 0, "n_layers": 2}]
+    rows = asked("FROM circuits_over_sets", models=models, circuit_drops=drops)
+    assert [(row["prompts"], row["corrupted"], row["drop_share"], row["drop_of_own"]) for row in rows] == [
+        ("a", "b", 0.2, 0.9),
+        ("b", "a", 0.3, 1.1),
+    ]
+    assert [row["jaccard"] for row in rows] == [2 / 6, 2 / 6]
