@@ -1,7 +1,10 @@
 """Views that compare circuits of behaviours: over seeds, checkpoints, prompt sets and kinds of model, by hand."""
 
+import duckdb
 import pytest
 from empty_warehouse import empty_warehouse
+from invented_study import STEPS, Model, write_measurements
+from scipy import stats
 
 from headstream.tasks.results.tables import write_table
 
@@ -59,7 +62,7 @@ def test_the_same_circuit_by_other_heads_is_the_same_once_heads_are_matched(aske
     assert (row["model_id"], row["other_model_id"], row["seed"], row["other_seed"]) == (ONE, OTHER, 0, 1)
     assert (row["n_edges"], row["n_other_edges"], row["n_shared"], row["jaccard"]) == (3, 3, 3, 1)
     assert row["effects_correlation"] == pytest.approx(1)
-    # Of the four matchings of two layers one shares all, one nothing, one an edge, and one two less what joins them.
+    # Two heads in each of two layers: both layers right, both wrong, or one of them, which leaves one edge of five.
     assert row["jaccard_random"] == pytest.approx((1 + 0 + 1 / 5 + 1 / 5) / 4, abs=0.1)
     assert row["chance"] == pytest.approx(1 / 4, abs=0.1)
 
@@ -115,3 +118,25 @@ def test_sets_share_edges_over_those_that_either_has(asked):
         ("b", "a", 0.3, 1.1),
     ]
     assert [row["jaccard"] for row in rows] == [2 / 6, 2 / 6]
+
+
+def test_kinds_of_model_have_means_over_the_seeds_that_can(tmp_path):
+    models = [Model(seed=seed) for seed in range(4)]
+    warehouse = write_measurements(tmp_path / "w.duckdb", *models)
+    with duckdb.connect(warehouse) as connection:
+        for model, n in zip(models, (4, 6, 8, None), strict=True):
+            about = (model.model_id, "repeats", STEPS[-1], n is not None, 0.8 if n else 0.4)
+            columns = "model_id, prompts, step, can_do_it, accuracy"
+            connection.execute(f"INSERT INTO prompt_scores ({columns}) VALUES (?, ?, ?, ?, ?)", about)
+            if n:
+                columns = "model_id, prompts, n_edges, n_edges_enough, cmd_absolute, cmd_random"
+                found = (model.model_id, "repeats", 80, n, n / 100, 0.5)
+                connection.execute(f"INSERT INTO prompt_circuits ({columns}) VALUES (?, ?, ?, ?, ?, ?)", found)
+        names = [name for name, *_ in connection.execute("DESCRIBE circuits_by_group").fetchall()]
+        (row,) = connection.execute("FROM circuits_by_group").fetchall()
+    found = dict(zip(names, row, strict=True))
+    assert (found["n_models"], found["n_can"], found["edges_enough"]) == (4, 3, 6)
+    assert found["edges_enough_values"] == [4, 6, 8]
+    assert found["edges_enough_ci95"] == pytest.approx(stats.t.ppf(0.975, 2) * 2 / 3**0.5, rel=1e-3)
+    assert (found["accuracy"], found["cmd"]) == (pytest.approx(0.7), pytest.approx(0.06))
+    assert found["edges_share"] == pytest.approx(6 / 80)

@@ -1,7 +1,7 @@
 """How each behaviour and its circuit form: the difference between prompts, what the circuit makes of it, its edges."""
 
 from matplotlib.figure import Figure
-from pandas import DataFrame, Series
+from pandas import DataFrame, Series, isna
 
 from headstream.tasks.report.figures.by_model import best_models
 from headstream.tasks.report.figures.phase_changes import PhaseChange, scale_by_tokens, strongest_change
@@ -49,14 +49,14 @@ def _sentence(prompts: str, label: str, about: DataFrame) -> str:
 
 
 def _when(row: Series) -> str:
-    if not row.below_half_tokens >= 0:  # NaN, if it never was below
+    if isna(row.below_half_tokens):  # it never was below
         return f"by {short_count(row.half_tokens)} tokens"
     return f"between {short_count(row.below_half_tokens)} and {short_count(row.half_tokens)} tokens"
 
 
 def _beside_phase(row: Series) -> str:
     """Where that is beside the model's phase change, as far as checkpoints tell."""
-    if not row.phase_end_tokens >= 0:
+    if isna(row.phase_end_tokens):
         return ""
     start, end = row.phase_start_tokens, row.phase_end_tokens
     window = f"({short_count(start)} to {short_count(end)} tokens)"
