@@ -1,7 +1,8 @@
 """The formation of a circuit: what the edges of the last checkpoint's circuit do at earlier checkpoints."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.graph import PromptGraph
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
-from headstream.tasks.prompts.asked_pairs import PAIRS_AT_ONCE, log_odds
+from headstream.tasks.prompts.asked_pairs import PAIRS_AT_ONCE
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
 
 MOST_FOLLOWED = 50  # edges whose scores are followed: those with the largest at the last checkpoint
@@ -27,14 +28,16 @@ def formation_tables(
     config: PromptCircuitsConfig,
     own: MeasuredPairs,
     edges: Sequence[_Row],
-    steps: Sequence[int],
+    odds: Mapping[int, Float[Tensor, "2 pair"]],
     at: Callable[[int], Transformer],
 ) -> dict[str, list[_Row]]:
     """Rows of `circuit_checkpoints` and `edge_checkpoints`, at most `config.checkpoints` of each circuit and edge.
 
-    `edges` are the rows of `prompt_edges`, `at` gives the model at a step. A model with one checkpoint has none.
+    `edges` are the rows of `prompt_edges`; `odds` are the log-odds at every checkpoint, by step, and `at` gives the
+    model there. A model with one checkpoint has no rows.
     """
-    chosen = checkpoints_measured(steps, config.checkpoints)
+    differences = {step: (clean - corrupt).mean().item() for step, (clean, corrupt) in odds.items()}
+    chosen = checkpoints_followed(differences, config.checkpoints)
     if len(chosen) < 2:
         return {}
     graph, circuit = own.graph, circuit_of(edges, own.graph)
@@ -45,8 +48,7 @@ def formation_tables(
     places = [place[tuple(name.values())] for name in names]
     tables: dict[str, list[_Row]] = {"circuit_checkpoints": [], "edge_checkpoints": []}
     for step in chosen:
-        model = own.model if step == steps[-1] else at(step)
-        there = replace(own, model=model, odds=log_odds(model, own.kept))
+        there = replace(own, model=own.model if step == chosen[-1] else at(step), odds=odds[step])
         tables["circuit_checkpoints"].append({"step": step} | _circuit_columns(there, circuit))
         scores = _scores(there, own.sample(config.exact_pairs), config.steps)[places].tolist()
         scored = zip(names, scores, strict=True)
@@ -54,12 +56,18 @@ def formation_tables(
     return tables
 
 
-def checkpoints_measured(steps: Sequence[int], most: int) -> list[int]:
-    """At most so many steps, the first and the last among them, evenly spread over the places of all."""
-    n = min(most, len(steps))
-    if n < 2:
-        return list(steps[-n:]) if n else []
-    return [steps[round(i * (len(steps) - 1) / (n - 1))] for i in range(n)]
+def checkpoints_followed(differences: Mapping[int, float], most: int) -> list[int]:
+    """At most so many steps: the first, the last, and those at which the difference between prompts changes most.
+
+    Both ends of the largest changes are taken, so that what is passed there is passed between neighbours.
+    """
+    steps = sorted(differences)
+    if most < 2 or len(steps) < 2:
+        return []
+    changes = [abs(differences[after] - differences[before]) for before, after in pairwise(steps)]
+    beside = dict(zip(steps[1:-1], map(max, pairwise(changes)), strict=True))
+    largest = sorted(beside, key=lambda step: -beside[step])[: most - 2]
+    return sorted({steps[0], steps[-1], *largest})
 
 
 def circuit_of(edges: Sequence[_Row], graph: PromptGraph) -> Bool[Tensor, "edge"]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from headstream.models.prompts.certainty import clusters_of
 from headstream.models.prompts.edge_scores import edge_scores
@@ -56,9 +57,9 @@ def _tables(
     if why_not:
         row = {"step": trained.steps[-1], "n_pairs": len(kept.kept), "why_refused": why_not}
         return {"prompts": pair_rows(kept, None), "prompt_scores": [row]}, None
-    clusters, scores = clusters_of(kept.templates), []
+    clusters, every, scores = clusters_of(kept.templates), dict[int, Tensor](), list[dict[str, Any]]()
     for step in trained.steps:
-        odds = log_odds(trained.model if step == trained.steps[-1] else trained.at(step), kept)
+        odds = every[step] = log_odds(trained.model if step == trained.steps[-1] else trained.at(step), kept)
         scores.append({"step": step} | score_row(odds, clusters))
     found: dict[str, _Rows] = {"prompts": pair_rows(kept, odds), "prompt_scores": scores}
     on_progress(0.1)
@@ -66,7 +67,7 @@ def _tables(
         return found, None
     own = MeasuredPairs(trained.model, kept, odds, clusters)
     found |= _circuit_tables(config, own, on_progress)
-    found |= formation_tables(config, own, found["prompt_edges"], trained.steps, trained.at)
+    found |= formation_tables(config, own, found["prompt_edges"], every, trained.at)
     return found, FoundCircuit(own, found["prompt_edges"])
 
 

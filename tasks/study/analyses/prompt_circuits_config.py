@@ -32,11 +32,11 @@ class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, 
         100, ge=2, le=MAX_COUNT, description="Resamples of the pairs, from which circuits are found again."
     )
     checkpoints: int = Field(
-        16,
+        8,
         ge=0,
         le=MAX_COUNT,
-        description="Maximum number of checkpoints at which the last one's circuit is run and its edges are scored;"
-        " 0 or 1 for none.",
+        description="Maximum number of checkpoints at which the last one's circuit is run and its edges are scored: the"
+        " first, the last, and those where the behaviour changes most; 0 or 1 for none.",
     )
     seed: Seed = Field(0, description="Seed of the edges, circuits and resamples that are drawn.")
 

@@ -8,7 +8,7 @@ from tiny import tiny_tokens
 
 from headstream.models.prompts.exact_effects import exact_edge_effects
 from headstream.models.prompts.patched_runs import base_run
-from headstream.tasks.measuring.circuit_formation import checkpoints_measured
+from headstream.tasks.measuring.circuit_formation import checkpoints_followed
 from headstream.tasks.measuring.circuits_between_sets import FoundCircuit, drop_rows
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.measuring.prompt_circuits import measure_prompt_circuits
@@ -130,9 +130,16 @@ def test_what_one_edge_costs_is_its_exact_effect():
     assert (nothing["n_corrupted"], nothing["drop_share"], nothing["drop_random"]) == (0, 0, 0)
 
 
-def test_the_first_and_last_checkpoints_are_always_among_those_measured():
-    assert checkpoints_measured([0, 3, 5, 9, 20, 40], 3) == [0, 5, 40]
-    assert checkpoints_measured([0, 3], 16) == [0, 3]
-    assert checkpoints_measured([7], 16) == [7]
-    assert checkpoints_measured([0, 3], 0) == []
+def test_checkpoints_are_followed_at_both_ends_of_the_largest_changes():
+    differences = {0: 0.0, 3: 0.1, 5: 0.1, 9: 1.1, 20: 1.4, 40: 1.4}
+    assert checkpoints_followed(differences, 4) == [0, 5, 9, 40]
+    assert checkpoints_followed(differences, 5) == [0, 5, 9, 20, 40]
+    assert checkpoints_followed(differences, 16) == [0, 3, 5, 9, 20, 40]
+    assert checkpoints_followed(differences, 2) == [0, 40]
+    assert checkpoints_followed({0: 0.0, 3: 1.0}, 16) == [0, 3]
+    assert checkpoints_followed({7: 1.0}, 16) == []
+    assert checkpoints_followed(differences, 0) == []
+
+
+def test_one_set_alone_is_compared_with_none():
     assert drop_rows({}, 0) == []

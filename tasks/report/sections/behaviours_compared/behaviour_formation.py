@@ -1,5 +1,7 @@
 """How each behaviour and its circuit form: the difference between prompts, what the circuit makes of it, its edges."""
 
+from typing import Any
+
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series, isna
 
@@ -70,7 +72,10 @@ def _beside_phase(row: Series) -> str:
 def _panel(title: str, lines: DataFrame, about: DataFrame, change: PhaseChange | None) -> Figure:
     figure, axes = panel(3.4)
     edges = [name for name in about.followed if name not in (_WHOLE, _CIRCUIT)]
-    looks = {_WHOLE: {"color": BLUE, "linewidth": 2.2}, _CIRCUIT: {"color": ORANGE, "linewidth": 2.2}}
+    looks: dict[str, dict[str, Any]] = {
+        _WHOLE: {"color": BLUE, "linewidth": 2.2},
+        _CIRCUIT: {"color": ORANGE, "linewidth": 2.2},
+    }
     looks |= {name: {"color": color, "linestyle": DASHED} for name, color in zip(edges, _EDGE_COLORS, strict=False)}
     for name, look in looks.items():
         own = lines[lines.followed == name].sort_values("tokens")
