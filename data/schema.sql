@@ -1041,22 +1041,6 @@ CREATE TABLE edge_checkpoints (
     PRIMARY KEY (model_id, prompts, step, writer, reader, port)
 );
 
--- One row two prompt sets that a model can do, last checkpoint, and one a set with itself: what is lost of one set if the edges of the
--- other's circuit that its own has not carry what they carry at the corrupt prompt; of a set with itself, its whole circuit.
-CREATE TABLE circuit_drops (
-    model_id     VARCHAR,  -- models.model_id
-    prompts      VARCHAR,  -- the prompt set that is measured, on the half of its pairs on which its circuit was judged
-    corrupted    VARCHAR,  -- the prompt set whose circuit is corrupted
-    n_edges      INTEGER,  -- edges of that circuit
-    n_shared     INTEGER,  -- of these, edges that are in both circuits
-    n_corrupted  INTEGER,  -- of these, edges that are corrupted
-    drop_share   DOUBLE,   -- fall of the log-odds over the whole difference between the prompts of the measured set
-    drop_low     DOUBLE,   -- lower end of its 95 % interval over pairs
-    drop_high    DOUBLE,   -- upper end
-    drop_random  DOUBLE,   -- the same for as many random edges that the measured set's circuit has not, mean over 5 draws
-    PRIMARY KEY (model_id, prompts, corrupted)
-);
-
 -- One row an artifact that the warehouse was built from.
 CREATE TABLE artifacts (
     stage    VARCHAR,    -- stage that made the artifact

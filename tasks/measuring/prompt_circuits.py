@@ -12,7 +12,6 @@ from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.patched_runs import why_refused
 from headstream.tasks.measuring.circuit_formation import formation_tables
 from headstream.tasks.measuring.circuit_search import CircuitSearch
-from headstream.tasks.measuring.circuits_between_sets import FoundCircuit, drop_rows
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.measuring.patched_effects import edge_rows, node_rows
 from headstream.tasks.measuring.trained_model import TrainedModel
@@ -30,7 +29,7 @@ def measure_prompt_circuits(config: PromptCircuitsConfig, trained: TrainedModel)
     architecture = trained.model.architecture
     refused = why_refused(architecture)
     tables: dict[str, _Rows] = {}
-    sets, circuits = read_written(trained.others["prompts"]), dict[str, FoundCircuit]()
+    sets = read_written(trained.others["prompts"])
     for i, (name, candidates) in enumerate(sets.items()):
         kept = kept_pairs(name, candidates, trained.tokens, architecture.n_ctx, config.pairs, config.seed)
         why = kept.why_refused or (f"there is no such graph of models with {refused}" if refused else None)
@@ -38,13 +37,10 @@ def measure_prompt_circuits(config: PromptCircuitsConfig, trained: TrainedModel)
         def heard(part: float, before: int = i) -> None:
             trained.on_progress((before + part) / len(sets))
 
-        found, circuit = _tables(config, trained, kept, why, heard)
-        if circuit:
-            circuits[name] = circuit
+        found = _tables(config, trained, kept, why, heard)
         for table, rows in found.items():
             tables.setdefault(table, []).extend({"prompts": name, **row} for row in rows)
         trained.on_progress((i + 1) / len(sets))
-    tables["circuit_drops"] = drop_rows(circuits, config.seed)
     for table, rows in tables.items():
         if rows:
             trained.write(table, rows)
@@ -52,23 +48,22 @@ def measure_prompt_circuits(config: PromptCircuitsConfig, trained: TrainedModel)
 
 def _tables(
     config: PromptCircuitsConfig, trained: TrainedModel, kept: KeptPairs, why_not: str | None, on_progress: _Progress
-) -> tuple[dict[str, _Rows], FoundCircuit | None]:
+) -> dict[str, _Rows]:
     """Rows of each table about one set: what the model makes of it and, if it can do it, its circuit."""
     if why_not:
         row = {"step": trained.steps[-1], "n_pairs": len(kept.kept), "why_refused": why_not}
-        return {"prompts": pair_rows(kept, None), "prompt_scores": [row]}, None
+        return {"prompts": pair_rows(kept, None), "prompt_scores": [row]}
     clusters, every, scores = clusters_of(kept.templates), dict[int, Tensor](), list[dict[str, Any]]()
     for step in trained.steps:
         odds = every[step] = log_odds(trained.model if step == trained.steps[-1] else trained.at(step), kept)
         scores.append({"step": step} | score_row(odds, clusters))
     found: dict[str, _Rows] = {"prompts": pair_rows(kept, odds), "prompt_scores": scores}
     on_progress(0.1)
-    if not scores[-1]["can_do_it"]:
-        return found, None
-    own = MeasuredPairs(trained.model, kept, odds, clusters)
-    found |= _circuit_tables(config, own, on_progress)
-    found |= formation_tables(config, own, found["prompt_edges"], every, trained.at)
-    return found, FoundCircuit(own, found["prompt_edges"])
+    if scores[-1]["can_do_it"]:
+        own = MeasuredPairs(trained.model, kept, odds, clusters)
+        found |= _circuit_tables(config, own, on_progress)
+        found |= formation_tables(config, own, found["prompt_edges"], every, trained.at)
+    return found
 
 
 def _circuit_tables(config: PromptCircuitsConfig, own: MeasuredPairs, on_progress: _Progress) -> dict[str, _Rows]:

@@ -41,12 +41,20 @@ class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, 
     seed: Seed = Field(0, description="Seed of the edges, circuits and resamples that are drawn.")
 
 
-COMPARED = ("circuit_checkpoints", "edge_checkpoints", "circuit_drops")
+FORMATION = ("circuit_checkpoints", "edge_checkpoints")
 STAGE = Stage(
     "prompt-circuits",
     work="headstream.tasks.measuring.prompt_circuits:measure_prompt_circuits",
     reads=("model", "tokens", "prompts"),
-    writes=("prompts", "prompt_scores", "node_effects", "prompt_edges", "circuit_curves", "prompt_circuits", *COMPARED),
+    writes=(
+        "prompts",
+        "prompt_scores",
+        "node_effects",
+        "prompt_edges",
+        "circuit_curves",
+        "prompt_circuits",
+        *FORMATION,
+    ),
     config=PromptCircuitsConfig,
     description="Circuits of a behaviour, found on pairs of prompts.",
     cost=Cost(seconds=3.0, passes=4_000, reduced_passes=1_000),

@@ -104,20 +104,39 @@ def test_halves_are_passed_where_values_stay_above_them(asked):
 
 
 def test_sets_share_edges_over_those_that_either_has(asked):
-    drops = [
-        {"model_id": ONE, "prompts": measured, "corrupted": corrupted, "n_edges": n, "n_shared": shared}
-        | {"drop_share": drop, "drop_low": drop - 0.1, "drop_high": drop + 0.1, "drop_random": 0.01}
-        for measured, corrupted, n, shared, drop in (
-            ("a", "a", 5, 5, 0.9), ("b", "b", 3, 3, 1.1), ("a", "b", 3, 2, 0.2), ("b", "a", 5, 2, 0.3)
-        )
-    ]  # fmt: skip
-    models = [{"model_id": ONE, "name": "2L2H", "seed": 0, "n_layers": 2}]
-    rows = asked("FROM circuits_over_sets", models=models, circuit_drops=drops)
-    assert [(row["prompts"], row["corrupted"], row["drop_share"], row["drop_of_own"]) for row in rows] == [
-        ("a", "b", 0.2, 0.9),
-        ("b", "a", 0.3, 1.1),
+    edges = [  # of two sets: whether each edge is in its circuit, and its exact share
+        ("L1H0", (True, 0.9), (True, 1.0)),
+        ("L1H1", (True, 0.5), (False, 0.02)),
+        ("L0H0", (False, 0.3), (True, 0.4)),
+        ("L0H1", (False, -0.1), (True, 0.3)),
+        ("embedding", None, (True, None)),
     ]
-    assert [row["jaccard"] for row in rows] == [2 / 6, 2 / 6]
+    rows = [
+        {"model_id": ONE, "prompts": name, "writer": writer, "reader": "logits", "port": "in"}
+        | {"in_circuit": found[0], "share": found[1], "surely_in": (found[1] or 0) > 0.2}
+        | ({} if found[1] is None else {"share_low": found[1] - 0.1, "share_high": found[1] + 0.1})
+        for writer, *of_sets in edges
+        for name, found in zip("ab", of_sets, strict=True)
+        if found
+    ]
+    nodes = [
+        {"model_id": ONE, "prompts": name, "node": f"L0H{head}", "share": share}
+        for name, shares in (("a", (0.1, 0.2, 0.4)), ("b", (0.4, 0.3, 0.1)))
+        for head, share in enumerate(shares)
+    ]
+    of_a, of_b = asked(
+        "FROM circuits_over_sets",
+        models=[{"model_id": ONE, "name": "2L2H", "seed": 0, "n_layers": 2}],
+        prompt_circuits=[{"model_id": ONE, "prompts": name} for name in "ab"],
+        prompt_edges=rows,
+        node_effects=nodes,
+    )
+    assert (of_a["prompts"], of_a["other"], of_a["n_edges"], of_a["n_other_edges"]) == ("a", "b", 2, 4)
+    assert (of_a["n_shared"], of_a["jaccard"]) == (of_b["n_shared"], of_b["jaccard"]) == (1, 1 / 5)
+    assert (of_a["n_only_other"], of_a["n_patched"], of_a["n_needed"]) == (3, 2, 1)
+    assert [of_a[f"largest_{end}"] for end in ("low", "share", "high")] == pytest.approx([0.2, 0.3, 0.4])
+    assert (of_b["n_only_other"], of_b["n_needed"], of_b["largest_share"]) == (1, 0, 0.02)
+    assert [row["effects_correlation"] for row in (of_a, of_b)] == pytest.approx([-1, -1])
 
 
 def test_kinds_of_model_have_means_over_the_seeds_that_can(tmp_path):
