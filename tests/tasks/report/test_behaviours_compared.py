@@ -49,7 +49,15 @@ def test_model_circuit_and_edges_are_drawn_over_tokens():
     assert lines == {name: values[1:] for name, values in LINES.items()}  # the initialisation has no place there
     assert "passes half of its last value, 2.00 nats, between 2.0 k and 4.0 k tokens" in picture.sentence
     assert "what its last circuit makes, 1.90 nats, between 2.0 k and 4.0 k tokens" in picture.sentence
-    assert picture.sentence.endswith("L0H0 to K of L1H0 between 2.0 k and 4.0 k tokens.")
+    assert picture.sentence.endswith("Its edge passes half of its last score then, too.")
+
+
+def test_edges_that_form_at_another_time_are_named():
+    found = Found(lines=LINES | {"embedding to logits": [0, 1.0, 1.0, 1.0]})
+    times = found.frames["behaviour_formation_times"]
+    times.loc[times.followed == "embedding to logits", ["below_half_tokens", "half_tokens"]] = None, 1_000
+    (picture,) = behaviour_formation(found)
+    assert "Of its 2 edges, 1 pass half of their last scores then; embedding to logits by 1.0 k" in picture.sentence
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from headstream.tasks.report.figures.by_model import best_models
 from headstream.tasks.report.figures.phase_changes import PhaseChange, scale_by_tokens, strongest_change
 from headstream.tasks.report.figures.style import BLUE, DASHED, GREEN, GREY, MUTED, ORANGE, PINK, PURPLE, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed, not_drawn
+from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
@@ -40,13 +40,26 @@ def _sentence(prompts: str, label: str, about: DataFrame) -> str:
     """When model, circuit and edges pass half of their last values, and whether that is within the phase change."""
     by_name = about.set_index("followed")
     whole, circuit = by_name.loc[_WHOLE], by_name.loc[_CIRCUIT]
-    edges = about[~about.followed.isin((_WHOLE, _CIRCUIT))]
-    told = [f"{edge.followed} {_when(edge)}" for _, edge in edges.head(len(_EDGE_COLORS)).iterrows()]
     return (
         f"On {prompts}, the difference of {label} passes half of its last value, {whole.last_nats:.2f} nats,"
         f" {_when(whole)}; what its last circuit makes, {circuit.last_nats:.2f} nats, {_when(circuit)}."
-        f"{_beside_phase(circuit)}{' Of its edges, ' + listed(told) + '.' if told else ''}"
-        f"{not_drawn(len(edges) - len(told), 'edge', 'with smaller scores')}"
+        f"{_beside_phase(circuit)}{_of_edges(about[~about.followed.isin((_WHOLE, _CIRCUIT))], _when(circuit))}"
+    )
+
+
+def _of_edges(edges: DataFrame, when: str) -> str:
+    """Edges that pass half of their last scores when the circuit does, and the first of the others."""
+    if edges.empty:
+        return ""
+    own = edges.apply(_when, axis=1)
+    others = edges[own != when]
+    if others.empty:
+        which = f"Each of its {len(edges)} edges" if len(edges) > 1 else "Its edge"
+        return f" {which} passes half of its last score then, too."
+    told = [f"{name} {at}" for name, at in zip(others.followed, own[own != when], strict=True)][: len(_EDGE_COLORS)]
+    return (
+        f" Of its {counted(len(edges), 'edge')}, {len(edges) - len(others)} pass half of their last scores then;"
+        f" {listed(told)}.{' Others are in the table below.' if len(others) > len(told) else ''}"
     )
 
 
