@@ -10,8 +10,8 @@ from torch import Tensor
 from headstream.models.prompts.certainty import clusters_of
 from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.patched_runs import why_refused
-from headstream.tasks.measuring.circuit_formation import formation_tables
 from headstream.tasks.measuring.circuit_search import CircuitSearch
+from headstream.tasks.measuring.followed_circuits import formation_tables
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.measuring.patched_effects import edge_rows, node_rows
 from headstream.tasks.measuring.trained_model import TrainedModel

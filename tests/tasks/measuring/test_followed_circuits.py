@@ -8,7 +8,7 @@ from tiny import tiny_tokens
 from headstream.models.prompts.circuits import faithfulness, judge
 from headstream.models.prompts.exact_effects import exact_edge_effects
 from headstream.models.prompts.patched_runs import base_run
-from headstream.tasks.measuring.circuit_formation import checkpoints_followed, circuit_of, formation_tables
+from headstream.tasks.measuring.followed_circuits import checkpoints_followed, circuit_of, formation_tables
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.prompts.asked_pairs import kept_pairs, log_odds
 from headstream.tasks.results.tables import table_schema
