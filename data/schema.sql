@@ -1016,6 +1016,31 @@ CREATE TABLE prompt_circuits (
     PRIMARY KEY (model_id, prompts)
 );
 
+-- One row a checkpoint, of a prompt set that the model can do at the last one: what the circuit of the last checkpoint does there, on
+-- the judged half of the pairs.
+CREATE TABLE circuit_checkpoints (
+    model_id          VARCHAR,  -- models.model_id
+    prompts           VARCHAR,  -- the prompt set
+    step              INTEGER,  -- training step
+    difference_nats   DOUBLE,   -- log-odds at the clean prompt minus those at the corrupt one, mean over pairs
+    circuit_nats      DOUBLE,   -- how much of it the circuit makes: its log-odds minus those at the corrupt prompt
+    circuit_low_nats  DOUBLE,   -- lower end of its 95 % interval
+    circuit_high_nats DOUBLE,   -- upper end
+    PRIMARY KEY (model_id, prompts, step)
+);
+
+-- One row a checkpoint and edge: of the edges that are in the last checkpoint's circuit, or surely in, the 50 with the largest scores.
+CREATE TABLE edge_checkpoints (
+    model_id    VARCHAR,  -- models.model_id
+    prompts     VARCHAR,  -- the prompt set
+    step        INTEGER,  -- training step
+    writer      VARCHAR,  -- who writes: the embedding, a head or a feed-forward layer [node]
+    reader      VARCHAR,  -- who reads [node]
+    port        VARCHAR,  -- Q, K or V of a head; in for other readers
+    score_nats  DOUBLE,   -- its effect on the log-odds to first order (EAP-IG), mean over the pairs on which edges are patched
+    PRIMARY KEY (model_id, prompts, step, writer, reader, port)
+);
+
 -- One row an artifact that the warehouse was built from.
 CREATE TABLE artifacts (
     stage    VARCHAR,    -- stage that made the artifact

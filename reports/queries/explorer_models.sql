@@ -8,6 +8,7 @@ SELECT
     model_groups.place,
     models.n_layers,
     models.heads_per_layer,
+    models.n_key_value_heads,
     models.parameters,
     models.d_model,
     models.n_ctx,

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from headstream.models.prompts.certainty import clusters_of
 from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.patched_runs import why_refused
 from headstream.tasks.measuring.circuit_search import CircuitSearch
+from headstream.tasks.measuring.followed_circuits import formation_tables
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.measuring.patched_effects import edge_rows, node_rows
 from headstream.tasks.measuring.trained_model import TrainedModel
@@ -51,14 +53,16 @@ def _tables(
     if why_not:
         row = {"step": trained.steps[-1], "n_pairs": len(kept.kept), "why_refused": why_not}
         return {"prompts": pair_rows(kept, None), "prompt_scores": [row]}
-    clusters, scores = clusters_of(kept.templates), []
+    clusters, every, scores = clusters_of(kept.templates), dict[int, Tensor](), list[dict[str, Any]]()
     for step in trained.steps:
-        odds = log_odds(trained.model if step == trained.steps[-1] else trained.at(step), kept)
+        odds = every[step] = log_odds(trained.model if step == trained.steps[-1] else trained.at(step), kept)
         scores.append({"step": step} | score_row(odds, clusters))
     found: dict[str, _Rows] = {"prompts": pair_rows(kept, odds), "prompt_scores": scores}
     on_progress(0.1)
     if scores[-1]["can_do_it"]:
-        found |= _circuit_tables(config, MeasuredPairs(trained.model, kept, odds, clusters), on_progress)
+        own = MeasuredPairs(trained.model, kept, odds, clusters)
+        found |= _circuit_tables(config, own, on_progress)
+        found |= formation_tables(config, own, found["prompt_edges"], every, trained.at)
     return found
 
 

@@ -10,6 +10,7 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.report.explorer.explorer_page import write_page_file
 from headstream.tasks.report.explorer.kept_runs import kept_run
 from headstream.tasks.report.explorer.model_files import ModelFiles
+from headstream.tasks.report.explorer.page_pairs import PAIRS_SHOWN, pairs_shown, tokens_of
 from headstream.tasks.report.explorer.passages import PASSAGE_TOKENS, NamedText, Passage, passages_of
 from headstream.tasks.report.explorer.portable_models import layout, n_parameters, not_run, packed_weights, sizes
 from headstream.tasks.report.explorer.portable_tokenizer import portable_tokenizer
@@ -32,6 +33,9 @@ WEIGHTS_RULE = (
 RUNS_RULE = (
     "Of other models what each head attended to on the passages, in steps of 1/255, in the same order, as long as all"
     f" fit {RUN_BYTES / 1e6:.1f} MB, gzipped; loss and the likeliest tokens of each position."
+)
+PAIRS_RULE = (
+    f"Of each prompt set {PAIRS_SHOWN} pairs are shown, evenly spread over those that the model was measured on."
 )
 PASSAGES_RULE = (
     "Passages are the windows of validation text in which most different pairs of tokens come again, one a document,"
@@ -59,9 +63,10 @@ def write_explorer(
     found = [model_id for model_id in tables["models"].get("model_id", []) if model_id in files]
     n_ctx = max(filter(None, tables["models"].get("n_ctx", ())), default=PASSAGE_TOKENS)
     page = _Page({model_id: files[model_id] for model_id in found}, n_ctx, text, served)
+    pairs = results.rows("measured_pairs")
     for i, model_id in enumerate(found):
         on_progress(i / len(found))
-        page.add_model(model_id)
+        page.add_model(model_id, [row for row in pairs if row["model_id"] == model_id])
     running = [model_id for model_id in found if page.networks[model_id]["weights"]]
     if running:
         kept = checkpoint_steps(files[running[0]].checkpoints)
@@ -73,7 +78,7 @@ def write_explorer(
         "answer": list(answer),
         "version": version,
         "served": served,
-        "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE, *page.notes()],
+        "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE, *([PAIRS_RULE] if pairs else []), *page.notes()],
         "tables": tables,
         "texts": page.texts(),
         "networks": page.networks,
@@ -98,8 +103,8 @@ class _Page:
         self._texts = [_Text(Tokens.open(folder), n_ctx, text) for folder in folders]
         self._places = {folder: place for place, folder in enumerate(folders)}
 
-    def add_model(self, model_id: str) -> None:
-        """Take a model in: as weights, or as what it does on the passages."""
+    def add_model(self, model_id: str, pairs: Sequence[Mapping[str, Any]]) -> None:
+        """Take a model in: as weights, or as what it does on the passages; and some of the pairs it was measured on."""
         folder = self._files[model_id].checkpoints
         step = checkpoint_steps(folder)[-1]
         model, place = load_model(folder, step), self._places[self._files[model_id].tokens]
@@ -110,8 +115,10 @@ class _Page:
             "layout": layout(model),
             "weights": {},
             "kept": {},
+            "pairs": pairs_shown(pairs, self._texts[place].tokens, model.architecture.n_ctx),
         }
         self.networks[model_id] = fields
+        self._texts[place].predicted.update(tokens_of(fields["pairs"]))
         if (unknown := not_run(model)) and not self.served:
             self._not_run[", ".join(unknown)] = None
         elif not unknown and n_parameters(model) <= MAX_PARAMETERS and self._add_weights(model_id, model, step):
@@ -165,7 +172,7 @@ class _Text:
     """A token set, its passages, and the tokens whose text the page must know."""
 
     def __init__(self, tokens: Tokens, n_ctx: int, text: NamedText | None) -> None:
-        self._tokens = tokens
+        self.tokens = tokens
         self.passages = passages_of(tokens, n_ctx)
         if text:
             ids = tokens.tokenizer.encode(text.text, add_special_tokens=False).ids
@@ -176,12 +183,12 @@ class _Text:
     def fields(self) -> dict[str, Any]:
         """What study.js reads."""
         shown = self.predicted.union(*(passage.tokens for passage in self.passages))
-        labels = page_labels(self._tokens)
+        labels = page_labels(self.tokens)
         ids = range(len(labels)) if self.needs_all_labels else sorted(shown)
         return {
             "labels": {token: labels[token] for token in ids},
-            "opening": [self._tokens.bos][: n_bos(self._tokens.bos)],
-            "tokenizer": portable_tokenizer(self._tokens.tokenizer) if self.needs_all_labels else None,
+            "opening": [self.tokens.bos][: n_bos(self.tokens.bos)],
+            "tokenizer": portable_tokenizer(self.tokens.tokenizer) if self.needs_all_labels else None,
             "passages": [vars(passage) for passage in self.passages],
         }
 

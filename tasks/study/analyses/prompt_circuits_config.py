@@ -31,14 +31,30 @@ class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, 
     resamples: int = Field(
         100, ge=2, le=MAX_COUNT, description="Resamples of the pairs, from which circuits are found again."
     )
+    checkpoints: int = Field(
+        8,
+        ge=0,
+        le=MAX_COUNT,
+        description="Maximum number of checkpoints at which the last one's circuit is run and its edges are scored: the"
+        " first, the last, and those where the behaviour changes most; 0 or 1 for none.",
+    )
     seed: Seed = Field(0, description="Seed of the edges, circuits and resamples that are drawn.")
 
 
+FORMATION = ("circuit_checkpoints", "edge_checkpoints")
 STAGE = Stage(
     "prompt-circuits",
     work="headstream.tasks.measuring.prompt_circuits:measure_prompt_circuits",
     reads=("model", "tokens", "prompts"),
-    writes=("prompts", "prompt_scores", "node_effects", "prompt_edges", "circuit_curves", "prompt_circuits"),
+    writes=(
+        "prompts",
+        "prompt_scores",
+        "node_effects",
+        "prompt_edges",
+        "circuit_curves",
+        "prompt_circuits",
+        *FORMATION,
+    ),
     config=PromptCircuitsConfig,
     description="Circuits of a behaviour, found on pairs of prompts.",
     cost=Cost(seconds=3.0, passes=4_000, large_passes=1_000),
@@ -61,6 +77,7 @@ STAGE = Stage(
         "random_circuits": 2,
         "null_pairs": 8,
         "resamples": 10,
+        "checkpoints": 3,
     },
     order=9,
 )

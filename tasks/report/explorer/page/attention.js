@@ -5,7 +5,7 @@ import { rootMeanSquare } from "./norms.js";
 import { rotated, sinusoids } from "./positions.js";
 import { tensor } from "./weights.js";
 
-/** @import { Sizes } from "./transformer.js" */
+/** @import { Sizes, Written } from "./transformer.js" */
 /** @import { Weights } from "./weights.js" */
 
 /**
@@ -15,17 +15,17 @@ import { tensor } from "./weights.js";
  * @param {number} layer
  * @param {Float32Array} read
  * @param {number} n
- * @param {(layer: number, head: number) => boolean} isOff
+ * @param {Written} written
  */
-export function attended(sizes, weights, layer, read, n, isOff) {
+export function attended(sizes, weights, layer, read, n, written) {
   const { dModel, dValue, nContext } = sizes;
   const name = `layers.${layer}.attention`;
   const placed = withPositions(sizes, weights, name, read, n);
   const patterns = [];
   const lengths = [];
-  const written = new Float32Array(n * dModel);
+  const total = new Float32Array(n * dModel);
   const outputBias = weights.get(`${name}.b_O`);
-  if (outputBias) addRow(written, outputBias);
+  if (outputBias) addRow(total, outputBias);
   const bias = weights.get(`${name}.position_bias`);
   for (let head = 0; head < sizes.heads[layer]; head++) {
     const { queries, keys, values } = queriesKeysValues(sizes, weights, layer, head, { read, placed, n });
@@ -34,14 +34,13 @@ export function attended(sizes, weights, layer, read, n, isOff) {
     const writing = partOf(tensor(weights, `${name}.W_O`), head, dValue * dModel);
     patterns.push(pattern);
     lengths.push(rowLengths(product(values, writing, n, dValue, dModel), n, dModel));
-    if (isOff(layer, head)) continue;
     const mixed = product(pattern, values, n, n, dValue);
     const gates = gatesOf(weights, `${name}.gates`, read, n, dModel, head);
     const gated = gates ? mixed.map((value, i) => value * gates[Math.floor(i / dValue)]) : mixed;
-    const out = product(gated, writing, n, dValue, dModel);
-    for (let i = 0; i < out.length; i++) written[i] += out[i];
+    const out = written(`L${layer}H${head}`, product(gated, writing, n, dValue, dModel));
+    if (out) for (let i = 0; i < out.length; i++) total[i] += out[i];
   }
-  return { patterns, lengths, written };
+  return { patterns, lengths, written: total };
 }
 
 /**

@@ -1,10 +1,12 @@
-// Which head reads which: composition as a graph and as maps, and the patterns of a pair.
+// Who reads whom: the circuit of a behaviour; or composition as a graph and as maps, and the patterns of a pair.
 
+import { BehaviourCircuit } from "./behaviour_circuit.js";
+import { behavioursOf } from "./behaviours.js";
 import { colour, css } from "./colours.js";
 import { edgeRow, edgesAt, firstBar, KIND_COLOURS, KIND_WORDS, KINDS } from "./composition.js";
 import { compositionGraph } from "./composition_graph.js";
 import { compositionMap } from "./composition_map.js";
-import { chooser, el, emptyNote, refill, tickBox } from "./elements.js";
+import { chooser, el, emptyNote, refill, showIn, tickBox } from "./elements.js";
 import { figure } from "./figure.js";
 import { pairFigures, pairHeading } from "./head_pair.js";
 import { nearest, readable } from "./numbers.js";
@@ -34,11 +36,49 @@ export const view = {
 /** @param {Page} page @returns {OpenView} */
 function openCircuits(page) {
   const { name, rows } = page.model;
-  if (rows.compositions.length) return new Circuits(page);
+  if (rows.behaviours.length) return new EitherCircuit(page);
+  if (rows.compositions.length) return new Composition(page);
   return { element: emptyNote(`${name} has no two layers of heads whose composition was measured.`) };
 }
 
-class Circuits {
+/** Composition, and the circuit of each prompt set. */
+class EitherCircuit {
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+    this.behaviours = behavioursOf(page.model);
+    this.composition = page.model.rows.compositions.length ? new Composition(page) : null;
+    /** @type {[string, string][]} */
+    const options = this.behaviours.map((each) => [each.name, `${each.name}, by patching prompts`]);
+    if (this.composition) options.unshift(["", "composition of heads, by weights"]);
+    this.chosen = chooser("Circuit", options, (value) => page.set({ set: value, edge: "", edges: "" }));
+    this.circuit = new BehaviourCircuit(page);
+    const controls = el("div", { class: "controls" }, this.chosen.element);
+    const label = { "aria-label": "Circuits and behaviours" };
+    this.place = el("div");
+    this.element = el("section", label, controls, this.place);
+  }
+
+  update() {
+    const asked = this.behaviours.find(({ name }) => name === this.page.state.set);
+    const behaviour = asked ?? (this.composition ? null : this.behaviours[0]);
+    this.chosen.select.value = behaviour?.name ?? "";
+    if (behaviour) {
+      showIn(this.place, this.circuit.element);
+      this.circuit.update(behaviour);
+    } else if (this.composition) {
+      showIn(this.place, this.composition.element);
+      void this.composition.update();
+    }
+  }
+
+  /** Keeps an answer that comes later from being shown. */
+  stop() {
+    this.composition?.stop();
+  }
+}
+
+class Composition {
   /** @param {Page} page */
   constructor(page) {
     this.page = page;
@@ -57,7 +97,7 @@ class Circuits {
     const field = el("label", { class: "field wide" }, el("span", {}, "Above chance by"), this.bar);
     const ticks = this.ticks.map(({ element }) => element);
     const controls = el("div", { class: "controls" }, ...ticks, field, this.count);
-    this.element = el("section", { "aria-label": "Circuits" }, controls, this.graph, this.pair, this.maps);
+    this.element = el("section", { "aria-label": "Composition" }, controls, this.graph, this.pair, this.maps);
   }
 
   /** @param {Kind} kind */

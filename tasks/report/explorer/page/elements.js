@@ -84,6 +84,15 @@ function focusName(element) {
 }
 
 /**
+ * Makes an element the only child of a place, where it isn't that already.
+ * @param {Element} place
+ * @param {Element} element
+ */
+export function showIn(place, element) {
+  if (place.firstElementChild !== element) place.replaceChildren(element);
+}
+
+/**
  * What stands in place of a view or a figure that has nothing to show.
  * @param {string} why
  */

@@ -62,7 +62,8 @@ class Frame {
   showModel(model) {
     const { page } = this;
     const head = model.head(page.state.head) ? page.state.head : "";
-    page.set({ model: page.nameOf(model), head, at: "", heads: "", off: "", edge: "", bar: "" });
+    const ofThisOne = { at: "", heads: "", off: "", edge: "", bar: "", edges: "", patched: "" };
+    page.set({ ...ofThisOne, model: page.nameOf(model), head });
   }
 
   show() {

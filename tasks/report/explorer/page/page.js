@@ -95,6 +95,12 @@ export class Page {
     return last ? `${this.seen(at)} (checkpoint ${at + 1} of ${last + 1})` : this.seen(at);
   }
 
+  /** The checkpoint of the weights that run, in words. */
+  get runnableName() {
+    const at = this.model.checkpoints.findIndex(({ step }) => step === this.runnableStep);
+    return `after ${this.when(at < 0 ? this.model.last : at)}`;
+  }
+
   /**
    * How much a checkpoint has seen.
    * @param {number} at

@@ -112,7 +112,7 @@ async function computed(model, step, tokens, off) {
   const network = /** @type {NetworkFields} */ (model.network);
   const { sizes } = network;
   const without = new Set(off);
-  const pass = forward(sizes, model.weightsAt(step), tokens, (layer, head) => without.has(`L${layer}H${head}`));
+  const pass = forward(sizes, model.weightsAt(step), tokens, (name, own) => (without.has(name) ? null : own));
   const logits = tokens.map((_, position) =>
     pass.logits.subarray(position * sizes.dVocab, (position + 1) * sizes.dVocab),
   );

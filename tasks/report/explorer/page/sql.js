@@ -76,4 +76,28 @@ export const sql = {
       [of(model), `step = ${step}`],
       "kind, score DESC",
     ),
+  /** @param {string} model @param {string} prompts */
+  circuitEdges: (model, prompts) =>
+    select(
+      "writer, reader, port, share, share_low, share_high, score_share, surely_in, in_circuit",
+      "circuit_edges",
+      [of(model), `prompts = ${quoted(prompts)}`],
+      "abs(score_share) DESC",
+    ),
+  /** @param {string} model @param {string} prompts */
+  circuitCurve: (model, prompts) =>
+    select(
+      "edges_by, draw, n_edges, faithfulness, completeness",
+      "circuit_curves",
+      [of(model), `prompts = ${quoted(prompts)}`, "pairs = 'judged' AND edges_by IN ('absolute', 'random')"],
+      "edges_by, draw, n_edges",
+    ),
+  /** @param {string} model @param {string} prompts */
+  nodeEffects: (model, prompts) =>
+    select(
+      "node, share, restored_share",
+      "node_effects",
+      [of(model), `prompts = ${quoted(prompts)}`],
+      "abs(share) DESC",
+    ),
 };

@@ -18,6 +18,16 @@ const DEFAULTS = {
   kinds: "QKV",
   bar: "",
   edge: "", // like L0H0-L1H3-K
+  set: "", // a prompt set; OWN_PAIR for a pair that is typed
+  edges: "", // of the circuit that is drawn; as many as were found if empty
+  pair: "0", // place among those of the set that the file holds
+  effects: "", // mean for those over the whole set
+  into: "clean", // the run that others are patched into
+  patched: "", // like heads
+  clean: "",
+  corrupt: "",
+  answer: "",
+  wrong: "",
 };
 /** @typedef {typeof DEFAULTS} State */
 

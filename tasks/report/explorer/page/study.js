@@ -28,6 +28,18 @@ import { weightsOf } from "./weights.js";
  * @property {string} block that holds its attention
  */
 /**
+ * A pair of prompts that the model was measured on, as tokens.
+ * @typedef {object} PairFields
+ * @property {number} pair its number in the set
+ * @property {string} template
+ * @property {number[]} clean
+ * @property {number[]} corrupt
+ * @property {number[]} answers
+ * @property {number[]} wrong
+ * @property {number} cleanNats
+ * @property {number} corruptNats
+ */
+/**
  * What the file holds to run a model, or of its runs.
  * @typedef {object} NetworkFields
  * @property {number} text its token set, by place
@@ -36,6 +48,7 @@ import { weightsOf } from "./weights.js";
  * @property {Record<string, string>} weights blocks by step
  * @property {Record<string, KeptRun>} kept by passage
  * @property {number[]} served steps at which the program that serves the page runs it
+ * @property {Record<string, PairFields[]>} pairs by prompt set
  */
 /**
  * What the file holds.

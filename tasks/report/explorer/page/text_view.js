@@ -1,10 +1,14 @@
-// A passage, or a reader's own text: where each token looks, who looks at it, and what comes next with heads off.
+// A passage, or a reader's own text: where each token looks, who looks at it, and what comes next with heads off. Or a
+// pair of prompts: what of the model makes the difference between them.
 
 import { attentionMatrix, attentionRows } from "./attention_matrix.js";
-import { el, emptyNote, refill } from "./elements.js";
+import { behavioursOf } from "./behaviours.js";
+import { chooser, el, emptyNote, refill, showIn } from "./elements.js";
 import { figure } from "./figure.js";
 import { chosenHeads, fillChips, fillSwitches, headsOff, MAX_BUTTONS } from "./head_buttons.js";
 import { nextTokens } from "./next_tokens.js";
+import { OWN_PAIR } from "./own_pair.js";
+import { PairReading } from "./pair_reading.js";
 import { PassageFigure } from "./passage_figure.js";
 import { Reading } from "./reading.js";
 import { runOn } from "./runs.js";
@@ -23,9 +27,46 @@ export const view = { name: "text", title: "Text", place: 2, hasSlider: true, op
 /** @param {Page} page @returns {OpenView} */
 function openText(page) {
   const { text, network, name } = page.model;
-  if (text && network) return new ReadText(page, text);
+  if (text && network) return new TextOrPair(page, text);
   const why = `This file holds neither weights nor attention of ${name}: About says what it holds.`;
   return { element: emptyNote(why) };
+}
+
+class TextOrPair {
+  /** @param {Page} page @param {Text} text */
+  constructor(page, text) {
+    const { model } = page;
+    this.page = page;
+    this.reading = new ReadText(page, text);
+    const shown = behavioursOf(model).filter(({ name }) => model.network?.pairs[name]?.length);
+    this.pair = new PairReading(page, text, shown);
+    /** @type {[string, string][]} */
+    const sets = shown.map(({ name }) => [name, `pairs of ${name}`]);
+    /** @type {[string, string][]} */
+    const own = model.takesText ? [[OWN_PAIR, "your own pair of prompts"]] : [];
+    this.options = [...sets, ...own];
+    this.chosen = chooser("Read", [["", "a text"], ...this.options], (value) => {
+      if (value === OWN_PAIR) this.pair.typeOwn();
+      else page.set({ set: value, pair: "0", patched: "" });
+    });
+    const controls = el("div", { class: "controls", hidden: !this.options.length }, this.chosen.element);
+    this.place = el("div");
+    this.element = el("section", { "aria-label": "Text" }, controls, this.place);
+  }
+
+  async update() {
+    const isPair = this.options.some(([value]) => value === this.page.state.set);
+    this.chosen.select.value = isPair ? this.page.state.set : "";
+    const shown = isPair ? this.pair : this.reading;
+    showIn(this.place, shown.element);
+    await shown.update();
+  }
+
+  /** Keeps an answer that comes later from being shown. */
+  stop() {
+    this.reading.stop();
+    this.pair.stop();
+  }
 }
 
 class ReadText {
@@ -99,7 +140,7 @@ class ReadText {
     const other = `No weights after ${page.seen(page.at)} are in this file: what follows is after ${page.seen(at)}. `;
     const warning = isOther && at >= 0 ? el("strong", { class: "elsewhere" }, other) : "";
     const cut = isCut ? `Cut to the model's context of ${model.network?.sizes.nContext} tokens. ` : "";
-    const whose = `Attention of ${model.name} after ${page.when(at < 0 ? model.last : at)}.`;
+    const whose = `Attention of ${model.name} ${page.runnableName}.`;
     if (model.runnableSteps.length < 2) return [warning, cut, whose];
     const links = model.runnableSteps.flatMap((step) => {
       const place = steps.indexOf(step);

@@ -34,32 +34,62 @@ import { tensor } from "./weights.js";
  * @property {number | null} topK
  */
 /**
- * By layer and head.
- * @typedef {object} Pass
+ * Decides what a head or feed-forward layer adds to the stream, given what it would write: null for nothing.
+ * @typedef {(name: string, own: Float32Array) => Float32Array | null} Written
+ */
+/**
+ * The stream after some layers, and by layer and head what was attended to.
+ * @typedef {object} Passed
+ * @property {Float32Array} x [position, width]
  * @property {Float32Array[][]} patterns attention [query, key]
  * @property {Float32Array[][]} lengths how long what a head would write of each key is
+ * @property {Float32Array[]} streams that each layer reads
+ */
+/**
+ * @typedef {object} Pass
+ * @property {Float32Array[][]} patterns
+ * @property {Float32Array[][]} lengths
  * @property {Float32Array} logits [position, token]
  */
 
+/** @type {Written} */
+const asItIs = (_, own) => own;
+
 /**
- * What a model computes on tokens. `isOff` says which heads write nothing.
+ * What a model computes on tokens.
  * @param {Sizes} sizes
  * @param {Weights} weights
  * @param {number[]} tokens
- * @param {(layer: number, head: number) => boolean} isOff
+ * @param {Written} written
  * @returns {Pass}
  */
-export function forward(sizes, weights, tokens, isOff = () => false) {
+export function forward(sizes, weights, tokens, written = asItIs) {
   const n = tokens.length;
-  const width = sizes.dModel;
-  /** @type {Float32Array} */
-  let x = embedded(sizes, weights, tokens);
+  const { x, patterns, lengths } = passed(sizes, weights, embedded(sizes, weights, tokens), 0, written);
+  const last = normalised(x, n, sizes, weights, "final_norm");
+  return { patterns, lengths, logits: unembedded(sizes, weights, last, n, sizes.dModel) };
+}
+
+/**
+ * The stream after all layers from one on.
+ * @param {Sizes} sizes
+ * @param {Weights} weights
+ * @param {Float32Array} stream that this layer reads
+ * @param {number} from
+ * @param {Written} written
+ * @returns {Passed}
+ */
+export function passed(sizes, weights, stream, from, written = asItIs) {
+  const n = stream.length / sizes.dModel;
+  let x = stream;
   const patterns = [];
   const lengths = [];
-  for (let layer = 0; layer < sizes.heads.length; layer++) {
+  const streams = [];
+  for (let layer = from; layer < sizes.heads.length; layer++) {
     const name = `layers.${layer}`;
+    streams.push(x);
     const read = sizes.post ? x : normalised(x, n, sizes, weights, `${name}.attention_norm`);
-    const attention = attended(sizes, weights, layer, read, n, isOff);
+    const attention = attended(sizes, weights, layer, read, n, written);
     patterns.push(attention.patterns);
     lengths.push(attention.lengths);
     /** @type {Float32Array} */
@@ -68,13 +98,24 @@ export function forward(sizes, weights, tokens, isOff = () => false) {
     if (sizes.feedForward !== "none") {
       const entering = sizes.parallel ? x : middle;
       const input = sizes.post ? middle : normalised(entering, n, sizes, weights, `${name}.feed_forward_norm`);
-      middle = sum(middle, fedForward(sizes, weights, `${name}.feed_forward`, input, n));
+      const added = written(`L${layer}MLP`, fedForward(sizes, weights, `${name}.feed_forward`, input, n));
+      if (added) middle = sum(middle, added);
       if (sizes.post) middle = normalised(middle, n, sizes, weights, `${name}.feed_forward_norm`);
     }
     x = middle;
   }
-  x = normalised(x, n, sizes, weights, "final_norm");
-  return { patterns, lengths, logits: unembedded(sizes, weights, x, n, width) };
+  return { x, patterns, lengths, streams };
+}
+
+/**
+ * Logits after the last token, from the stream after all layers.
+ * @param {Sizes} sizes
+ * @param {Weights} weights
+ * @param {Float32Array} x
+ */
+export function lastLogits(sizes, weights, x) {
+  const last = normalised(x.slice(-sizes.dModel), 1, sizes, weights, "final_norm");
+  return unembedded(sizes, weights, last, 1, sizes.dModel);
 }
 
 /**
@@ -82,7 +123,7 @@ export function forward(sizes, weights, tokens, isOff = () => false) {
  * @param {Weights} weights
  * @param {number[]} tokens
  */
-function embedded(sizes, weights, tokens) {
+export function embedded(sizes, weights, tokens) {
   const width = sizes.dModel;
   const table = tensor(weights, "W_E");
   const x = new Float32Array(tokens.length * width);

@@ -1,12 +1,14 @@
 """An invented study whose models have weights, its explorer, and a browser to open it in."""
 
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
+from explorer_figures import DESK
 from invented_study import STEPS, TOKENS_PER_STEP, Model, write_warehouse
 from tiny import tiny_tokens
 
@@ -69,3 +71,52 @@ def browser() -> Iterator:
         chromium = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="module")
+def tabs(browser):
+    """Empty tabs of the browser, and what goes wrong in them, by the options of their context.
+
+    Tests take them in turn: each loads the page anew, but to start a process for each would take as long again.
+    """
+    contexts, empty, wrong = {}, defaultdict(list), []
+
+    def take(**options):
+        key = repr(options)
+        if empty[key]:
+            return key, empty[key].pop()
+        if key not in contexts:
+            contexts[key] = browser.new_context(accept_downloads=True, reduced_motion="reduce", **options)
+        tab = contexts[key].new_page()
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
+        tab.on(
+            "request",
+            lambda request: request.url.startswith(("file:", "data:", "blob:", "about:")) or wrong.append(request.url),
+        )
+        return key, tab
+
+    yield take, empty, wrong
+    for context in contexts.values():
+        context.close()
+
+
+@pytest.fixture
+def visit(tabs, explored: Explored):
+    """Opens the page at an address; nothing may fail in it, nor be asked of any network."""
+    (take, empty, wrong), taken = tabs, []
+
+    def open_at(hash_: str = "", page: Path = explored.page, viewport: dict = DESK, **options):
+        key, tab = take(viewport=viewport, **options)
+        taken.append((key, tab))
+        tab.goto(f"{page.as_uri()}#{hash_}")
+        tab.wait_for_selector("nav a")
+        return tab
+
+    yield open_at
+    for key, tab in taken:
+        tab.goto("about:blank")
+        empty[key].append(tab)
+    found = [*wrong]
+    wrong.clear()
+    assert found == []

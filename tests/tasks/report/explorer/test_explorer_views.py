@@ -1,17 +1,15 @@
 """The explorer as somebody uses it, in a browser: each view, by mouse and by keyboard, in both themes, on a phone."""
 
-import csv
 import io
 import re
 import shutil
-from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import torch
 from conftest import Explored
+from explorer_figures import PHONE, figure, saved, saved_rows
 from invented_study import STEPS, Model
 from PIL import Image
 
@@ -25,73 +23,9 @@ from headstream.tasks.training.checkpoints import load_model
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
-PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 900}
 VIEWS = ("heads", "text", "circuits", "about")
 TYPED = "the cold river runs; the cold <b>river</b> runs"
 GRID, MATRIX = "induction random period of every head", "Attention of L1H3"
-
-
-@pytest.fixture(scope="module")
-def tabs(browser):
-    """Empty tabs of the browser, and what goes wrong in them, by the options of their context.
-
-    Tests take them in turn: each loads the page anew, but to start a process for each would take as long again.
-    """
-    contexts, empty, wrong = {}, defaultdict(list), []
-
-    def take(**options):
-        key = repr(options)
-        if empty[key]:
-            return key, empty[key].pop()
-        if key not in contexts:
-            contexts[key] = browser.new_context(accept_downloads=True, reduced_motion="reduce", **options)
-        tab = contexts[key].new_page()
-        tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
-        tab.on(
-            "request",
-            lambda request: request.url.startswith(("file:", "data:", "blob:", "about:")) or wrong.append(request.url),
-        )
-        return key, tab
-
-    yield take, empty, wrong
-    for context in contexts.values():
-        context.close()
-
-
-@pytest.fixture
-def visit(tabs, explored: Explored):
-    """Opens the page at an address; nothing may fail in it, nor be asked of any network."""
-    (take, empty, wrong), taken = tabs, []
-
-    def open_at(hash_: str = "", page: Path = explored.page, viewport: dict = DESK, **options):
-        key, tab = take(viewport=viewport, **options)
-        taken.append((key, tab))
-        tab.goto(f"{page.as_uri()}#{hash_}")
-        tab.wait_for_selector("nav a")
-        return tab
-
-    yield open_at
-    for key, tab in taken:
-        tab.goto("about:blank")
-        empty[key].append(tab)
-    found = [*wrong]
-    wrong.clear()
-    assert found == []
-
-
-def figure(page, title: str):
-    return page.get_by_role("figure", name=title, exact=True)
-
-
-def saved(page, title: str, kind: str) -> bytes:
-    with page.expect_download() as download:
-        figure(page, title).get_by_role("button", name=f"as {kind}").click()
-    return Path(download.value.path()).read_bytes()
-
-
-def saved_rows(page, title: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(saved(page, title, "CSV").decode())))
 
 
 def weights(explored: Explored, step: int = STEPS[-1]) -> Transformer:
