@@ -1,16 +1,12 @@
 """A study's results for use in Python."""
 
 import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 
+from headstream.arguments import text_of
 from headstream.opened_model import Model
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
@@ -27,8 +23,6 @@ from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.mistakes import nearest
 from headstream.tasks.study.schema import read_study
 
-PACKAGE = Path(__file__).parent
-INTERRUPT_SECONDS = 3.0  # for an interrupted run to end
 NAMES = ["label", "name", "cell", "model_id"]  # columns with names of a model
 # The condition for rows about a study, by the first of these columns that a table has.
 OF_STUDY = {
@@ -75,7 +69,7 @@ class Results:
         """The id and the label of one of the study's models."""
         models = self.models
         if name is not None:
-            name = _text(name, "a model's name")
+            name = text_of(name, "a model's name")
         found = models if name is None else models[(models[NAMES] == name).any(axis=1)]
         for column, value in settings.items():
             if column not in models:
@@ -112,7 +106,7 @@ class Results:
         Raises:
             UserError: there is no such table.
         """
-        name = _text(name, "a table's name")
+        name = text_of(name, "a table's name")
         columns = _query(f"SELECT column_name FROM duckdb_columns() WHERE table_name = {quoted(name)}").column_name
         if columns.empty:
             tables = _query("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal").table_name
@@ -126,7 +120,7 @@ class Results:
         Raises:
             UserError: the query is wrong.
         """
-        return _query(_text(query, "a query"))
+        return _query(text_of(query, "a query"))
 
     def __repr__(self) -> str:
         lines = [f"- {line}" for line in self.answer]
@@ -139,52 +133,12 @@ def open(study: str | os.PathLike[str]) -> Results:
     Raises:
         UserError: there is no such study, or it hasn't run.
     """
-    study, store = _text(study, "a study"), Store(places.store_folder())
+    study, store = text_of(study, "a study"), Store(places.store_folder())
     name = study if study in latest_records(store) else read_study(find_study(study)).name
     if name not in latest_records(store):
         raise UserError(f"the study {study!r} has not run yet. Run it: headstream.run({study!r}).")
     build_warehouse(store, places.warehouse_file())
     return Results(name)
-
-
-def run(study: str | os.PathLike[str], *, jobs: int | None = None, replace: bool = False) -> Results:
-    """Make everything that a study still lacks, as `headstream run` does, and open its results.
-
-    It runs in a process of its own, whose progress is printed here. `jobs` is the number of models made at once; with
-    `replace` it replaces another study of its name.
-
-    Raises:
-        UserError: the study is wrong.
-        WorkError: a model failed, or the machine did.
-    """
-    study = _text(study, "a study")
-    name = read_study(find_study(study)).name
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise UserError(f"jobs must be a whole number from 1 on, got {jobs!r:.100}. Leave it out for one per core.")
-    options = ([] if jobs is None else ["--jobs", str(jobs)]) + ["--replace"] * replace
-    command = [sys.executable, "-P", "-m", "headstream", "run", study, *options]
-    folders = filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        line = ""
-        try:
-            for following in process.stdout:
-                print(line, end="", flush=True)
-                line = following
-        except KeyboardInterrupt:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(INTERRUPT_SECONDS)  # a terminal interrupts it, too
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            print(line + process.stdout.read(), end="", flush=True)
-            raise
-    if process.returncode:
-        raise (UserError if process.returncode == 2 else WorkError)(line.removeprefix("headstream: ").strip())
-    print(line, end="", flush=True)
-    return open(name)
 
 
 def studies() -> pd.DataFrame:
@@ -216,18 +170,6 @@ def _query(query: str) -> pd.DataFrame:
             reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
             raise UserError(f"the query failed: {reason}") from None
     raise UserError(f"the query {query!r:.100} returns no rows. Write a SELECT.")
-
-
-def _text(value: str | os.PathLike[str], what: str) -> str:
-    """An argument as text, which a path is as well.
-
-    Raises:
-        UserError: it is neither.
-    """
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(text, str):
-        raise UserError(f"{what} must be text, got {value!r:.100}. Write it in quotation marks.")
-    return text
 
 
 def _is_same(held: Any, asked: Any) -> bool:

@@ -38,7 +38,6 @@ def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
     [
         (lambda: hs.open("our"), "there is no study"),
         (lambda: hs.open("quick"), r"'quick' has not run yet. Run it: headstream.run\('quick'\)."),
-        (lambda: hs.run("nothing.toml"), "there is no study"),
         (
             lambda: hs.open("ours").model("2L2-3H"),
             "'2L2-3H' matches 2 models; name exactly one of 2L2-3H seed=0; 2L2-3H seed=1",
@@ -56,9 +55,6 @@ def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
         (lambda: hs.open("ours").sql(""), "returns no rows"),
         (lambda: hs.open(3), "a study must be text, got 3. Write it in quotation marks."),
         (lambda: hs.open(["ours"]), "a study must be text"),
-        (lambda: hs.run(None), "a study must be text, got None"),
-        (lambda: hs.run("smoke", jobs=0), "jobs must be a whole number from 1 on, got 0"),
-        (lambda: hs.run("smoke", jobs="2"), "jobs must be a whole number from 1 on, got '2'"),
         (lambda: hs.open("ours").model(3), "a model's name must be text, got 3"),
         (lambda: hs.open("ours").model(["2L2-3H"]), "a model's name must be text"),
         (lambda: hs.open("ours").model(seed=[0]), "matches 0 models"),
@@ -76,12 +72,6 @@ def test_a_mistake_is_one_line(home, ask, message):
         ask()
     assert "\n" not in str(error.value)
     assert error.value._render_traceback_() == [f"UserError: {error.value}"]  # all that a notebook shows
-
-
-def test_what_a_run_in_its_own_process_refuses_is_an_error_here(home, tmp_path):
-    (tmp_path / "textless.toml").write_text('name = "textless"\ncorpus.paths = ["nothing.txt"]')
-    with pytest.raises(hs.UserError, match=r"^there is nothing to read at .*nothing\.txt"):
-        hs.run(str(tmp_path / "textless.toml"))
 
 
 def test_a_model_is_named_by_label_place_id_or_settings(home):
