@@ -62,7 +62,7 @@ class Results:
             WorkError: its weights in the store are missing or damaged.
         """
         model_id, label = self._named(name, settings)
-        model = Model(label, model_id, *stored_folders(Store(places.store_folder()), model_id, self.study))
+        model = Model(label, model_id, self.study, *stored_folders(Store(places.store_folder()), model_id, self.study))
         return model if step is None and tokens is None else model.at(step, tokens)
 
     def _named(self, name: str | None, settings: dict[str, Any]) -> tuple[str, str]:

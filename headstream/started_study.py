@@ -46,7 +46,7 @@ def run(
         given = text_of(study, "a study")
         name = read_study(find_study(given)).name
     options = ([] if jobs is None else ["--jobs", str(jobs)]) + ["--replace"] * replace
-    _run_command(["run", given, *options])
+    run_command(["run", given, *options])
     return open(name)
 
 
@@ -75,7 +75,7 @@ def _as_a_file_has(value: Any) -> Any:
     return value
 
 
-def _run_command(words: list[str]) -> None:
+def run_command(words: list[str]) -> None:
     """Run a command of Headstream's in a process of its own, and print what it prints.
 
     Raises:

@@ -17,7 +17,7 @@ from headstream.tasks.study.schema import parse_study, read_study
 def test_a_dictionary_is_run_under_its_name(home, parts, monkeypatch):
     """As the command would run it: README's example has that itself run a study."""
     commands = []
-    monkeypatch.setattr(started_study, "_run_command", commands.append)
+    monkeypatch.setattr(started_study, "run_command", commands.append)
     text = Path(parts["corpus"]["paths"][0])
     monkeypatch.chdir(text.parent)
     grid = {"n_heads": ((2, 3),), "seed": np.arange(2)}
