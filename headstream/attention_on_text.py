@@ -1,5 +1,6 @@
 """Attention on a text, by layer and head: tensors, data frames, and a drawing in a notebook."""
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -7,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headstream.attention_drawing import attention_html
 from headstream.models.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.bos import NO_BOS
 from headstream.models.nodes import Head
@@ -16,7 +18,13 @@ from headstream.tasks.report.sentences import counted
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention on a text, by layer and head: `attention["L1H0"]` or `attention[1, 0]` is [query, key]."""
+    """Attention on a text, by layer and head: `attention["L1H0"]` or `attention[1, 0]` is [query, key].
+
+    In a notebook it draws itself.
+
+    >>> attention = model.attention("def colour(self): return self.colour")
+    >>> attention["L1H0"], attention[1, 0], attention.tokens
+    """
 
     tokens: tuple[str, ...]  # as people read them
     ids: tuple[int, ...]
@@ -41,27 +49,53 @@ class Attention:
         patterns = [pattern for layer in self.layers for pattern in layer]
         return patterns[self.heads.index(name)]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.heads
+
     def frame(self, head: str | tuple[int, int]) -> pd.DataFrame:
         """The pattern of one head as a table: a row per query and a column per key, named by position and token."""
         names = [f"{place} {token}" for place, token in enumerate(self.tokens)]
-        return pd.DataFrame(self[head].numpy(), index=names, columns=names)
+        return pd.DataFrame(self[head].detach().numpy(), index=names, columns=names)
 
-    def __repr__(self) -> str:
-        first = "to BOS" if self.opens_with_bos else "to the first"
-        headings = "".join(f"{heading:>14}" for heading in (first, "to itself", "to previous", "after copies"))
-        lines = [
-            f"Attention on {counted(len(self.tokens), 'token')}: {' '.join(self.tokens)}",
-            f"{'mean share':<10}{headings}",
-        ]
-        return "\n".join([*lines, *(f"{head:<10}{self._shares(head)}" for head in self.heads)])
+    @property
+    def shares(self) -> pd.DataFrame:
+        """Mean shares of attention to kinds of keys, over queries after the first that have such keys; a row a head.
 
-    def _shares(self, head: str) -> str:
-        """Mean shares of attention to some kinds of keys, over queries after the first that have such keys."""
+        >>> model.attention("def colour(self): return self.colour").shares.round(2)
+        """
         ids = torch.tensor([self.ids])
         itself = torch.eye(ids.shape[1]).bool()[None]
-        first, bos = itself[:, :1].expand_as(itself), self.ids[0] if self.opens_with_bos else NO_BOS
-        shares = (
-            attention_on(self[head][None, None], keys)[0, 0, 1:].nanmean()
-            for keys in (first, itself, previous_token_keys(ids, bos), induction_keys(ids, bos))
-        )
-        return "".join(f"{'-' if share.isnan() else f'{share:.2f}':>14}" for share in shares)
+        bos = self.ids[0] if self.opens_with_bos else NO_BOS
+        kinds = {
+            "to BOS" if self.opens_with_bos else "to the first": itself[:, :1].expand_as(itself),
+            "to itself": itself,
+            "to previous": previous_token_keys(ids, bos),
+            "after copies": induction_keys(ids, bos),
+        }
+        patterns = [pattern.detach()[None] for pattern in self.layers]
+        columns = {
+            kind: [share for pattern in patterns for share in attention_on(pattern, keys)[0, :, 1:].nanmean(1).tolist()]
+            for kind, keys in kinds.items()
+        }
+        return pd.DataFrame(columns, index=self.heads)
+
+    def __repr__(self) -> str:
+        columns = self._told_shares()
+        rows = zip(self.heads, *columns.values(), strict=True)
+        lines = [
+            f"Attention on {counted(len(self.tokens), 'token')}: {' '.join(self.tokens)}",
+            f"{'mean share':<10}{''.join(f'{heading:>14}' for heading in columns)}",
+        ]
+        return "\n".join([*lines, *(f"{head:<10}{''.join(f'{each:>14}' for each in row)}" for head, *row in rows)])
+
+    def _repr_html_(self) -> str:
+        """A drawing, at first of the head that looks most at what followed earlier copies."""
+        copies = self.shares["after copies"].dropna()
+        first = str(copies.idxmax()) if len(copies) else None
+        return attention_html(self.tokens, self.heads, self.layers, self._told_shares(), first)
+
+    def _told_shares(self) -> dict[str, list[str]]:
+        return {
+            kind: ["-" if math.isnan(share) else f"{share:.2f}" for share in column]
+            for kind, column in self.shares.items()
+        }

@@ -1,6 +1,7 @@
 """Tensors by name, and the hooks that see and change them as a model computes them."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -20,7 +21,7 @@ class NamedTensors(dict[str, Tensor]):
     >>> list(trace), trace["L1.pattern"], trace.L1.pattern, trace.logits
     """
 
-    def __init__(self, tokens: Sequence[str] | Sequence[tuple[str, ...]], tensors: dict[str, Tensor]) -> None:
+    def __init__(self, tokens: Sequence[Any], tensors: dict[str, Tensor]) -> None:
         super().__init__(tensors)
         self.tokens = tuple(tokens)
 
