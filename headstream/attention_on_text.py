@@ -33,7 +33,10 @@ class Attention:
 
     @property
     def heads(self) -> list[str]:
-        """The names of all heads, like L1H0."""
+        """The names of all heads, like L1H0.
+
+        >>> model.attention("def colour(self)").heads
+        """
         return [str(Head(layer, head)) for layer, patterns in enumerate(self.layers) for head in range(len(patterns))]
 
     def __getitem__(self, head: str | tuple[int, int]) -> Float[Tensor, "query key"]:
@@ -53,7 +56,10 @@ class Attention:
         return self.heads
 
     def frame(self, head: str | tuple[int, int]) -> pd.DataFrame:
-        """The pattern of one head as a table: a row per query and a column per key, named by position and token."""
+        """The pattern of one head as a table: a row per query and a column per key, named by position and token.
+
+        >>> model.attention("def colour(self)").frame("L1H0").round(2)
+        """
         names = [f"{place} {token}" for place, token in enumerate(self.tokens)]
         return pd.DataFrame(self[head].detach().numpy(), index=names, columns=names)
 

@@ -1,13 +1,13 @@
 """A study's results for use in Python."""
 
+import html
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 
 from headstream.arguments import text_of
-from headstream.opened_model import Model
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.report.answer import answer_lines
@@ -23,6 +23,10 @@ from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.mistakes import nearest
 from headstream.tasks.study.schema import read_study
 
+if TYPE_CHECKING:
+    from headstream.opened_model import Model
+    from headstream.results_figures import Plot
+
 NAMES = ["label", "name", "cell", "model_id"]  # columns with names of a model
 # The condition for rows about a study, by the first of these columns that a table has.
 OF_STUDY = {
@@ -32,8 +36,16 @@ OF_STUDY = {
 }
 
 
+# Columns of `models` that are shown in a notebook.
+SHOWN = ["label", "seed", "n_layers", "n_heads", "d_model", "parameters", "tokens", "final_train_loss_nats"]
+
+
 class Results:
-    """The results of a study's last run."""
+    """The results of a study's last run: its answer, its models, and every table and figure of its report.
+
+    >>> results = hs.open("quick")
+    >>> print(results)
+    """
 
     def __init__(self, study: str) -> None:
         self.study = study
@@ -43,7 +55,10 @@ class Results:
 
     @property
     def models(self) -> pd.DataFrame:
-        """The study's models: the names of each, and a column for every setting."""
+        """The study's models: the names of each, and a column for every setting.
+
+        >>> results.models[["label", "seed", "parameters"]]
+        """
         return _query(
             "SELECT label, cell, models.* FROM labelled_models JOIN models USING (model_id)"
             f" WHERE study = {quoted(self.study)} ORDER BY label, models.seed, model_id"
@@ -51,16 +66,20 @@ class Results:
 
     def model(
         self, name: str | None = None, *, step: int | None = None, tokens: float | None = None, **settings: Any
-    ) -> Model:
+    ) -> "Model":
         """One of the study's models: after its last training step, after `step`, or nearest to a number of `tokens`.
 
         `name` is its label in reports, like 2L4H, its place in the grid or its id; `settings` are columns of `models`,
         like seed=0.
 
+        >>> results.model("2L4H", seed=0, tokens=1_000_000)
+
         Raises:
             UserError: that doesn't match exactly one model, or no weights were kept at that step.
             WorkError: its weights in the store are missing or damaged.
         """
+        from headstream.opened_model import Model  # torch takes a second to import
+
         model_id, label = self._named(name, settings)
         model = Model(label, model_id, self.study, *stored_folders(Store(places.store_folder()), model_id, self.study))
         return model if step is None and tokens is None else model.at(step, tokens)
@@ -86,7 +105,7 @@ class Results:
 
         `prompts` is a prompt set of the study; `name` and `settings` choose a model as `model` does.
 
-        >>> hs.open("quick").circuit("repeats", "2L4H")
+        >>> results.circuit("repeats", "2L4H").head()
 
         Raises:
             UserError: no circuit was found, or that doesn't match exactly one model.
@@ -103,6 +122,8 @@ class Results:
     def frame(self, name: str) -> pd.DataFrame:
         """The rows of a table or view (data/README.md describes them) that are about this study.
 
+        >>> results.frame("head_summary")
+
         Raises:
             UserError: there is no such table.
         """
@@ -117,18 +138,53 @@ class Results:
     def sql(self, query: str) -> pd.DataFrame:
         """The rows of a query over all studies.
 
+        >>> results.sql("SELECT * FROM induction_by_depth")
+
         Raises:
             UserError: the query is wrong.
         """
         return _query(text_of(query, "a query"))
 
+    @property
+    def plots(self) -> list[str]:
+        """The names of the report's figures, which `plot` draws.
+
+        >>> results.plots
+        """
+        from headstream.results_figures import figure_names
+
+        return figure_names()
+
+    def plot(self, name: str) -> "Plot":
+        """A figure of the study's report, by its name; `plots` lists all.
+
+        >>> results.plot("context_over_training")
+
+        Raises:
+            UserError: reports have no such figure, or this study has nothing for it to show.
+        """
+        from headstream.results_figures import drawn_figure
+
+        return drawn_figure(self.study, name)
+
+    def _repr_html_(self) -> str:
+        """The answer, and the models as a table."""
+        lines = "".join(f"<li>{html.escape(line)}</li>" for line in self.answer)
+        title = f"<p><b>{html.escape(self.study)}</b> {html.escape(self.question)}</p>"
+        models = self.models[SHOWN].head(MAX_LISTED_MODELS)
+        more = len(self.models) - len(models)
+        rest = f"<p>And {more} more: `models` has all.</p>" if more else ""
+        return f"{title}<ul>{lines}</ul>{models.to_html(index=False, na_rep='', float_format='{:.3f}'.format)}{rest}"
+
     def __repr__(self) -> str:
         lines = [f"- {line}" for line in self.answer]
-        return "\n".join([f"Study {self.study}: {self.question}", *lines, f"Models: {_listed(self.models)}"])
+        return "\n".join([f"Study {self.study}: {self.question}".strip(), *lines, f"Models: {_listed(self.models)}"])
 
 
 def open(study: str | os.PathLike[str]) -> Results:
     """The results of a study, by its name or the path of its file.
+
+    >>> results = hs.open("quick")
 
     Raises:
         UserError: there is no such study, or it hasn't run.
@@ -143,6 +199,8 @@ def open(study: str | os.PathLike[str]) -> Results:
 
 def studies() -> pd.DataFrame:
     """The studies that have run.
+
+    >>> hs.studies()
 
     Raises:
         UserError: none has.

@@ -1,6 +1,8 @@
 """A study opened in Python: its frames and models, and mistakes in one line."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -80,3 +82,17 @@ def test_a_model_is_named_by_label_place_id_or_settings(home):
     for name, settings in [("2L2-3H", {"seed": 1}), (second.cell, {}), (second.model_id, {}), (None, {"seed": 1})]:
         assert results.model(name, **settings).model_id == second.model_id
     assert results.model(heads_per_layer=[2, 3], seed=0).model_id == results.models.model_id[0]
+
+
+def test_torch_is_loaded_once_a_model_is_opened(home):
+    program = """
+import sys
+import headstream as hs
+assert not {"pandas", "duckdb", "pydantic", "numpy"} & {*sys.modules}, "importing takes a second"
+results = hs.open("ours")
+assert not {"torch", "matplotlib", "prefect"} & {*sys.modules}, "torch takes a second"
+results.model(seed=0)
+assert "torch" in sys.modules
+assert not {"matplotlib", "prefect"} & {*sys.modules}
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
