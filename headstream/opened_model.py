@@ -29,7 +29,7 @@ from headstream.tasks.words.markdown import short_count
 
 if TYPE_CHECKING:
     from headstream.asked_model import AskedPairs
-    from headstream.explorer_page import ExplorerPage
+    from headstream.opened_explorer import ExplorerPage
 
 Found = TypeVar("Found")
 
@@ -338,7 +338,7 @@ class Model:
         Raises:
             WorkError: the page can't be written.
         """
-        from headstream.explorer_page import opened_page
+        from headstream.opened_explorer import opened_page
 
         return opened_page(self.study, self.model_id, show)
 

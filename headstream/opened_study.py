@@ -37,7 +37,7 @@ OF_STUDY = {
 
 
 # Columns of `models` that are shown in a notebook.
-SHOWN = ["label", "seed", "n_layers", "n_heads", "d_model", "parameters", "tokens", "final_train_loss_nats"]
+SHOWN = ["label", "seed", "n_layers", "total_heads", "d_model", "parameters", "tokens", "final_train_loss_nats"]
 
 
 class Results:

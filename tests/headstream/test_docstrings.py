@@ -8,10 +8,10 @@ from contextlib import nullcontext
 import pytest
 
 import headstream as hs
-from headstream import explorer_page, started_study
+from headstream import opened_explorer, started_study
 from headstream.asked_model import AskedPairs
 from headstream.attention_on_text import Attention
-from headstream.explorer_page import ExplorerPage
+from headstream.opened_explorer import ExplorerPage
 from headstream.named_tensors import NamedTensors
 from headstream.opened_model import Model
 from headstream.results_figures import Plot
@@ -49,7 +49,7 @@ def opened(home) -> tuple[hs.Results, Model]:
 def test_its_example_runs(opened, name, docstring, monkeypatch, tmp_path):
     results, model = opened
     monkeypatch.chdir(tmp_path)
-    for module in (started_study, explorer_page):  # README's example has a study itself run
+    for module in (started_study, opened_explorer):  # README's example has a study itself run
         monkeypatch.setattr(module, "run_command", lambda words: None)
     monkeypatch.setattr(started_study, "open", lambda name: results)
     told = (docstring or "").replace("quick", "ours").replace('"2L4H"', f'"{model.model_id}"')
