@@ -11,8 +11,8 @@ import headstream as hs
 from headstream import opened_explorer, started_study
 from headstream.asked_model import AskedPairs
 from headstream.attention_on_text import Attention
-from headstream.opened_explorer import ExplorerPage
 from headstream.named_tensors import NamedTensors
+from headstream.opened_explorer import ExplorerPage
 from headstream.opened_model import Model
 from headstream.results_figures import Plot
 
