@@ -2,7 +2,7 @@
 // Several drawings may stand on one page: each run of this script draws those that are not drawn yet.
 
 (() => {
-  const TINT = "59, 143, 212";
+  const TINT = [59, 143, 212];
   const MOVES = /** @type {Record<string, [number, number]>} */ ({
     ArrowUp: [-1, 0],
     ArrowDown: [1, 0],
@@ -59,15 +59,14 @@
 
   /** @param {HTMLCanvasElement} canvas @param {Drawn} drawn @param {number} head */
   function paint(canvas, drawn, head) {
-    const context = canvas.getContext("2d");
-    if (!context) return;
-    context.clearRect(0, 0, canvas.width, canvas.height);
-    for (let query = 0; query < drawn.tokens.length; query++) {
+    const n = drawn.tokens.length;
+    const image = new ImageData(n, n);
+    for (let query = 0; query < n; query++) {
       for (let key = 0; key <= query; key++) {
-        context.fillStyle = `rgba(${TINT}, ${weightAt(drawn, { head, query, key })})`;
-        context.fillRect(key, query, 1, 1);
+        image.data.set([...TINT, 255 * weightAt(drawn, { head, query, key })], 4 * (query * n + key));
       }
     }
+    canvas.getContext("2d")?.putImageData(image, 0, 0);
   }
 
   /**
@@ -184,7 +183,7 @@
       choose(text.buttons, query);
       text.buttons.forEach((button, i) => {
         const weight = i <= query ? weightAt(drawn, { head, query, key: i }) : 0;
-        button.style.background = `rgba(${TINT}, ${0.75 * weight})`;
+        button.style.background = `rgba(${TINT.join()}, ${0.75 * weight})`;
         const to = `${i} ${drawn.tokens[i]}: ${weight.toFixed(3)}`;
         button.title = i <= query ? `${query} ${drawn.tokens[query]} → ${to}` : "";
       });
@@ -197,6 +196,7 @@
       large.canvas.setAttribute("aria-label", `Attention of ${name}, arrow keys move: ${said.textContent}`);
     }
     go({ head: first });
+    heads.group.scrollTop = heads.buttons[first].offsetTop - heads.group.offsetTop - 5;
   }
 
   /** @param {HTMLElement} root */

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headstream.attention_drawing import attention_html
-from headstream.models.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.bos import NO_BOS
+from headstream.models.heads.attended_keys import attention_on, induction_keys, previous_token_keys
 from headstream.models.nodes import Head
 from headstream.tasks.errors import UserError
 from headstream.tasks.report.sentences import counted

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from headstream.arguments import whole_number
 from headstream.attention_on_text import Attention
+from headstream.drawn_tokens import drawn_tokens
 from headstream.given_text import Given, ids_of_text, sequences_of
 from headstream.models.bos import NO_BOS
 from headstream.models.transformer import Transformer
@@ -192,31 +193,19 @@ class Model:
         n, seed, gone = whole_number(n, "n"), whole_number(seed, "seed"), self._switched_off(off, replace)
         if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 <= temperature < math.inf:
             raise UserError(f"temperature must be a number from 0 on, got {temperature!r:.100}. 1 is usual.")
-        decode = self._tokens.tokenizer.decode
+        decode, n_ctx = self._tokens.tokenizer.decode, self.module.architecture.n_ctx
         sequences, is_batch = self._read(text)
+
+        def predict(ids: Int[Tensor, "1 pos"]) -> Tensor:
+            return self._run(ids[:, -n_ctx:], gone, ["logits"])["logits"][-1]
+
         gone_on = []
         for given, ids in zip(text if is_batch else [text], sequences, strict=True):
-            own = self._gone_on(ids, n, gone, float(temperature), torch.Generator().manual_seed(seed))
+            own = drawn_tokens(predict, ids, n, seed, float(temperature), self.bos)
             known = [token for token in ids[0].tolist() if token != self.bos]
             begun = given if isinstance(given, str) else decode(known, skip_special_tokens=False)
             gone_on.append(begun + decode(own, skip_special_tokens=False))
         return gone_on if is_batch else gone_on[0]
-
-    @torch.no_grad()
-    def _gone_on(
-        self, ids: Int[Tensor, "1 pos"], n: int, gone: SwitchedOff, temperature: float, generator: torch.Generator
-    ) -> list[int]:
-        """The n tokens that the model goes on with, none of them BOS."""
-        own: list[int] = []
-        for _ in range(n):
-            logits = self._run(ids[:, -self.module.architecture.n_ctx :], gone, ["logits"])["logits"][-1].clone()
-            if self.bos != NO_BOS:
-                logits[self.bos] = float("-inf")
-            chances = (logits / temperature).softmax(-1) if temperature > 0 else None
-            token = logits.argmax() if chances is None else torch.multinomial(chances, 1, generator=generator)[0]
-            own.append(int(token))
-            ids = torch.cat([ids, token.reshape(1, 1)], 1)
-        return own
 
     def logit_lens(self, text: Given, n: int = 1, off: Sequence[str] = (), replace: str = "zero") -> pd.DataFrame:
         """The n likeliest next tokens after each token of a text, if the model ended before each of its layers.

@@ -17,11 +17,17 @@ def activation_names(model: Transformer) -> list[str]:
     """The names of everything that a visited pass computes, in the order in which it does."""
     names = ["embedding"]
     for i, layer in enumerate(model.layers):
-        parts = ["residual_in", "pattern", "gates", "z", "head_outputs", "attention_out", "feed_forward_out"]
-        left_out = ({"gates"} if layer.attention.gates is None else set()) | (
-            {"feed_forward_out"} if layer.feed_forward is None else set()
-        )
-        names += [f"L{i}.{part}" for part in [*parts, "residual_out"] if part not in left_out]
+        there = {
+            "residual_in": True,
+            "pattern": True,
+            "gates": layer.attention.gates is not None,
+            "z": True,
+            "head_outputs": True,
+            "attention_out": True,
+            "feed_forward_out": layer.feed_forward is not None,
+            "residual_out": True,
+        }
+        names += [f"L{i}.{part}" for part, is_there in there.items() if is_there]
     return [*names, "residual_final", "logits"]
 
 
