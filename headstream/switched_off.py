@@ -70,5 +70,6 @@ def _heads_named(model: Transformer, off: Sequence[str]) -> list[Head]:
     known = {str(head): head for head in heads_of(model)}
     for name in names:
         if not isinstance(name, str) or name not in known:
-            raise UserError(f"there is no head {name!r:.100} to switch off.{nearest(str(name), known)}")
+            hint = nearest(str(name), known) if known else " The model has no heads."
+            raise UserError(f"there is no head {name!r:.100} to switch off.{hint}")
     return [known[name] for name in names]

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 import headstream as hs
+from headstream.models.architecture import Architecture
+from headstream.models.transformer import Transformer
 from headstream.opened_model import Model
-from headstream.switched_off import REFERENCE_WINDOWS
+from headstream.switched_off import REFERENCE_WINDOWS, switched_off
 from headstream.tasks.text.windows import reference_text
 
 TEXT, OTHER = "the river runs to the river", "a deep sea"
@@ -124,6 +126,12 @@ def test_heads_are_replaced_as_the_stages_define_it(model, off, replace):
 def test_what_can_not_be_switched_off(model, method, options, message):
     with pytest.raises(hs.UserError, match=message):
         getattr(model, method)(TEXT, **options)
+
+
+def test_a_model_without_heads_says_so(model):
+    empty = Transformer(Architecture(n_layers=0, d_model=8), 5)
+    with pytest.raises(hs.UserError, match=r"no head 'L0H0' to switch off\. The model has no heads\.$"):
+        switched_off(empty, model._tokens, ["L0H0"], "zero")
 
 
 @pytest.mark.parametrize("method", [*METHODS, "trace"])
