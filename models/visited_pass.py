@@ -1,13 +1,16 @@
 """A forward pass that shows everything it computes, by name, to a visitor, who may put something else in its place."""
 
 from collections.abc import Callable, Container
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.attention_heads import Attention
-from headstream.models.transformer import Fill, HeadMask, Layer, Transformer
+from headstream.models.intervened_pass import IntervenedPass, LayerChange
+from headstream.models.interventions import Interventions
+from headstream.models.transformer import Fill, HeadMask, Layer, LayerTrace, Transformer
 
 # Of a name and a value [batch, ...]: the value that the pass goes on with.
 Visitor = Callable[[str, Tensor], Tensor]
@@ -41,16 +44,21 @@ def visited_pass(
 ) -> Float[Tensor, "batch pos d_vocab"]:
     """Logits of the next token, with `visit` called on whatever has one of the names (activation_names lists all).
 
-    Head mask and fill act as in `Transformer.forward`, before `z` is visited.
+    Head mask and fill act as in `Transformer.forward`, before `z` is visited; so do the model's interventions. To an
+    edge that these cut, the writer's output is that of its `z`.
     """
 
     def seen(name: str, value: Tensor) -> Tensor:
         return visit(name, value) if name in names else value
 
     x = seen("embedding", model.embed(tokens))
+    intervened = IntervenedPass(model.interventions or Interventions(), tokens)
     for i, layer in enumerate(model.layers):
         named = _Named(seen, f"L{i}", wants_heads=f"L{i}.head_outputs" in names)
-        x = _visited_layer(layer, x, named, head_mask[i] if head_mask else None, fill[i] if fill else None)
+        masked = _Masked(head_mask[i] if head_mask else None, fill[i] if fill else None)
+        traced = _visited_layer(layer, x, named, masked, intervened.at(i))
+        intervened.passed(traced)
+        x = traced.residual_out
     return seen("logits", model.unembed(seen("residual_final", model.final_norm(x))))
 
 
@@ -64,31 +72,46 @@ class _Named:
         return self._visit(f"{self._layer}.{part}", value)
 
 
-def _visited_layer(layer: Layer, x: Tensor, seen: _Named, mask: Tensor | None, fill: Tensor | None) -> Tensor:
-    x = seen("residual_in", x)
-    z = seen("z", _masked(_visited_mix(layer.attention, layer.read(x), seen), mask, fill))
-    attention_out = seen("attention_out", _visited_write(layer.attention, z, seen))
-    mid = layer.residual_mid(x, attention_out)
-    if layer.feed_forward is None:
-        return seen("residual_out", mid)
-    feed_forward_out = seen("feed_forward_out", layer.feed_forward(layer.read_mid(x, mid)))
-    return seen("residual_out", layer.residual_after(mid, feed_forward_out))
+class _Masked(NamedTuple):
+    """What scales each head's z, and what stands in its place."""
+
+    mask: Tensor | None
+    fill: Tensor | None
+
+    def of(self, z: Float[Tensor, "batch head pos d_value"]) -> Float[Tensor, "batch head pos d_value"]:
+        """The z of a layer's heads after the mask."""
+        if self.mask is None:
+            return z
+        factors = self.mask[:, None, None].to(z.dtype)
+        return z * factors if self.fill is None else z * factors + self.fill * (1 - factors)
 
 
-def _visited_mix(attention: Attention, read: Tensor, seen: _Named) -> Float[Tensor, "batch head pos d_value"]:
-    """Each head's mixed values, after gates."""
-    q, k, v = attention.queries_keys_values(read)
-    z = seen("pattern", attention.pattern((q * attention.scale) @ k.transpose(2, 3))) @ v
-    if attention.gates is None:
-        return z
-    return z * seen("gates", attention.gates(read))[..., None].to(z.dtype)
+def _visited_layer(layer: Layer, x: Tensor, seen: _Named, masked: _Masked, change: LayerChange | None) -> LayerTrace:
+    x, attention = seen("residual_in", x), layer.attention
+    pattern, gates, mixed = _visited_mix(layer, x, seen, change)
+    z = seen("z", masked.of(mixed))
+    attention_out = seen("attention_out", _visited_write(attention, z, seen))
+    residual_out, feed_forward_out = layer.residual_mid(x, attention_out), None
+    if layer.feed_forward is not None:
+        feed_forward_out = seen("feed_forward_out", layer.feed_forward(layer.read_mid(x, residual_out)))
+        residual_out = layer.residual_after(residual_out, feed_forward_out)
+    residual_out = seen("residual_out", residual_out)
+    return LayerTrace(x, pattern, gates, z, attention.W_O, attention_out, feed_forward_out, residual_out)
 
 
-def _masked(z: Tensor, mask: Tensor | None, fill: Tensor | None) -> Tensor:
-    if mask is None:
-        return z
-    factors = mask[:, None, None].to(z.dtype)
-    return z * factors if fill is None else z * factors + fill * (1 - factors)
+def _visited_mix(
+    layer: Layer, x: Tensor, seen: _Named, change: LayerChange | None
+) -> tuple[Tensor, Tensor | None, Float[Tensor, "batch head pos d_value"]]:
+    """Patterns, gates if there are any, and each head's mixed values after them."""
+    read, attention = layer.read(x), layer.attention
+    q, k, v = change.projected(layer, x, read) if change else attention.queries_keys_values(read)
+    pattern = attention.pattern((q * attention.scale) @ k.transpose(2, 3))
+    pattern = seen("pattern", change.pattern(pattern) if change else pattern)
+    mixed, gates = pattern @ v, None
+    if attention.gates is not None:
+        gates = seen("gates", attention.gates(read))
+        mixed = mixed * gates[..., None].to(mixed.dtype)
+    return pattern, gates, change.mixed(mixed) if change else mixed
 
 
 def _visited_write(attention: Attention, z: Tensor, seen: _Named) -> Float[Tensor, "batch pos d_model"]:

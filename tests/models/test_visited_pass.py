@@ -4,6 +4,8 @@ import pytest
 import torch
 from test_transformer import OPTIONS, build, draw_tokens, named
 
+from headstream.models.interventions import Interventions
+from headstream.models.nodes import MLP, Edge, Head
 from headstream.models.visited_pass import activation_names, visited_pass
 
 GATED = {"n_layers": 2, "n_heads": (3, 2), "feed_forward": "gelu", "d_mlp": 11, "biases": True, "gates": "dynamic"}
@@ -65,3 +67,24 @@ def test_only_what_is_asked_for_is_visited():
     logits = visited_pass(model, tokens, lambda name, value: seen.append(name) or value, {"L1.z"})
     assert seen == ["L1.z"]
     torch.testing.assert_close(logits, model.trace(tokens).logits, rtol=0, atol=0)
+
+
+INTERVENTIONS = {
+    "silenced": Interventions(silenced=frozenset({Head(0, 1), Head(1, 0)})),
+    "clamped": Interventions(clamped={Head(0, 2): "previous", Head(1, 1): "copies"}, bos=0),
+    "cut": Interventions(cut=frozenset({Edge(Head(0, 1), Head(1, 0), "K"), Edge(MLP(0), Head(1, 1), "Q")})),
+}
+
+
+@pytest.mark.parametrize("kind", INTERVENTIONS)
+def test_what_is_done_to_a_model_is_done_in_a_visited_pass(kind):
+    model, tokens = build(**GATED), draw_tokens()
+    plain, _ = recorded(model, tokens)
+    model.interventions = INTERVENTIONS[kind]
+    logits, seen = recorded(model, tokens)
+    trace = model.trace(tokens)
+    torch.testing.assert_close(logits, trace.logits, rtol=0, atol=0)
+    torch.testing.assert_close(seen["L1.pattern"], trace.layers[1].pattern, rtol=0, atol=0)
+    assert (logits - plain).abs().max() > 1e-3
+    changed, _ = recorded(model, tokens, change=("L1.pattern", torch.zeros_like))
+    assert (changed - logits).abs().max() > 1e-6
