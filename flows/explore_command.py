@@ -1,11 +1,9 @@
 """The command `headstream explore`: writes or serves a study's explorer, and opens it."""
 
-import os
-import sys
-import webbrowser
 from pathlib import Path
 from threading import Event
 
+from headstream.tasks.machines.browser import open_in_browser
 from headstream.tasks.steps.report_steps import explorer_again, served_explorer
 
 
@@ -13,8 +11,8 @@ def print_explorer(study: str, model: str | None, text: Path | None, show: bool)
     """Write the explorer of a study, print its path, and open it, at a model if one is named."""
     page = explorer_again(study, text)
     print(page)
-    if show and _has_screen():
-        webbrowser.open_new_tab(page.as_uri() + (f"#{model}/" if model else ""))
+    if show:
+        open_in_browser(page.as_uri() + (f"#{model}/" if model else ""))
 
 
 def serve_explorer(study: str, model: str | None, text: Path | None, port: int, show: bool) -> None:
@@ -30,11 +28,6 @@ def serve_explorer(study: str, model: str | None, text: Path | None, port: int, 
     with running(lambda port: RunServer(port, page, files), port) as server:
         address = server.address + (f"#{model}/" if model else "")
         print(f"Explorer: {address} on this machine alone, until Ctrl-C", flush=True)
-        if show and _has_screen():
-            webbrowser.open_new_tab(address)
+        if show:
+            open_in_browser(address)
         Event().wait()
-
-
-def _has_screen() -> bool:
-    """True if there is a screen to open a page on: without one, a text browser would take over the terminal."""
-    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

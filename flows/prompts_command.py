@@ -34,7 +34,7 @@ def print_asked(prompts: str, model: str, study: str | None, pairs: int) -> None
     build_warehouse(store, places.warehouse_file())
     named = named_model(places.warehouse_file(), model, study)
     folders = stored_folders(store, named.model_id, named.study)
-    asked = Model(named.label, named.model_id, *folders).prompts(prompts, pairs)
+    asked = Model(named.label, named.model_id, named.study, *folders).prompts(prompts, pairs)
     for line in f"{named}\n{asked}".splitlines():
         print(terminal_safe(line))
     table = Table("prompt", "corrupt", "answer", "log-odds", "corrupt", box=None, header_style="bold")

@@ -8,7 +8,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headstream.opened_study import Results, UserError, WorkError, open, run, studies
+    from headstream.opened_study import Results, open, studies
+    from headstream.started_study import run
+    from headstream.tasks.errors import UserError, WorkError
 
 __all__ = ["Results", "UserError", "WorkError", "open", "run", "studies"]
 
@@ -17,11 +19,12 @@ def __getattr__(name: str) -> Any:
     """Import one of the names above when it is first used: the command line needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from headstream import opened_study
+    from headstream import opened_study, started_study
 
-    globals().update({each: getattr(opened_study, each) for each in __all__})
+    found = vars(opened_study) | vars(started_study)
+    globals().update({each: found[each] for each in __all__})
     return globals()[name]
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

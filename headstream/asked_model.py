@@ -1,5 +1,6 @@
 """A model asked by pairs of prompts: what it makes of a prompt set, and what each head is worth on one pair."""
 
+import html
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +20,15 @@ from headstream.tasks.prompts.shipped_prompts import SHIPPED
 from headstream.tasks.study.analyses.prompts_config import PromptSetConfig
 from headstream.tasks.text.token_reading import Tokens
 
+SHOWN_PAIRS = 5  # in a notebook
+
 
 class AskedPairs:
-    """What a model makes of a prompt set: `pairs`, a row for each pair that was tried, and `scores` over all kept."""
+    """What a model makes of a prompt set: `pairs`, a row for each pair that was tried, and `scores` over all kept.
+
+    >>> asked = model.prompts("repeats", pairs=16)
+    >>> asked.pairs.head(), asked.scores.accuracy
+    """
 
     def __init__(self, name: str, pairs: pd.DataFrame, scores: pd.Series, why_refused: str | None) -> None:
         self.name, self.pairs, self.scores, self.why_refused = name, pairs, scores, why_refused
@@ -38,6 +45,12 @@ class AskedPairs:
             f" {s.corrupt_nats:.2f} ({s.corrupt_low_nats:.2f} to {s.corrupt_high_nats:.2f}) nats\n"
             f"{'it can do it' if s.can_do_it else 'that it can do it is not shown'}"
         )
+
+    def _repr_html_(self) -> str:
+        """What is printed, and the first pairs as a table."""
+        columns = [name for name in ("prompt", "corrupt", "clean_nats", "corrupt_nats") if name in self.pairs]
+        pairs = self.pairs[columns].head(SHOWN_PAIRS).to_html(index=False, na_rep="", float_format="{:.2f}".format)
+        return f"<p>{html.escape(repr(self)).replace(chr(10), '<br>')}</p>{pairs}"
 
 
 def ask(model: Transformer, tokens: Tokens, prompts: str | Path | pd.DataFrame, most: int, seed: int) -> AskedPairs:

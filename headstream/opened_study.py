@@ -1,17 +1,13 @@
 """A study's results for use in Python."""
 
+import html
 import os
-import signal
-import subprocess
-import sys
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 
-from headstream.opened_model import Model
+from headstream.arguments import text_of
 from headstream.tasks import places
 from headstream.tasks.errors import UserError, WorkError
 from headstream.tasks.report.answer import answer_lines
@@ -27,8 +23,10 @@ from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.mistakes import nearest
 from headstream.tasks.study.schema import read_study
 
-PACKAGE = Path(__file__).parent
-INTERRUPT_SECONDS = 3.0  # for an interrupted run to end
+if TYPE_CHECKING:
+    from headstream.opened_model import Model
+    from headstream.results_figures import Plot
+
 NAMES = ["label", "name", "cell", "model_id"]  # columns with names of a model
 # The condition for rows about a study, by the first of these columns that a table has.
 OF_STUDY = {
@@ -38,8 +36,16 @@ OF_STUDY = {
 }
 
 
+# Columns of `models` that are shown in a notebook.
+SHOWN = ["label", "seed", "n_layers", "total_heads", "d_model", "parameters", "tokens", "final_train_loss_nats"]
+
+
 class Results:
-    """The results of a study's last run."""
+    """The results of a study's last run: its answer, its models, and every table and figure of its report.
+
+    >>> results = hs.open("quick")
+    >>> print(results)
+    """
 
     def __init__(self, study: str) -> None:
         self.study = study
@@ -49,7 +55,10 @@ class Results:
 
     @property
     def models(self) -> pd.DataFrame:
-        """The study's models: the names of each, and a column for every setting."""
+        """The study's models: the names of each, and a column for every setting.
+
+        >>> results.models[["label", "seed", "parameters"]]
+        """
         return _query(
             "SELECT label, cell, models.* FROM labelled_models JOIN models USING (model_id)"
             f" WHERE study = {quoted(self.study)} ORDER BY label, models.seed, model_id"
@@ -57,25 +66,29 @@ class Results:
 
     def model(
         self, name: str | None = None, *, step: int | None = None, tokens: float | None = None, **settings: Any
-    ) -> Model:
+    ) -> "Model":
         """One of the study's models: after its last training step, after `step`, or nearest to a number of `tokens`.
 
         `name` is its label in reports, like 2L4H, its place in the grid or its id; `settings` are columns of `models`,
         like seed=0.
 
+        >>> results.model("2L4H", seed=0, tokens=1_000_000)
+
         Raises:
             UserError: that doesn't match exactly one model, or no weights were kept at that step.
             WorkError: its weights in the store are missing or damaged.
         """
+        from headstream.opened_model import Model  # torch takes a second to import
+
         model_id, label = self._named(name, settings)
-        model = Model(label, model_id, *stored_folders(Store(places.store_folder()), model_id, self.study))
+        model = Model(label, model_id, self.study, *stored_folders(Store(places.store_folder()), model_id, self.study))
         return model if step is None and tokens is None else model.at(step, tokens)
 
     def _named(self, name: str | None, settings: dict[str, Any]) -> tuple[str, str]:
         """The id and the label of one of the study's models."""
         models = self.models
         if name is not None:
-            name = _text(name, "a model's name")
+            name = text_of(name, "a model's name")
         found = models if name is None else models[(models[NAMES] == name).any(axis=1)]
         for column, value in settings.items():
             if column not in models:
@@ -92,7 +105,7 @@ class Results:
 
         `prompts` is a prompt set of the study; `name` and `settings` choose a model as `model` does.
 
-        >>> hs.open("quick").circuit("repeats", "2L4H")
+        >>> results.circuit("repeats", "2L4H").head()
 
         Raises:
             UserError: no circuit was found, or that doesn't match exactly one model.
@@ -109,10 +122,12 @@ class Results:
     def frame(self, name: str) -> pd.DataFrame:
         """The rows of a table or view (data/README.md describes them) that are about this study.
 
+        >>> results.frame("head_summary")
+
         Raises:
             UserError: there is no such table.
         """
-        name = _text(name, "a table's name")
+        name = text_of(name, "a table's name")
         columns = _query(f"SELECT column_name FROM duckdb_columns() WHERE table_name = {quoted(name)}").column_name
         if columns.empty:
             tables = _query("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal").table_name
@@ -123,23 +138,58 @@ class Results:
     def sql(self, query: str) -> pd.DataFrame:
         """The rows of a query over all studies.
 
+        >>> results.sql("SELECT * FROM induction_by_depth")
+
         Raises:
             UserError: the query is wrong.
         """
-        return _query(_text(query, "a query"))
+        return _query(text_of(query, "a query"))
+
+    @property
+    def plots(self) -> list[str]:
+        """The names of the report's figures, which `plot` draws.
+
+        >>> results.plots
+        """
+        from headstream.results_figures import figure_names
+
+        return figure_names()
+
+    def plot(self, name: str) -> "Plot":
+        """A figure of the study's report, by its name; `plots` lists all.
+
+        >>> results.plot("context_over_training")
+
+        Raises:
+            UserError: reports have no such figure, or this study has nothing for it to show.
+        """
+        from headstream.results_figures import drawn_figure
+
+        return drawn_figure(self.study, name)
+
+    def _repr_html_(self) -> str:
+        """The answer, and the models as a table."""
+        lines = "".join(f"<li>{html.escape(line)}</li>" for line in self.answer)
+        title = f"<p><b>{html.escape(self.study)}</b> {html.escape(self.question)}</p>"
+        models = self.models[SHOWN].head(MAX_LISTED_MODELS)
+        more = len(self.models) - len(models)
+        rest = f"<p>And {more} more: `models` has all.</p>" if more else ""
+        return f"{title}<ul>{lines}</ul>{models.to_html(index=False, na_rep='', float_format='{:.3f}'.format)}{rest}"
 
     def __repr__(self) -> str:
         lines = [f"- {line}" for line in self.answer]
-        return "\n".join([f"Study {self.study}: {self.question}", *lines, f"Models: {_listed(self.models)}"])
+        return "\n".join([f"Study {self.study}: {self.question}".strip(), *lines, f"Models: {_listed(self.models)}"])
 
 
 def open(study: str | os.PathLike[str]) -> Results:
     """The results of a study, by its name or the path of its file.
 
+    >>> results = hs.open("quick")
+
     Raises:
         UserError: there is no such study, or it hasn't run.
     """
-    study, store = _text(study, "a study"), Store(places.store_folder())
+    study, store = text_of(study, "a study"), Store(places.store_folder())
     name = study if study in latest_records(store) else read_study(find_study(study)).name
     if name not in latest_records(store):
         raise UserError(f"the study {study!r} has not run yet. Run it: headstream.run({study!r}).")
@@ -147,48 +197,10 @@ def open(study: str | os.PathLike[str]) -> Results:
     return Results(name)
 
 
-def run(study: str | os.PathLike[str], *, jobs: int | None = None, replace: bool = False) -> Results:
-    """Make everything that a study still lacks, as `headstream run` does, and open its results.
-
-    It runs in a process of its own, whose progress is printed here. `jobs` is the number of models made at once; with
-    `replace` it replaces another study of its name.
-
-    Raises:
-        UserError: the study is wrong.
-        WorkError: a model failed, or the machine did.
-    """
-    study = _text(study, "a study")
-    name = read_study(find_study(study)).name
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise UserError(f"jobs must be a whole number from 1 on, got {jobs!r:.100}. Leave it out for one per core.")
-    options = ([] if jobs is None else ["--jobs", str(jobs)]) + ["--replace"] * replace
-    command = [sys.executable, "-P", "-m", "headstream", "run", study, *options]
-    folders = filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        line = ""
-        try:
-            for following in process.stdout:
-                print(line, end="", flush=True)
-                line = following
-        except KeyboardInterrupt:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(INTERRUPT_SECONDS)  # a terminal interrupts it, too
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            print(line + process.stdout.read(), end="", flush=True)
-            raise
-    if process.returncode:
-        raise (UserError if process.returncode == 2 else WorkError)(line.removeprefix("headstream: ").strip())
-    print(line, end="", flush=True)
-    return open(name)
-
-
 def studies() -> pd.DataFrame:
     """The studies that have run.
+
+    >>> hs.studies()
 
     Raises:
         UserError: none has.
@@ -216,18 +228,6 @@ def _query(query: str) -> pd.DataFrame:
             reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
             raise UserError(f"the query failed: {reason}") from None
     raise UserError(f"the query {query!r:.100} returns no rows. Write a SELECT.")
-
-
-def _text(value: str | os.PathLike[str], what: str) -> str:
-    """An argument as text, which a path is as well.
-
-    Raises:
-        UserError: it is neither.
-    """
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(text, str):
-        raise UserError(f"{what} must be text, got {value!r:.100}. Write it in quotation marks.")
-    return text
 
 
 def _is_same(held: Any, asked: Any) -> bool:

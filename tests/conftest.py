@@ -19,6 +19,7 @@ modules += [
     "repeats",
     "stimuli",
     "transformer",
+    "visited_pass",
 ]
 install_import_hook([f"headstream.models.{module}" for module in modules], "beartype.beartype")
 torch.set_num_threads(1)  # tensors are small, and two threads wait for each other where other tests run beside

@@ -94,6 +94,10 @@ def is_elsewhere(path: Path) -> bool:
     folder = path.parent.relative_to(ROOT / "tests")
     beside = {other.stem for other in path.parent.glob("*.py")}
     package = ".".join((*folder.parts, ""))
+    if (
+        package == "headstream."
+    ):  # whose modules are imported by their names alone, as those of the repository's folders
+        beside |= {own.stem for own in (ROOT / folder).glob("*.py")}
     tested = any(f"{name}.".startswith(package) or name.split(".")[0] in beside for name in imported(path))
     return not tested or not (ROOT / folder).is_dir()
 

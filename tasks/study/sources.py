@@ -39,16 +39,7 @@ class StudyFile:
             content: dict[str, Any] = json.loads(self.text) if self.path is None else tomllib.loads(self.text)
         except (ValueError, RecursionError) as error:  # not TOML, too long a number, too deep
             raise UserError(f"{self.label} is not valid TOML: {error}.") from None
-        corpus = content.get("corpus")
-        if self.path and isinstance(corpus, dict) and isinstance(corpus.get("paths"), list):
-            corpus["paths"] = [_located(path, self.path.parent) for path in corpus["paths"]]
-        for own in content.get("prompts") or []:
-            if self.path and isinstance(own, dict) and isinstance(own.get("path"), str):
-                own["path"] = _located(own["path"], self.path.parent)
-        models = content.get("models")
-        if self.path and isinstance(models, list):
-            content["models"] = [_with_located_files(model, self.path.parent) for model in models]
-        return content
+        return located(content, self.path.parent) if self.path else content
 
 
 def read_study_file(path: Path) -> StudyFile:
@@ -91,18 +82,37 @@ def unknown_study(kind: str, name: str, known: list[str]) -> UserError:
     return UserError(f"there is no {kind} {name[:200]!r}. {hint}")
 
 
+def located(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A study's content, valid or not, with absolute paths: those of corpus, prompts and models, from a folder."""
+    study = dict(content)
+    corpus, prompts, models = (study.get(section) for section in ("corpus", "prompts", "models"))
+    if isinstance(corpus, dict) and isinstance(corpus.get("paths"), list):
+        study["corpus"] = {**corpus, "paths": [_located(path, folder) for path in corpus["paths"]]}
+    if isinstance(prompts, list):
+        study["prompts"] = [_with_located_path(own, folder) for own in prompts]
+    if isinstance(models, list):
+        study["models"] = [_with_located_files(model, folder) for model in models]
+    return study
+
+
+def _with_located_path(prompts: Any, folder: Path) -> Any:
+    """A [[prompts]] section, valid or not, with an absolute path."""
+    given = prompts.get("path") if isinstance(prompts, dict) else None
+    return {**prompts, "path": _located(given, folder)} if isinstance(given, str) else prompts
+
+
 def _with_located_files(model: Any, folder: Path) -> Any:
     """A [[models]] section, valid or not, with absolute paths; those within a package stay as they are."""
     if not isinstance(model, dict):
         return model
-    located = dict(model)
+    files = dict(model)
     for name in ("path", "tokenizer"):
         if name not in model or (name == "path" and "package" in model):
             continue
         given = model[name]
         several = isinstance(given, list)
-        located[name] = [_located(path, folder) for path in given] if several else _located(given, folder)
-    return located
+        files[name] = [_located(path, folder) for path in given] if several else _located(given, folder)
+    return files
 
 
 def _located(path: Any, folder: Path) -> Any:

@@ -4,6 +4,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_artifacts import made_steps
@@ -26,6 +27,12 @@ analysis.stages = ["behaviour"]
 analysis.behaviour = {{ loss_windows = 8, pattern_windows = 4, random_period_sequences = 4 }}
 """
 STUDY = parse_study("ours.toml", tomllib.loads(CONTENT))
+
+
+@pytest.fixture
+def parts() -> dict[str, Any]:
+    """What the study's file holds."""
+    return tomllib.loads(CONTENT)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import headstream as hs
-from headstream.opened_model import Attention, Model
+from headstream.attention_on_text import Attention
+from headstream.opened_model import Model
 
 TEXT = "the river runs to the river"
 

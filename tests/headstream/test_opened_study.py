@@ -1,6 +1,8 @@
 """A study opened in Python: its frames and models, and mistakes in one line."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -38,7 +40,6 @@ def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
     [
         (lambda: hs.open("our"), "there is no study"),
         (lambda: hs.open("quick"), r"'quick' has not run yet. Run it: headstream.run\('quick'\)."),
-        (lambda: hs.run("nothing.toml"), "there is no study"),
         (
             lambda: hs.open("ours").model("2L2-3H"),
             "'2L2-3H' matches 2 models; name exactly one of 2L2-3H seed=0; 2L2-3H seed=1",
@@ -56,9 +57,6 @@ def test_every_table_has_a_column_that_says_of_which_study_it_is(home):
         (lambda: hs.open("ours").sql(""), "returns no rows"),
         (lambda: hs.open(3), "a study must be text, got 3. Write it in quotation marks."),
         (lambda: hs.open(["ours"]), "a study must be text"),
-        (lambda: hs.run(None), "a study must be text, got None"),
-        (lambda: hs.run("smoke", jobs=0), "jobs must be a whole number from 1 on, got 0"),
-        (lambda: hs.run("smoke", jobs="2"), "jobs must be a whole number from 1 on, got '2'"),
         (lambda: hs.open("ours").model(3), "a model's name must be text, got 3"),
         (lambda: hs.open("ours").model(["2L2-3H"]), "a model's name must be text"),
         (lambda: hs.open("ours").model(seed=[0]), "matches 0 models"),
@@ -78,15 +76,23 @@ def test_a_mistake_is_one_line(home, ask, message):
     assert error.value._render_traceback_() == [f"UserError: {error.value}"]  # all that a notebook shows
 
 
-def test_what_a_run_in_its_own_process_refuses_is_an_error_here(home, tmp_path):
-    (tmp_path / "textless.toml").write_text('name = "textless"\ncorpus.paths = ["nothing.txt"]')
-    with pytest.raises(hs.UserError, match=r"^there is nothing to read at .*nothing\.txt"):
-        hs.run(str(tmp_path / "textless.toml"))
-
-
 def test_a_model_is_named_by_label_place_id_or_settings(home):
     results = hs.open("ours")
     second = results.models.iloc[1]
     for name, settings in [("2L2-3H", {"seed": 1}), (second.cell, {}), (second.model_id, {}), (None, {"seed": 1})]:
         assert results.model(name, **settings).model_id == second.model_id
     assert results.model(heads_per_layer=[2, 3], seed=0).model_id == results.models.model_id[0]
+
+
+def test_torch_is_loaded_once_a_model_is_opened(home):
+    program = """
+import sys
+import headstream as hs
+assert not {"pandas", "duckdb", "pydantic", "numpy"} & {*sys.modules}, "importing takes a second"
+results = hs.open("ours")
+assert not {"torch", "matplotlib", "prefect"} & {*sys.modules}, "torch takes a second"
+results.model(seed=0)
+assert "torch" in sys.modules
+assert not {"matplotlib", "prefect"} & {*sys.modules}
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

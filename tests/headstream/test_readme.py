@@ -13,6 +13,7 @@ def test_its_code_works(home: Path, content: str, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     Path("my_study.toml").write_text(content)
     names: dict[str, object] = {}
+    monkeypatch.setattr("webbrowser.open_new_tab", lambda address: None)
     for block in BLOCKS:
         exec(block.replace("quick", "ours").replace("2L4H", "2L2-3H"), names)
     assert "L1H2" in capsys.readouterr().out
