@@ -1,6 +1,8 @@
 """The pairs of a prompt set that a model can do, in batches, with what all that is measured on them shares."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -28,6 +30,7 @@ class MeasuredPairs:
     kept: KeptPairs
     odds: Float[Tensor, "2 pair"]
     clusters: Int[Tensor, "pair"]
+    threads: int = 1
 
     @cached_property
     def graph(self) -> PromptGraph:
@@ -69,6 +72,20 @@ class MeasuredPairs:
     def on_batches(
         self, places: Int[Tensor, "chosen"], run: Callable[[Pairs], Found]
     ) -> Iterator[tuple[Int[Tensor, "_"], Found]]:
-        """What a function finds on each batch of the pairs at these places, with their places."""
-        for own, pairs in self.batches(places):
-            yield own, run(pairs)
+        """What a function finds on each batch of the pairs at these places, with their places: some side by side.
+
+        Each batch is computed by one thread, so that numbers don't depend on how many there are.
+        """
+        with ThreadPoolExecutor(self.threads) as pool:
+            running: deque[tuple[Tensor, Future[Found]]] = deque()
+            for own, pairs in self.batches(places):
+                running.append((own, pool.submit(run, pairs)))
+                if len(running) == self.threads:
+                    yield _done(running.popleft())
+            while running:
+                yield _done(running.popleft())
+
+
+def _done(running: tuple[Int[Tensor, "_"], "Future[Found]"]) -> tuple[Int[Tensor, "_"], Found]:
+    places, future = running
+    return places, future.result()

@@ -11,6 +11,7 @@ from headstream.models.prompts.certainty import agreement, surely_in
 from headstream.models.prompts.circuits import mean_jaccard, resampled_circuits, strongest
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
 from headstream.models.prompts.patched_runs import base_run
+from headstream.models.prompts.pairs import Pairs
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
 
@@ -21,9 +22,13 @@ def node_rows(own: MeasuredPairs, n_pairs: int) -> list[_Row]:
     """A row for each head and feed-forward layer: its exact effect, patched both ways, on at most so many pairs."""
     writers, sample = own.graph.writers, own.sample(n_pairs)
     effects = torch.empty(2, len(writers), len(own.clusters), dtype=torch.float64)
-    for places, pairs in own.batches(sample):
+
+    def patched(pairs: Pairs) -> Tensor:
         both = exact_node_effects(base_run(own.model, pairs.clean), base_run(own.model, pairs.corrupt), pairs)
-        effects[:, :, places] = torch.stack(both).double().cpu()
+        return torch.stack(both).double().cpu()
+
+    for places, found in own.on_batches(sample, patched):
+        effects[:, :, places] = found
     noised, restored = (clustered_mean(each[:, sample], own.clusters[sample]) for each in effects)
     whole = own.whole[sample].mean()
     return [
@@ -83,9 +88,13 @@ def edge_rows(
 
 def _patched(own: MeasuredPairs, sample: Tensor, edges: list[int]) -> Float[Tensor, "chosen pair"]:
     exact = torch.empty(len(edges), len(own.clusters), dtype=torch.float64)
-    for places, pairs in own.batches(sample):
+
+    def patched(pairs: Pairs) -> Tensor:
         clean, corrupt = base_run(own.model, pairs.clean), base_run(own.model, pairs.corrupt)
-        exact[:, places] = exact_edge_effects(clean, corrupt, pairs, edges).double().cpu()
+        return exact_edge_effects(clean, corrupt, pairs, edges).double().cpu()
+
+    for places, found in own.on_batches(sample, patched):
+        exact[:, places] = found
     return exact[:, sample]
 
 
