@@ -11,12 +11,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headstream.models.prompts.circuit_runs import logits_between
+from headstream.models.prompts.counts import FRACTIONS
 from headstream.models.prompts.graph import PromptGraph
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.prompts.patched_runs import base_run, where_they_differ
 from headstream.models.transformer import Transformer
-
-FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of all edges
 
 
 class Judged(NamedTuple):

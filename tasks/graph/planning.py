@@ -18,7 +18,8 @@ BYTES_INDEXED_PER_MODEL = 1_000_000
 
 @dataclass(frozen=True)
 class PlannedArtifact:
-    """An artifact that a study needs: made or to make, why, and what making it takes: seconds of one core, bytes."""
+    """An artifact that a study needs: made or to make, why, and what making it takes: seconds of one core, bytes of disk,
+    and of memory where that is known."""
 
     stage: str
     subject: str
@@ -28,6 +29,7 @@ class PlannedArtifact:
     bytes: int = 0
     is_shared: bool = False  # by all models
     measures_model: bool = False
+    memory_bytes: int = 0
 
 
 def plan_artifacts(study: Study) -> list[PlannedArtifact]:
@@ -57,7 +59,8 @@ def _planned(step: Step, history: StoreHistory, found: dict[StepName, Artifact |
         if artifact:
             found[step.name] = artifact
     seconds, size = (0.0, 0) if done else (history.seconds(step), history.bytes(step))
-    return PlannedArtifact(*step.name, done, why, seconds, size, step.is_shared, step.measures_model)
+    memory = 0 if done or step.counted is None else step.counted.memory_bytes
+    return PlannedArtifact(*step.name, done, why, seconds, size, step.is_shared, step.measures_model, memory)
 
 
 def require_space(planned: Iterable[PlannedArtifact]) -> None:

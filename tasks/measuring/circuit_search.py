@@ -102,12 +102,7 @@ class CircuitSearch:
         return rows, torch.stack([part.faithfulness for part in parts]).mean(0)
 
     def _rows(
-        self,
-        circuits: _Circuits,
-        found: "_Means",
-        about: _Found,
-        without: Sequence[float] | None = None,
-        draw: int = 0,
+        self, circuits: _Circuits, found: "_Means", about: _Found, without: Sequence[float] | None = None, draw: int = 0
     ) -> list[_Found]:
         """A row for each circuit, by size."""
         sizes = zip(FRACTIONS, self._sizes, circuits, found.columns(), strict=True)

@@ -58,7 +58,9 @@ def _tables(
     found: dict[str, _Rows] = {"prompts": pair_rows(kept, odds), "prompt_scores": scores}
     on_progress(0.1)
     if scores[-1]["can_do_it"]:
-        found |= _circuit_tables(config, MeasuredPairs(trained.model, kept, odds, clusters, trained.threads), on_progress)
+        found |= _circuit_tables(
+            config, MeasuredPairs(trained.model, kept, odds, clusters, trained.threads), on_progress
+        )
     return found
 
 
