@@ -176,7 +176,7 @@ class Attention(DeclaringModule):
         return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """The attention pattern from scores, q k times their scale for every pair; queries are those of the last keys."""
+        """The attention pattern from scores, q k times their scale; queries stand at the last positions of keys."""
         n_queries, n_keys = scores.shape[-2:]
         scores = soft_capped(scores, self.score_cap) + self.position_scores(n_keys)[..., n_keys - n_queries :, :]
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)

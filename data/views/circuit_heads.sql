@@ -13,7 +13,7 @@
 -- looks_at: node_effects.looks_at
 -- looks_share: node_effects.looks_share
 -- direct_nats: node_effects.direct_nats
--- sentence: what the numbers say of a head, in words: what is lost without it, what it looks at, writes and reads; NULL of others
+-- sentence: what the numbers say of it, in words: what is lost without it, what a head looks at and writes, the strongest edges into it
 WITH told AS (
     SELECT
         model_id,
@@ -52,7 +52,13 @@ into_it AS (
         node,
         string_agg(writer || if(port = 'in', '', ' by ' || port) || told, ', ' ORDER BY size DESC, writer, port) AS reads,
         list(
-            writer || if(port = 'in', '', ' by its ' || CASE port WHEN 'Q' THEN 'queries' WHEN 'K' THEN 'keys' ELSE 'values' END) || told
+            writer
+            || if(
+                port = 'in', '',
+                if(contains(reader, 'G'), ' by its group''s ', ' by its ')
+                || CASE port WHEN 'Q' THEN 'queries' WHEN 'K' THEN 'keys' ELSE 'values' END
+            )
+            || told
             ORDER BY size DESC, writer, port
         ) FILTER (size >= 0.01) AS strongest
     FROM by_reader
@@ -83,17 +89,18 @@ SELECT
     looks_share,
     direct_nats,
     CASE
-        WHEN looks_at IS NOT NULL
+        WHEN share IS NOT NULL
             THEN
                 format('Without {} {:.2f} of the difference is lost, and alone it puts back {:.2f}.', node, share, restored_share)
-                || if(
-                    looks_share >= 0.5,
+                || CASE
+                    WHEN looks_at IS NULL THEN ''
+                    WHEN looks_share >= 0.5 THEN
                     format(
                         ' In {:.0f} % of pairs it looks from {} at {}, with {:.2f} of its attention.',
                         100 * looks_share, looks_from, looks_at, looks_attention
-                    ),
-                    ' It looks from and at different places in different pairs.'
-                )
+                    )
+                    ELSE ' It looks from and at different places in different pairs.'
+                END
                 || if(
                     coalesce(abs(direct_nats) > greatest(2 * direct_sem_nats, 0.05), false),
                     format(' It writes {:.2f} nats on the log-odds directly.', direct_nats), ''

@@ -12,7 +12,7 @@ def count_writers(architecture: Architecture) -> int:
 
 
 def count_edges(architecture: Architecture) -> int:
-    """Queries of each head, keys and values of each group, feed-forward layers and logits, by the writers before them."""
+    """Queries of heads, keys and values of groups, feed-forward layers and logits, by the writers before them."""
     a, before, edges = architecture, 1, 0
     for n_heads in a.heads_per_layer:
         edges += (n_heads + 2 * a.key_value_heads(n_heads)) * before

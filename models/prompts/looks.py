@@ -1,7 +1,7 @@
 """From where and at what heads look while a model does what pairs of prompts ask, and what they write on the answer.
 
-A head's query is the position at which the change of its output counts most to first order, pair by pair: by the gradient
-halfway between the two prompts, since at the clean one what attends surely has hardly any.
+A head's query is the position at which the change of its output counts most to first order, pair by pair: by the
+gradient halfway between the two prompts, since at the clean one what attends surely has hardly any.
 """
 
 from typing import NamedTuple
@@ -112,7 +112,7 @@ class _Kinds:
             "itself": key == query,
             "an earlier copy of it": (self._at(self._tokens, key) == same) & (key < query),
             "what followed an earlier copy of it": (self._at(self._tokens, key - 1) == same)
-            & (0 < key)
+            & (key > 0)
             & (key <= query),
         }
         return self._ranked(key, seen)

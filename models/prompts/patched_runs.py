@@ -221,7 +221,7 @@ def stream_after(layer: Layer, x: Stream, earlier: Earlier) -> Stream:
 
 
 def change_of_heads(
-    run: BaseRun, level: Level, readers: Int[Tensor, "reader"], inputs: Float[Tensor, "reader pair pos d_model"]
+    run: BaseRun, level: Level, readers: Int[Tensor, "n"], inputs: Float[Tensor, "n pair pos d_model"]
 ) -> Float[Tensor, "head pair pos d_model"]:
     """By how much what heads write changes if some readers of their level, by place, read inputs of their own."""
     layer, earlier = run.model.layers[level.layer], run.earlier[level.layer]

@@ -18,8 +18,10 @@ BYTES_INDEXED_PER_MODEL = 1_000_000
 
 @dataclass(frozen=True)
 class PlannedArtifact:
-    """An artifact that a study needs: made or to make, why, and what making it takes: seconds of one core, bytes of disk,
-    and of memory where that is known."""
+    """An artifact that a study needs: made or to make, why, and what making it takes.
+
+    That is seconds of one core, bytes of disk, and bytes of memory where its stage counts them.
+    """
 
     stage: str
     subject: str

@@ -153,9 +153,9 @@ class CircuitSearch:
 class _Means(NamedTuple):
     """What circuits give on some pairs, one number a circuit."""
 
-    faithfulness: Float[Tensor, "circuit"]
-    kl: Float[Tensor, "circuit"]  # in nats
-    accuracy: Float[Tensor, "circuit"]
+    faithfulness: Float[Tensor, "n"]
+    kl: Float[Tensor, "n"]  # in nats
+    accuracy: Float[Tensor, "n"]
 
     def split(self, sizes: Sequence[int]) -> list["_Means"]:
         """So many circuits in each part."""

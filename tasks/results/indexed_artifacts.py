@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def indexed_artifacts(store: Store) -> list[Artifact]:
-    """The latest record of each study, and the newest artifact of each stage, and part of it, and subject that they name.
+    """The latest record of each study, and the newest artifact of each stage, part and subject that they name.
 
     So what older code found about the same model doesn't count a second time.
     """
