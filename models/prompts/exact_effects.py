@@ -18,7 +18,7 @@ from headstream.models.prompts.patched_runs import (
     where_they_differ,
 )
 
-RUNS_AT_ONCE = 2**13  # positions of all runs together
+RUNS_AT_ONCE = 2**11  # positions of all runs together
 
 Changes = Float[Tensor, "run pair pos d_model"]  # of what a sublayer writes
 

@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, Field
 
+from headstream.models.flops import forward_flops
 from headstream.models.prompts.counts import FRACTIONS, count_edges, count_writers
 from headstream.tasks.study.field_types import MAX_COUNT, Count, Seed
 from headstream.tasks.study.stage import FLOPS_PER_SECOND, Size, Stage, Work
@@ -38,7 +39,7 @@ class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, 
 # Of pairs as those that ship have them: some are of one length, and differ from the middle on.
 _TOKENS, _CHANGED_TOKENS, _GROUPS = 17, 6, 10
 _SECONDS_OF_A_CALL = 4e-4  # of one layer on few numbers, beside its arithmetic
-_BYTES_OF_A_BATCH, _PAIRS_AT_ONCE = 200 << 20, 64
+_BYTES_OF_A_BATCH, _PAIRS_AT_ONCE, _POSITIONS_AT_ONCE = 200 << 20, 64, 2**11
 
 
 def count_work(config: PromptCircuitsConfig, size: Size, threads: int) -> Work:
@@ -57,13 +58,15 @@ def count_work(config: PromptCircuitsConfig, size: Size, threads: int) -> Work:
     passes = n_exact * ((writers - 1) + patched / 2)
     passes += 3 * config.steps * n + 1.5 * (on_halves * n / 2 + config.random_circuits * sizes * n_null)
     whole_passes = 8 * n + 2 * n_null
-    flops = (passes * _CHANGED_TOKENS + whole_passes * _TOKENS) * size.pass_flops / size.n_ctx
+    by_token = forward_flops(a, 0, _TOKENS) / _TOKENS  # logits are computed at one position
+    flops = (passes * _CHANGED_TOKENS + whole_passes * _TOKENS) * by_token
     of_a_pair = writers * _TOKENS * a.d_model * 4
     at_once = max(1, min(_PAIRS_AT_ONCE, _BYTES_OF_A_BATCH // of_a_pair, n // _GROUPS + 1))
     batches = max(_GROUPS, n / at_once)
     runs = 4 * a.n_layers + patched + 3 * config.steps + on_halves + config.random_circuits * sizes
-    seconds = 2 + flops / FLOPS_PER_SECOND["cpu"] * 1.25 + batches * runs * a.n_layers * _SECONDS_OF_A_CALL
-    held = 2.5 * size.checkpoint_bytes + 6 * threads * at_once * of_a_pair + 28 * edges * n
+    seconds = 0.7 + flops / FLOPS_PER_SECOND["cpu"] * 1.25 + batches * runs * a.n_layers * _SECONDS_OF_A_CALL
+    of_a_thread = 4 * at_once * of_a_pair + 32 * _POSITIONS_AT_ONCE * (a.mlp_width + 6 * a.d_model)
+    held = 1.2 * size.checkpoint_bytes + threads * of_a_thread + 28 * edges * n
     return Work(seconds, int(400e6 + held))
 
 

@@ -440,11 +440,11 @@ def test_a_head_of_a_circuit_is_told_in_a_sentence_that_its_numbers_support(data
     ):
         fill("node_effects", [head | {"node": node} | change])
     told = dict(connection.execute("SELECT node, sentence FROM circuit_heads").fetchall())
-    into = "It reads L0H1 by its group's keys (0.50)"
+    lost = "0.50 of the difference is lost, and alone it puts back 0.40."
+    looks = "In 90 % of pairs it looks from the last token at the answer, with 0.70 of its attention."
+    reads = "It reads L0H1 by its group's keys (0.50)"
+    direct = "It writes 1.20 nats on the log-odds directly."
     assert told == {
-        "L1H3": "Without L1H3 0.50 of the difference is lost, and alone it puts back 0.40. In 90 % of pairs it looks from"
-        " the last token at the answer, with 0.70 of its attention. It writes 1.20 nats on the log-odds directly."
-        f" {into}, embedding by its queries (0.10).",
-        "L1H2": "Without L1H2 0.50 of the difference is lost, and alone it puts back 0.40. It looks from and at different"
-        f" places in different pairs. {into}.",
+        "L1H3": f"Without L1H3 {lost} {looks} {direct} {reads}, embedding by its queries (0.10).",
+        "L1H2": f"Without L1H2 {lost} It looks from and at different places in different pairs. {reads}.",
     }

@@ -55,23 +55,27 @@ def test_smaller_budgets_take_less_and_checkpoints_more():
     assert four == pytest.approx(4 * one)
 
 
-MEASURED_PROMPTS = {"quick": 2.8, "four layers": 18.6}  # of `repeats`, on 2026-11-30
+MEASURED_PROMPTS = {"quick": 2.8, "four layers": 57.1}  # of `repeats`, on 2026-11-30
 SMOLLM2 = Architecture(
     n_layers=30, n_heads=9, n_key_value_heads=3, d_model=576, d_head=64, d_mlp=1536, n_ctx=128, feed_forward="swiglu"
 )
 FOUR_LAYERS = Architecture(n_layers=4, n_heads=8, d_model=256, n_ctx=128, feed_forward="gelu")
 
 
-def work(architecture: Architecture, d_vocab: int, threads: int = 1, **budgets) -> Work:
-    weights = 4 * forward_flops(architecture, d_vocab, 128) // 256
-    own = size(architecture, d_vocab, 1, architecture=architecture, n_ctx=128, checkpoint_bytes=weights)
+def work(architecture: Architecture, threads: int = 1, **budgets) -> Work:
+    own = Size(architecture=architecture, checkpoint_bytes=2 * forward_flops(architecture, 49_152, 1))
     return count_work(PromptCircuitsConfig(**budgets), own, threads)
 
 
+@pytest.mark.parametrize(("model", "architecture"), [("quick", QUICK), ("four layers", FOUR_LAYERS)])
+def test_circuits_on_prompts_take_as_long_as_estimated(model, architecture):
+    assert 1 / 1.5 < work(architecture).seconds / MEASURED_PROMPTS[model] < 1.5
+
+
 def test_circuits_on_prompts_take_more_the_more_is_asked_of_them():
-    whole = work(SMOLLM2, 49_152)
+    whole = work(SMOLLM2)
     for fewer in ({"pairs": 50}, {"exact_pairs": 10}, {"steps": 2}, {"exact_edges": 20}, {"random_circuits": 1}):
-        assert work(SMOLLM2, 49_152, **fewer).seconds < whole.seconds
-    assert work(SMOLLM2, 49_152, pairs=50).memory_bytes < whole.memory_bytes < 4e9
-    assert whole.memory_bytes < work(SMOLLM2, 49_152, threads=2).memory_bytes < 4e9
-    assert work(QUICK, 512).seconds < work(FOUR_LAYERS, 512).seconds < 0.1 * whole.seconds
+        assert work(SMOLLM2, **fewer).seconds < whole.seconds
+    assert work(SMOLLM2, pairs=50).memory_bytes < whole.memory_bytes < 4e9
+    assert whole.memory_bytes < work(SMOLLM2, threads=2).memory_bytes < 4e9
+    assert work(QUICK).seconds < work(FOUR_LAYERS).seconds < 0.1 * whole.seconds
