@@ -22,7 +22,7 @@ def circuit_logits(
     With all edges it is the clean run, with none the corrupt one.
     """
     embedding = corrupt.model.embed(clean)
-    first = first_difference(embedding, corrupt.embedding)
+    first = first_difference(corrupt, embedding)
     return logits_between(corrupt.from_position(first), embedding[:, first:], circuit)
 
 

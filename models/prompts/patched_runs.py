@@ -107,18 +107,21 @@ class BaseRun:
         )
 
 
-def first_difference(one: Float[Tensor, "pair pos d_model"], other: Float[Tensor, "pair pos d_model"]) -> int:
-    """The first position at which any pair's embeddings differ; the last one, if none does.
+def first_difference(run: BaseRun, other: Float[Tensor, "pair pos d_model"]) -> int:
+    """The first position at which any pair's embeddings differ from a run's; the last one, if none does.
 
-    Before it both runs are the same, and so is every run that mixes them: no position sees a later one.
+    Before it both runs are the same, and so is every run that mixes them: no position sees a later one. Keys that are
+    mixed with the one before are those of whole runs.
     """
-    differs = (one != other).any(2).any(0)
+    if run.model.architecture.key_smearing:
+        return 0
+    differs = (run.embedding != other).any(2).any(0)
     return int(differs.int().argmax()) if differs.any() else differs.shape[0] - 1
 
 
 def where_they_differ(one: BaseRun, other: BaseRun) -> tuple[BaseRun, BaseRun]:
     """Two whole runs from the first position on at which they differ."""
-    first = first_difference(one.embedding, other.embedding)
+    first = first_difference(one, other.embedding)
     return one.from_position(first), other.from_position(first)
 
 

@@ -37,6 +37,7 @@ ARCHITECTURES = {
         "d_head": 6, "norm_offset": True, "embedding_scale": 3.0, "score_cap": 4.0, "logit_cap": 5.0,
         "score_scale": 0.4, "attention": "local", "attention_window": 3, "windowed_layers": (0,),
     },
+    "smeared": {"key_smearing": True, "positions": "rotary", "d_head": 6},
     "no layers": {"n_layers": 0},
 }  # fmt: skip
 
