@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headstream.models.prompts.circuit_runs import logits_between
-from headstream.models.prompts.counts import FRACTIONS as FRACTIONS
 from headstream.models.prompts.graph import PromptGraph
+from headstream.models.prompts.graph_sizes import FRACTIONS as FRACTIONS
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.prompts.patched_runs import base_run, where_they_differ
 from headstream.models.transformer import Transformer

@@ -11,7 +11,7 @@ from headstream.models.nodes import Head, Node
 from headstream.models.prompts.certainty import agreement, surely_in
 from headstream.models.prompts.circuits import mean_jaccard, resampled_circuits, strongest
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
-from headstream.models.prompts.looks import PLACES, head_looks
+from headstream.models.prompts.head_looks import PLACES, head_looks
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.prompts.patched_runs import base_run
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs

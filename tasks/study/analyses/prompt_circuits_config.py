@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 from headstream.models.flops import forward_flops
-from headstream.models.prompts.counts import FRACTIONS, count_edges, count_writers
+from headstream.models.prompts.graph_sizes import FRACTIONS, count_edges, count_writers
 from headstream.tasks.study.field_types import MAX_COUNT, Count, Seed
 from headstream.tasks.study.stage import FLOPS_PER_SECOND, Size, Stage, Work
 

@@ -6,11 +6,11 @@ from random_models import D_VOCAB, random_model
 
 from headstream.models.nodes import MLP, Head, KeyValueGroup, Terminal
 from headstream.models.prompts.circuit_runs import circuit_logits
-from headstream.models.prompts.counts import count_edges, count_writers
 from headstream.models.prompts.edge_scores import edge_scores, node_scores
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
 from headstream.models.prompts.graph import PromptGraph
-from headstream.models.prompts.looks import head_looks
+from headstream.models.prompts.graph_sizes import count_edges, count_writers
+from headstream.models.prompts.head_looks import head_looks
 from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.prompts.patched_runs import base_run
 

@@ -20,7 +20,7 @@ from headstream.models.prompts.circuits import (
 )
 from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
-from headstream.models.prompts.looks import PLACES, head_looks
+from headstream.models.prompts.head_looks import PLACES, head_looks
 from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.prompts.patched_runs import base_run
 
